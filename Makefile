@@ -1,0 +1,103 @@
+# Everything here does its own set-up: Python 3.11+ and make are enough for `demo`, `test` and `check`;
+# `e2e` additionally needs Node 20+ and, for its browser tests, Chromium.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8000
+ARGS ?=
+CODE := server adapters tests $(wildcard examples)
+
+# The first Python on the path that is new enough; PYTHON=python3.13 overrides.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+NODE = $(shell node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
+
+.PHONY: help
+help: ## Show this list
+	@printf 'agui-gate: what make can do\n\n'
+	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nVariables: PORT=8000 (demo), ARGS="-k name" (passed on to pytest), PYTHON=python3.12\n'
+
+# --- set-up: one stamp a level, so that the second time is a few milliseconds -------------------------------------
+
+$(VENV)/.python:
+	@if [ -z "$(PYTHON)" ]; then echo 'agui-gate needs Python 3.11 or newer; none was found on the path.' >&2; exit 1; fi
+	@echo "set-up: virtual environment $(VENV) ($$($(PYTHON) --version))"
+	@$(PYTHON) -m venv $(VENV) || { echo 'python -m venv failed (on Debian and Ubuntu: apt install python3-venv)' >&2; exit 1; }
+	@touch $@
+
+define install
+	@n=$$(grep -c == $(1)); echo "set-up: $(2) ($$n packages; only the first time)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement $(1)
+endef
+
+# --no-build-isolation: the pinned build tool of runtime.txt is the one that builds.
+$(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt pyproject.toml
+	$(call install,requirements/runtime.txt,what the server runs on)
+	@echo 'set-up: agui-gate itself (editable)'
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.runtime requirements/test.txt
+	$(call install,requirements/test.txt,extras and test tools)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.test requirements/dev.txt
+	$(call install,requirements/dev.txt,formatter and linters and type checker)
+	@touch $@
+
+tests/interop/node_modules/.stamp: tests/interop/package.json tests/interop/package-lock.json
+	@echo 'set-up: the real AG-UI clients for tests/interop (npm ci; only the first time)'
+	@cd tests/interop && npm ci --silent
+	@touch $@
+
+.PHONY: .venv
+.venv: $(VENV)/.dev ## Set up the virtual environment with everything for development
+
+.PHONY: .node
+.node:
+	@if [ -z "$(NODE)" ]; then echo 'make e2e needs Node 20 or newer on the path.' >&2; exit 1; fi
+
+# --- running and checking ----------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
+	@exec $(BIN)/agui-gate demo --port $(PORT)
+
+# Without Node the interop tests are left out, with a line that says so, except in CI, where they fail.
+.PHONY: test
+test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property, scenario and interop tests
+	@$(BIN)/python -m pytest -m 'not e2e' $(ARGS)
+
+.PHONY: check
+check: $(VENV)/.dev ## Format, lint, types, import contracts, sizes
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_structure.py
+
+.PHONY: fix
+fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+.PHONY: e2e
+e2e: .node $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients in Node, and the browser tests
+	@$(BIN)/python -m pytest $(if $(wildcard tests/e2e/test_*.py),tests/e2e) tests/interop $(ARGS)
+
+.PHONY: bench
+bench: $(VENV)/.test ## Our own figures, next to a bare proxy
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+.PHONY: clean
+clean: ## Remove everything that make made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf tests/interop/node_modules tests/e2e/node_modules
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Provider adapters for agui-gate: one subpackage a provider, each importing only the port `agui_gate.adapter`."""

@@ -1,0 +1,1 @@
+"""An AG-UI server whose gated tools can be trusted."""
