@@ -1,0 +1,240 @@
+"""The port: what a provider adapter is.
+
+An adapter turns a settled transcript into one provider request, and the provider's byte stream into model events.
+That is all it does: it never runs a tool, never sees an approval, never talks AG-UI, and keeps no thread state
+of its own. What it must remember between turns it puts into the `private` field of the parts it produces and into
+the `ConversationRef` of the turn; both come back to it with the transcript.
+
+Adapters import this module and `agui_gate.errors`, and nothing deeper.
+
+Events come in batches: everything one network read brought, in order, so that the engine can encode and send it at once.
+A turn's events are, per item: a start, deltas, an end; then exactly one `TurnDone`, or a `ProviderError` raised.
+Text, reasoning and calls of one turn may interleave; `key` tells them apart and is the adapter's own (unique in a turn).
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import msgspec
+
+from agui_gate.core.transcript import (
+    AssistantTurn,
+    CallPart,
+    Content,
+    ConversationRef,
+    Media,
+    Output,
+    Private,
+    ReasoningPart,
+    SettledCall,
+    Text,
+    TextPart,
+    Transcript,
+    UserTurn,
+)
+
+__all__ = [
+    "Adapter",
+    "AssistantTurn",
+    "CallDelta",
+    "CallEnd",
+    "CallPart",
+    "CallStart",
+    "Content",
+    "ConversationRef",
+    "Finding",
+    "Media",
+    "ModelEvent",
+    "Notice",
+    "Output",
+    "Private",
+    "ReasoningDelta",
+    "ReasoningEnd",
+    "ReasoningPart",
+    "ReasoningStart",
+    "SettledCall",
+    "Text",
+    "TextDelta",
+    "TextEnd",
+    "TextPart",
+    "TextStart",
+    "ToolSpec",
+    "Transcript",
+    "TurnDone",
+    "TurnRequest",
+    "Usage",
+    "UserTurn",
+]
+
+
+class _Event(msgspec.Struct, frozen=True, gc=False):
+    """Base of model events: cheap to make, never tracked by the garbage collector (they hold no cycles)."""
+
+
+class TextStart(_Event):
+    """A text item begins. Nothing is shown until its first delta."""
+
+    key: str
+
+
+class TextDelta(_Event):
+    """A piece of text; may be empty."""
+
+    key: str
+    text: str
+
+
+class TextEnd(_Event):
+    """The text item is complete."""
+
+    key: str
+    private: Private | None = None
+
+
+class ReasoningStart(_Event):
+    """A reasoning item begins; it may stay invisible."""
+
+    key: str
+
+
+class ReasoningDelta(_Event):
+    """A piece of visible reasoning. A new ``paragraph`` number begins a new paragraph."""
+
+    key: str
+    text: str
+    paragraph: int = 0
+
+
+class ReasoningEnd(_Event):
+    """The reasoning item is complete. ``encrypted`` is its sealed form, to survive in client histories (S20)."""
+
+    key: str
+    encrypted: str | None = None
+    private: Private | None = None
+
+
+class CallStart(_Event):
+    """A tool call begins. ``wire_id`` is the provider's pairing id and need not be unique (S24)."""
+
+    key: str
+    wire_id: str
+    name: str
+
+
+class CallDelta(_Event):
+    """A piece of the call's JSON arguments."""
+
+    key: str
+    text: str
+
+
+class CallEnd(_Event):
+    """The call is complete; ``arguments`` is its whole JSON text. Only calls that got here can run (B25)."""
+
+    key: str
+    arguments: str
+    private: Private | None = None
+
+
+class Notice(_Event):
+    """Something to show that is neither text, reasoning nor a call (annotations). ``name`` is namespaced."""
+
+    name: str
+    value: Any
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """Token counts of one response. Cached and reasoning tokens are parts of the totals, not additions to them."""
+
+    provider: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class TurnDone(_Event):
+    """The response ended by itself. ``status`` is ``incomplete`` when a limit or filter cut it (``reason`` says which).
+
+    ``ref`` is what the provider remembers now; the engine fills in ``turn_id`` and ``committed_at`` and stores it.
+    """
+
+    status: Literal["completed", "incomplete"] = "completed"
+    reason: str | None = None
+    usage: Usage | None = None
+    ref: ConversationRef | None = None
+
+
+ModelEvent = (
+    TextStart
+    | TextDelta
+    | TextEnd
+    | ReasoningStart
+    | ReasoningDelta
+    | ReasoningEnd
+    | CallStart
+    | CallDelta
+    | CallEnd
+    | Notice
+    | TurnDone
+)
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as the model sees it. ``parameters`` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class TurnRequest(msgspec.Struct, frozen=True):
+    """Everything one turn needs.
+
+    ``transcript`` is always complete; ``ref`` says what the provider already has and is None when there is nothing,
+    or nothing it may use (after a branch or a hand-off, S22).
+    """
+
+    transcript: Transcript
+    instructions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    ref: ConversationRef | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of `agui-gate doctor`: what was checked, whether it is well, and what to do if it is not."""
+
+    what: str
+    ok: bool
+    detail: str = ""
+    fix: str = ""
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """A model behind a provider. One instance serves any number of concurrent turns."""
+
+    @property
+    def origin(self) -> str:
+        """Names provider, endpoint and model; private parts and refs are only used where it is equal."""
+        ...
+
+    def stream(self, request: TurnRequest) -> AsyncIterator[Sequence[ModelEvent]]:
+        """Run one turn and yield its events in batches.
+
+        Closing the iterator (or cancelling the task) closes the provider's stream at once. A transient failure before the
+        first event is retried once; a provider that has forgotten the conversation is given the whole transcript,
+        once, before the first event (B27). Raises `ProviderError` in one of its classified forms; what was yielded
+        before stays valid, but a turn that raised was not committed.
+        """
+        ...
+
+    async def check(self) -> Sequence[Finding]:
+        """Say whether key, endpoint and model work, for `agui-gate doctor`. Bounded; never raises."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections this adapter opened (not a client the caller supplied). Safe to call twice."""
+        ...

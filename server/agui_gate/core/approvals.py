@@ -1,0 +1,125 @@
+"""The life of a gated call, as a table.
+
+Theory of operation
+-------------------
+A gated call has exactly one record (an `Approval`), kept by the store's ledger, and its `state` is the only answer to "is this
+call still waiting?". Records are made in state ``pending``, in the same transaction that appends the turn that
+issued the call. From there:
+
+    pending ──► claimed ──► done | failed | unknown
+       │            └─────► claimed is entered before the tool starts and committed first, so that it runs at most once
+       └──► rejected | superseded | cancelled | expired
+
+* ``claimed``: somebody with the right to say so approved it, and exactly one process is about to run it. A process that
+  dies here leaves the record claimed; the next one that holds the thread's lease moves it to ``unknown``, which is
+  reported and never re-run by itself unless the tool is `idempotent`.
+* ``done`` / ``failed``: it ran; the output is in the record, committed before it is sent.
+* ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was stopped.
+  ``expired``: nobody answered in time, judged by the store's clock.
+
+`MOVES` is the whole table. Every change of state goes through `check_move` (stores turn the same table into the WHERE clause of
+one conditional UPDATE); an illegal move raises `IllegalMove`.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from agui_gate.core.transcript import Output
+from agui_gate.errors import IllegalMove
+
+Style = Literal["card", "interrupt"]
+
+
+class State(StrEnum):
+    """Where a gated call is in its life."""
+
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    REJECTED = "rejected"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+MOVES: dict[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.CLAIMED, State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED}),
+    State.CLAIMED: frozenset({State.DONE, State.FAILED, State.UNKNOWN}),
+    State.DONE: frozenset(),
+    State.FAILED: frozenset(),
+    State.UNKNOWN: frozenset(),
+    State.REJECTED: frozenset(),
+    State.SUPERSEDED: frozenset(),
+    State.CANCELLED: frozenset(),
+    State.EXPIRED: frozenset(),
+}
+
+DECISIONS = frozenset({State.CLAIMED, State.REJECTED})
+"""Moves that are a person's decision: only before the expiry, by the store's clock (B26)."""
+
+
+def sources(to: State) -> tuple[State, ...]:
+    """The states from which ``to`` can be reached, in declaration order."""
+    return tuple(state for state in State if to in MOVES[state])
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person decided about one call. ``edited_arguments`` is canonical JSON of all arguments, or None."""
+
+    approved: bool
+    by: str = ""
+    reason: str | None = None
+    edited_arguments: str | None = None
+
+
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The one record of a gated call. Times are ms since the epoch, by the store's clock.
+
+    ``id`` is the approval's and the interrupt's id. ``call_id`` is the client's tool call id (unique in the thread).
+    ``arguments`` is the canonical JSON that was shown. ``provider_ref`` is the provider's conversation or response id
+    at the time of asking: the second key under which it can be found (agent-framework#6894).
+    """
+
+    id: str
+    principal: str
+    thread_id: str
+    agent: str
+    run_key: str
+    turn_id: str
+    call_id: str
+    tool: str
+    arguments: str
+    style: Style = "interrupt"
+    provider_ref: str | None = None
+    editable: tuple[str, ...] = ()
+    message: str | None = None
+    asked_at: int = 0
+    expires_at: int | None = None
+    state: State = State.PENDING
+    decision: Decision | None = None
+    decided_at: int | None = None
+    output: Output | None = None
+
+    @property
+    def effective_arguments(self) -> str:
+        """The arguments that run, or ran: the edited ones if a person changed them."""
+        edited = self.decision.edited_arguments if self.decision else None
+        return self.arguments if edited is None else edited
+
+    def expired_at(self, now: int) -> bool:
+        """Whether it can no longer be decided at ``now``."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+def check_move(approval: Approval, to: State, now: int) -> None:
+    """Raise `IllegalMove` unless ``approval`` may go to ``to`` at ``now``."""
+    if to not in MOVES[approval.state]:
+        raise IllegalMove(f"approval {approval.id} is {approval.state}; it can't become {to}")
+    if to in DECISIONS and approval.expired_at(now):
+        raise IllegalMove(f"approval {approval.id} has expired; it can't become {to}")
+    if to is State.EXPIRED and not approval.expired_at(now):
+        raise IllegalMove(f"approval {approval.id} has not expired yet")

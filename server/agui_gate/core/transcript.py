@@ -1,0 +1,213 @@
+"""What was said on a thread, in the three forms it takes.
+
+*Entries* are loose: the thread's journal as it is stored, appended one by one (a user's message, an assistant's
+turn, a result, a card), or a client's history as it came in. Any order, any gaps.
+
+A *transcript* is settled: every tool call sits inside the assistant turn that made it, together with its output.
+`SettledCall.output` is required, so "a call without a result" can't be written down. Only the sanitizer
+(`core/sanitizer.py`) makes transcripts, and adapters accept nothing else.
+
+*Messages* (AG-UI's flat list) are made from entries by `protocol/messages.py`.
+
+All structs are frozen and encode to JSON with msgspec, which is how stores keep entries.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+CallKind = Literal["server", "gated", "client"]
+"""Who resolves a call: the server at once, the server after a person agreed, or the client."""
+
+Role = Literal["user", "system", "developer"]
+Private = dict[str, Any]
+"""Provider-private JSON an adapter keeps with a part it produced (item ids, phases, signatures, sealed reasoning).
+
+Only the adapter whose `origin` made the turn reads it back; everyone else leaves it alone.
+"""
+
+
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Base: frozen, compact on disk. (Slotted, as every msgspec struct is.)"""
+
+
+class Media(Struct, tag="media", tag_field="type"):
+    """An image, audio, video or document part of a user's message.
+
+    ``source`` is ``data`` (base64), ``url`` or ``file`` (a provider's handle), ``value`` what it holds.
+    """
+
+    kind: Literal["image", "audio", "video", "document"]
+    source: Literal["data", "url", "file"]
+    value: str
+    mime_type: str | None = None
+
+
+class Text(Struct, tag="text", tag_field="type"):
+    """A text part of a user's message."""
+
+    text: str
+
+
+Content = Text | Media
+
+
+class ConversationRef(Struct):
+    """What a provider remembers of this thread: at most one of two typed ids (DESIGN.md §5), never a guessed string.
+
+    ``turn_id`` is the assistant turn that was committed with it: the provider knows everything up to and including
+    that turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it.
+    ``committed_at`` is in ms since the epoch.
+    """
+
+    turn_id: str
+    origin: str
+    previous_response_id: str | None = None
+    conversation_id: str | None = None
+    committed_at: int = 0
+
+
+class TextPart(Struct, tag="text", tag_field="type"):
+    """Assistant text; ``id`` is its AG-UI message id."""
+
+    id: str
+    text: str
+    private: Private | None = None
+
+
+class ReasoningPart(Struct, tag="reasoning", tag_field="type"):
+    """Reasoning; ``summary`` holds the visible paragraphs and is empty when nothing is visible."""
+
+    id: str
+    summary: tuple[str, ...] = ()
+    encrypted: str | None = None
+    private: Private | None = None
+
+
+class CallPart(Struct, tag="call", tag_field="type"):
+    """A tool call as the model issued it.
+
+    ``id`` is what clients see and unique within its thread; ``wire_id`` is the provider's, which may repeat.
+    ``parent_id`` is the AG-UI message that shows the call. ``arguments`` is JSON text of an object, or what the model
+    wrote where it is not (``malformed`` is then true and the call never runs).
+    """
+
+    id: str
+    wire_id: str
+    name: str
+    arguments: str
+    parent_id: str
+    kind: CallKind = "server"
+    malformed: bool = False
+    private: Private | None = None
+
+
+class Output(Struct):
+    """What a call came to: the text that the model and the user get."""
+
+    content: str
+    is_error: bool = False
+
+
+class UserEntry(Struct, tag="user", tag_field="type"):
+    """A message that only the client can know. ``id`` is the client's, or minted when it sent none (``minted``)."""
+
+    id: str
+    content: tuple[Content, ...]
+    role: Role = "user"
+    minted: bool = False
+
+
+class TurnEntry(Struct, tag="turn", tag_field="type"):
+    """One assistant turn: what one provider response said.
+
+    ``origin`` is the adapter that made it ("" when a client's history did). ``ref`` is set when the provider
+    committed it. ``cut`` marks a turn whose stream did not finish: its complete text is kept, its calls are not.
+    """
+
+    id: str
+    parts: tuple[TextPart | ReasoningPart | CallPart, ...]
+    origin: str = ""
+    ref: ConversationRef | None = None
+    cut: bool = False
+
+    @property
+    def calls(self) -> tuple[CallPart, ...]:
+        """The calls of this turn, in order."""
+        return tuple(part for part in self.parts if isinstance(part, CallPart))
+
+
+class ResultEntry(Struct, tag="result", tag_field="type"):
+    """The output of a call that needed no approval (a gated call's outcome lives in the ledger alone)."""
+
+    call_id: str
+    message_id: str
+    output: Output
+
+
+class CardEntry(Struct, tag="card", tag_field="type"):
+    """A `confirm_changes` card that was shown for a gated call. Display only: it never reaches a provider."""
+
+    id: str
+    message_id: str
+    approval_id: str
+    arguments: str
+
+
+class CardClosedEntry(Struct, tag="card_closed", tag_field="type"):
+    """A card's answer as the client sent it, or the server's note that it can no longer be answered."""
+
+    card_id: str
+    message_id: str
+    content: str
+
+
+Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry
+
+
+class SettledCall(Struct, tag="call", tag_field="type"):
+    """A call with its output. ``arguments`` is what really ran, which an edit may have changed from `part.arguments`."""
+
+    part: CallPart
+    output: Output
+    arguments: str
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person changed the arguments before it ran."""
+        return self.arguments != self.part.arguments
+
+
+class UserTurn(Struct, tag="user", tag_field="type"):
+    """A user's (or the application's) message in a transcript."""
+
+    id: str
+    content: tuple[Content, ...]
+    role: Role = "user"
+
+
+class AssistantTurn(Struct, tag="assistant", tag_field="type"):
+    """An assistant turn whose calls all have their outputs."""
+
+    id: str
+    parts: tuple[TextPart | ReasoningPart | SettledCall, ...]
+    origin: str = ""
+    ref: ConversationRef | None = None
+
+    @property
+    def calls(self) -> tuple[SettledCall, ...]:
+        """The settled calls of this turn, in order."""
+        return tuple(part for part in self.parts if isinstance(part, SettledCall))
+
+
+Transcript = Sequence[UserTurn | AssistantTurn]
+"""A settled conversation, oldest first."""
+
+
+def awaits_model(transcript: Transcript) -> bool:
+    """Whether the model has something to answer: a user's message, or outputs it has not seen."""
+    if not transcript:
+        return False
+    last = transcript[-1]
+    return isinstance(last, UserTurn) or bool(last.calls)

@@ -1,0 +1,144 @@
+"""The seam to storage: three small Protocols that one store object satisfies.
+
+A *thread* belongs to a principal: (principal, client's thread id) names it, and nothing else does, except that an id which is
+not known as a thread id but is the provider's current id of one of that principal's threads finds that thread
+(`Thread.alias`, S2). A thread's journal only grows, by whole batches; a branch cuts its end off.
+
+A *lease* is the right to change a thread: one run at a time (B18). `open_thread` takes it, `commit(..., status=…)` gives it
+back, `renew` keeps it. It ends by itself `LEASE_MS` after the last renewal, or as soon as its holder is known to be
+dead, so that a crash doesn't lock a thread.
+
+All times are ms since the epoch by the *store's* clock. Every method is atomic: it happens wholly or not at all, and
+cancelling the caller does not undo a change that was under way.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.transcript import ConversationRef, Entry, Output
+
+LEASE_MS = 30_000
+
+RunStatus = Literal["running", "finished", "waiting", "failed", "cancelled", "interrupted"]
+"""``waiting``: for a person or the client. ``interrupted``: its process died."""
+
+
+class Thread(msgspec.Struct, kw_only=True):
+    """A thread as it was when read. ``now`` is the store's clock at that moment."""
+
+    key: str
+    """Names the thread to the store; opaque."""
+    principal: str
+    id: str
+    """The client's id it was created under."""
+    agent: str
+    created_at: int
+    updated_at: int
+    now: int
+    title: str | None = None
+    state: Any = None
+    """The shared state (a JSON value), or None if there never was one."""
+    ref: ConversationRef | None = None
+    run_key: str | None = None
+    run_status: RunStatus | None = None
+    entries: list[Entry] = msgspec.field(default_factory=list)
+    approvals: list[Approval] = msgspec.field(default_factory=list)
+    """Every approval of this thread, oldest first."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What one commit does, in this order: cut the journal, append, record approvals, set fields, give the lease back.
+
+    ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
+    Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id.
+    """
+
+    keep: int | None = None
+    entries: Sequence[Entry] = ()
+    approvals: Sequence[Approval] = ()
+    state: Any = msgspec.UNSET
+    ref: ConversationRef | None | msgspec.UnsetType = msgspec.UNSET
+    title: str | None | msgspec.UnsetType = msgspec.UNSET
+    agent: str | msgspec.UnsetType = msgspec.UNSET
+    status: RunStatus | None = None
+
+
+class ThreadStore(Protocol):
+    """Threads and their journals."""
+
+    async def open_thread(self, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+        """Take the lease for ``run_key`` and read the thread, creating it if it is new.
+
+        In the same step it expires what is overdue (pending → expired). Raises `ThreadBusy` if another run holds
+        the lease. A lease left behind by a dead or silent process is taken over (its run becomes ``interrupted``).
+        """
+        ...
+
+    async def read_thread(self, principal: str, thread_id: str) -> Thread | None:
+        """Read without a lease; None if this principal has no such thread."""
+        ...
+
+    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+        """Apply ``change`` durably. Raises `ThreadBusy` if ``run_key`` no longer holds the lease: then nothing happened.
+
+        Does not touch the passed ``thread`` object. Approvals are stored as given, except `asked_at` and `expires_at`: they are
+        given relative (asked_at 0, expires_at = ms from now) and become absolute by the store's clock. An approval id or
+        (thread, call id) that exists already is a bug and raises `IllegalMove`.
+        """
+        ...
+
+    async def renew(self, run_keys: Sequence[str]) -> None:
+        """Prolong the leases that these runs still hold."""
+        ...
+
+
+class ApprovalStore(Protocol):
+    """The ledger: one record per gated call, moved only along `core.approvals.MOVES`."""
+
+    async def approval(self, principal: str, approval_id: str) -> Approval | None:
+        """One record (overdue pending ones are expired first), or None if it isn't this principal's."""
+        ...
+
+    async def pending_approvals(self, principal: str) -> list[Approval]:
+        """What waits for this principal, oldest first; overdue ones are expired first and left out."""
+        ...
+
+    async def move(
+        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+    ) -> Approval:
+        """Move one record in one conditional update and return it as it is now.
+
+        Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power loss).
+        Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is no record.
+        """
+        ...
+
+
+class StoreLifecycle(Protocol):
+    """Opening and closing."""
+
+    async def start(self) -> None:
+        """Open and migrate. Raises `ConfigurationError` with a sentence (unreachable, not writable, newer version)."""
+        ...
+
+    async def check(self) -> None:
+        """Raise `Unavailable` unless a read and a write work now (readiness)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close; safe to call twice."""
+        ...
+
+
+class Store(ThreadStore, ApprovalStore, StoreLifecycle, Protocol):
+    """All three."""
+
+
+def provider_id(ref: ConversationRef | None) -> str | None:
+    """The provider's own id in ``ref``, if any: a thread's alias."""
+    return (ref.conversation_id or ref.previous_response_id) if ref else None
+
+
