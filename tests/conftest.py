@@ -1,9 +1,31 @@
-"""What every test shares: the event loop's backend."""
+"""What every test shares: the event loop's backend, and what happens to interop tests where there is no Node."""
+
+import os
 
 import pytest
+
+from tests.interop.replay import unavailable
+
+LEFT_OUT = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Run `anyio` tests on asyncio, the loop that the server runs on."""
     return "asyncio"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the interop tests out where the clients can't run, and say so; in CI they stay in and fail."""
+    interop = [item for item in items if item.get_closest_marker("interop")]
+    if not interop or os.environ.get("CI") == "true" or not (reason := unavailable()):
+        return
+    config.hook.pytest_deselected(items=interop)
+    items[:] = [item for item in items if item not in interop]
+    config.stash[LEFT_OUT] = f"{len(interop)} interop tests left out: {reason}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which tests were left out and why."""
+    if reason := config.stash.get(LEFT_OUT, None):
+        terminalreporter.write_line(reason, yellow=True)
