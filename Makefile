@@ -16,7 +16,8 @@ CODE := server adapters tests $(wildcard examples)
 # The first Python on the path that is new enough; PYTHON=python3.13 overrides.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
-NODE = $(shell node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
+E2E = $(shell find tests/e2e -name node_modules -prune -o -name 'test_*.py' -print -quit 2>/dev/null)
+NODE = $(shell node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && echo yes)
 
 .PHONY: help
 help: ## Show this list
@@ -52,9 +53,9 @@ $(VENV)/.dev: $(VENV)/.test requirements/dev.txt
 	$(call install,requirements/dev.txt,formatter and linters and type checker)
 	@touch $@
 
-tests/interop/node_modules/.stamp: tests/interop/package.json tests/interop/package-lock.json
-	@echo 'set-up: the real AG-UI clients for tests/interop (npm ci; only the first time)'
-	@cd tests/interop && npm ci --silent
+%/node_modules/.stamp: %/package.json %/package-lock.json
+	@echo 'set-up: Node packages of $* (npm ci; only the first time)'
+	@cd $* && npm ci --silent
 	@touch $@
 
 .PHONY: .venv
@@ -73,7 +74,7 @@ demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: open
 # Without Node the interop tests are left out, with a line that says so, except in CI, where they fail.
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property, scenario and interop tests
-	@$(BIN)/python -m pytest -m 'not e2e' $(ARGS)
+	@$(BIN)/python -m pytest --ignore=tests/e2e $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.dev ## Format, lint, types, import contracts, sizes
@@ -89,8 +90,8 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 	$(BIN)/ruff check --fix $(CODE)
 
 .PHONY: e2e
-e2e: .node $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients in Node, and the browser tests
-	@$(BIN)/python -m pytest $(if $(wildcard tests/e2e/test_*.py),tests/e2e) tests/interop $(ARGS)
+e2e: .node $(VENV)/.test $(patsubst %/package.json,%/node_modules/.stamp,$(wildcard tests/interop/package.json tests/e2e/package.json)) ## Real AG-UI clients in Node, and the browser tests
+	@$(BIN)/python -m pytest $(if $(E2E),tests/e2e) tests/interop $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.test ## Our own figures, next to a bare proxy

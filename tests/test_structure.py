@@ -1,0 +1,146 @@
+"""What keeps the code changeable: sizes, the public face, the direction of imports, the cost of an import.
+
+import-linter holds the arrows between the layers (`make check`); the two rules here are allow-lists, which it can't
+express for a package's own root.
+"""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import agui_gate
+
+ROOT = Path(__file__).resolve().parents[1]
+SERVER = ROOT / "server"
+ADAPTERS = ROOT / "adapters"
+MODULES = sorted([*SERVER.rglob("*.py"), *ADAPTERS.rglob("*.py")])
+
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 50
+MAX_IMPORT_SECONDS = 0.3
+
+# Addresses of package registries, and absolute paths of somebody's machine, wherever they stand.
+ADDRESSES = re.compile(
+    r"registry\.[a-z]+js\.|registry\.yarnpkg|pypi\.[a-z]+/simple|pythonhosted\.|--(?:extra-)?index-url"
+)
+MACHINE_PATHS = re.compile(r"(?<![\w.:/~-])/(?:work|root|home|Users)/\w|\b[A-Z]:\\\\?Users")
+TEXT_LIMIT = 2_000_000
+# What set-up and builds leave in a checkout.
+MADE = {"__pycache__", "build", "dist", "node_modules"}
+
+
+def test_no_module_is_too_long() -> None:
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: size for name, size in sizes.items() if size > MAX_MODULE_LINES} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    sizes = {
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
+
+
+def test_all_is_sorted_and_equals_what_is_visible() -> None:
+    exported = [name for name in agui_gate.__all__ if not name.startswith("_")]
+    values = {name: getattr(agui_gate, name) for name in exported}  # loads what is lazy
+    assert None not in values.values()
+    ours = {name for name in {*vars(agui_gate), *dir(agui_gate)} if not name.startswith("_")}
+    visible = {name for name in ours - {"TYPE_CHECKING"} if not isinstance(getattr(agui_gate, name), ModuleType)}
+    assert list(agui_gate.__all__) == sorted(agui_gate.__all__)
+    assert set(exported) == visible
+
+
+def test_importing_the_package_is_cheap() -> None:
+    """Best of three in fresh interpreters, so that a busy machine doesn't decide."""
+    program = "import time; start = time.perf_counter(); import agui_gate; print(time.perf_counter() - start)"
+    command = [sys.executable, "-c", program]
+    seconds = [float(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout) for _ in range(3)]
+    assert min(seconds) < MAX_IMPORT_SECONDS
+
+
+def test_core_imports_nothing_of_ours_but_errors() -> None:
+    assert stray_imports(SERVER / "agui_gate/core", SERVER, ("agui_gate.core", "agui_gate.errors")) == []
+
+
+def test_adapters_import_the_port_and_the_errors_only() -> None:
+    allowed = ("agui_gate_adapters", "agui_gate.adapter", "agui_gate.errors")
+    assert stray_imports(ADAPTERS / "agui_gate_adapters", ADAPTERS, allowed) == []
+
+
+def test_nothing_names_a_registry_or_somebodys_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number} {line.strip()[:100]}"
+        for path in tracked_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if ADDRESSES.search(line) or MACHINE_PATHS.search(line)
+    ]
+    assert found == []
+
+
+def test_the_rules_of_this_file_can_fail(tmp_path: Path) -> None:
+    package = tmp_path / "agui_gate/core"
+    package.mkdir(parents=True)
+    (package / "ok.py").write_text(
+        "import json\nfrom agui_gate.errors import X\nfrom . import other\nfrom .. import errors\n"
+    )
+    assert stray_imports(package, tmp_path, ("agui_gate.core", "agui_gate.errors")) == []
+    (package / "bad.py").write_text(
+        "def f():\n    from ..stores import base\n    import agui_gate.core_but_not_really\n"
+    )
+    strays = [
+        line.split(" ", 1)[1] for line in stray_imports(package, tmp_path, ("agui_gate.core", "agui_gate.errors"))
+    ]
+    assert strays == ["agui_gate.stores.base", "agui_gate.core_but_not_really"]
+    for line in ("see /" + "home/ann/x", "(/" + "work/x)", "C:\\" + "Users"):
+        assert MACHINE_PATHS.search(line)
+    assert ADDRESSES.search('"resolved": "https://registry.' + 'npmjs.org/x"')
+    for line in ("https://example.org/home/x", "GET /threads/home", "~/work/x"):
+        assert not MACHINE_PATHS.search(line)
+
+
+def stray_imports(package: Path, root: Path, allowed: tuple[str, ...]) -> list[str]:
+    """Imports of our own modules that are none of `allowed`, also those inside functions and TYPE_CHECKING."""
+    return [
+        f"{path.relative_to(root)}:{line} {name}"
+        for path in sorted(package.rglob("*.py"))
+        for line, name in imported(path, root)
+        if name.split(".")[0].startswith("agui_gate")
+        if not any(name == prefix or name.startswith(f"{prefix}.") for prefix in allowed)
+    ]
+
+
+def imported(path: Path, root: Path) -> Iterator[tuple[int, str]]:
+    """Every module or attribute that a file imports, as a dotted absolute name with its line."""
+    package = path.relative_to(root).parent.parts
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def tracked_files() -> list[Path]:
+    """The files that git knows, or, without git or its records, everything that set-up and tools didn't put there."""
+    git = shutil.which("git")
+    listing = git and subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False, timeout=60)
+    names = listing.stdout.decode().split("\0") if listing and listing.returncode == 0 else []
+    files = [ROOT / name for name in names if name] or list(_everything())
+    return [path for path in files if path.is_file() and path.stat().st_size < TEXT_LIMIT]
+
+
+def _everything() -> Iterator[Path]:
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if not any(part in MADE or (part.startswith(".") and part != ".ci") for part in parts[:-1]):
+            yield path
