@@ -1,0 +1,271 @@
+"""From loose entries to a settled transcript: the only place that makes one.
+
+Whatever went in (a journal with a crash in it, a client's history that was cut, trimmed, repeated or reordered), what
+comes out obeys every provider's pairing rules: each call sits in its turn with exactly one output, in order of issue.
+Nothing is guessed. Where a call's fate is known to the ledger, the caller says so in ``outcomes`` and that counts;
+else its result is looked for among the entries; else the model is told that there is none.
+
+Pairing is by occurrence, never by id alone: ids restart with every turn on some providers (S24-S28). For one id, the
+results that come before its next call form a segment. Results go in order to the calls that still wait, and if there
+are fewer results than calls, to the latest ones: a call that never got a result is not given a later turn's. A result
+with no call before it is dropped.
+
+What else it does:
+
+* A repeated message id is one message: first place, last content. Ids that we minted, or empty ones, say nothing.
+* Cards (`confirm_changes`) are between us and the client, and disappear together with their answers (B8).
+* A turn whose stream was cut keeps its complete text alone. It loses its origin too: provider-private ids belong to
+  whole turns, and half a reasoning group is refused (providers.md §1.3). Reasoning with nothing after it goes, for
+  the same reason (S19).
+* Arguments that are not a JSON object become ``{}``; a person can't have approved them and they never ran.
+* Messages that say nothing are left out.
+
+Linear in the number of entries. Entries are not changed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.transcript import (
+    AssistantTurn,
+    CallPart,
+    Entry,
+    Output,
+    ReasoningPart,
+    ResultEntry,
+    SettledCall,
+    Text,
+    TextPart,
+    Transcript,
+    TurnEntry,
+    UserEntry,
+    UserTurn,
+)
+
+CARD_TOOL = "confirm_changes"
+"""The name of the synthetic call that shows a gated call to clients (CONTRACT.md, "Card")."""
+
+NOT_EXECUTED = Output(
+    "This call was not executed: the conversation went on before it could run. Nobody denied it. "
+    "Call the tool again if it is still needed.",
+    is_error=True,
+)
+"""For a server-side call with neither an outcome nor a result."""
+
+NOT_ANSWERED = Output(
+    "The client returned no result for this call, so treat it as not executed. Nobody denied it. "
+    "Call the tool again if it is still needed.",
+    is_error=True,
+)
+"""For a client tool's call without a result."""
+
+MALFORMED = Output(
+    "This call was not executed: its arguments were not a complete JSON object. Nobody denied it. "
+    "Call the tool again with valid arguments if it is still needed.",
+    is_error=True,
+)
+"""For a call whose arguments were cut off or never were JSON."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The settlement's word on one call: what it came to, and the JSON arguments it ran (or would have run) with."""
+
+    output: Output
+    arguments: str
+
+
+Outcomes = Mapping[tuple[str, str], Outcome]
+"""By (turn id, call id). It wins over any result among the entries, for which a client may have to be believed."""
+
+Settled = tuple[UserTurn | AssistantTurn, ...]
+
+_Said = UserEntry | TurnEntry | ResultEntry
+
+
+def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
+    """Settle ``entries``. Doing it again changes nothing: ``sanitize(loosen(t), edits(t)) == t``."""
+    said = _distinct(entries)
+    outputs = iter(_pair(said))
+    turns: list[UserTurn | AssistantTurn] = []
+    for entry in said:
+        turn: UserTurn | AssistantTurn | None = None
+        if isinstance(entry, UserEntry):
+            turn = _user_turn(entry)
+        elif isinstance(entry, TurnEntry):
+            turn = _assistant_turn(entry, outputs, outcomes)
+        if turn is not None:
+            turns.append(turn)
+    return tuple(turns)
+
+
+def loosen(transcript: Transcript) -> list[Entry]:
+    """Entries that say the same as ``transcript``, apart from what `edits` holds."""
+    entries: list[Entry] = []
+    for turn in transcript:
+        if isinstance(turn, UserTurn):
+            entries.append(UserEntry(turn.id, turn.content, turn.role, minted=True))
+            continue
+        parts = tuple(part.part if isinstance(part, SettledCall) else part for part in turn.parts)
+        entries.append(TurnEntry(turn.id, parts, turn.origin, turn.ref))
+        entries += [ResultEntry(call.part.id, "", call.output) for call in turn.calls]
+    return entries
+
+
+def edits(transcript: Transcript) -> dict[tuple[str, str], Outcome]:
+    """The outcomes of calls whose arguments a person changed; loose entries have no room for those."""
+    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
+    return {
+        (turn.id, call.part.id): Outcome(call.output, call.arguments)
+        for turn in turns
+        for call in turn.calls
+        if call.edited
+    }
+
+
+def _distinct(entries: Sequence[Entry]) -> list[_Said]:
+    """What was said, without cards and with each message id once: its last content at its first place."""
+    said: list[_Said] = []
+    users: dict[str, int] = {}
+    turns: dict[str, int] = {}
+    for entry in entries:
+        place = len(said)
+        if isinstance(entry, UserEntry):
+            if entry.id and not entry.minted:
+                place = users.setdefault(entry.id, place)
+        elif isinstance(entry, TurnEntry):
+            if entry.id:
+                place = turns.setdefault(entry.id, place)
+        elif not isinstance(entry, ResultEntry):
+            continue
+        if place == len(said):
+            said.append(entry)
+        else:
+            said[place] = entry
+    return said
+
+
+class _Line:
+    """The calls of one id that still wait, and the results that came since the last of them."""
+
+    __slots__ = ("_spent", "calls", "results")
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+        self.results: list[ResultEntry] = []
+        self._spent: set[ResultEntry] = set()
+
+    def settle(self, outputs: list[Output | None]) -> None:
+        """End the segment: hand its results to the waiting calls, and forget those left over."""
+        results = self._distinct_results()
+        first = max(0, len(self.calls) - len(results))
+        for call, result in zip(self.calls[first:], results, strict=False):
+            outputs[call] = result.output
+        del self.calls[first:]
+        self.results = []
+
+    def _distinct_results(self) -> list[ResultEntry]:
+        """The segment's results without messages sent twice.
+
+        The same message again in a later segment may be a real result, as many servers derive its id from the
+        call's: it steps aside only where there are more results than calls.
+        """
+        results: list[ResultEntry] = []
+        seen: set[ResultEntry] = set()
+        for result in self.results:
+            if result.message_id and result in seen:
+                continue
+            seen.add(result)
+            results.append(result)
+        if len(results) > len(self.calls):
+            fresh = [result for result in results if not (result.message_id and result in self._spent)]
+            results = fresh if len(fresh) >= len(self.calls) else results
+        self._spent |= seen
+        return results
+
+
+def _pair(said: Sequence[_Said]) -> list[Output | None]:
+    """The output of every call, in order of issue; None where there is no result."""
+    outputs: list[Output | None] = []
+    lines: dict[str, _Line] = {}
+    for entry in said:
+        if isinstance(entry, TurnEntry):
+            for call in entry.calls:
+                line = lines.get(call.id)
+                if line is None:
+                    line = lines[call.id] = _Line()
+                elif line.results:
+                    line.settle(outputs)
+                line.calls.append(len(outputs))
+                outputs.append(None)
+        elif isinstance(entry, ResultEntry) and entry.call_id in lines:
+            lines[entry.call_id].results.append(entry)
+    for line in lines.values():
+        line.settle(outputs)
+    return outputs
+
+
+def _user_turn(entry: UserEntry) -> UserTurn | None:
+    """The message without blank text, which providers refuse; None if nothing is left."""
+    content = tuple(part for part in entry.content if not (isinstance(part, Text) and _blank(part.text)))
+    return UserTurn(entry.id, content, entry.role) if content else None
+
+
+def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes: Outcomes) -> AssistantTurn | None:
+    """The turn with its calls settled; None if it says nothing. Takes one of ``outputs`` for each call, kept or not."""
+    parts: list[TextPart | ReasoningPart | SettledCall] = []
+    ahead: list[ReasoningPart] = []
+    says_something = False
+    for part in entry.parts:
+        if isinstance(part, CallPart):
+            output = next(outputs)
+            if entry.cut or part.name == CARD_TOOL:
+                ahead.clear()  # It preceded this call, and must not end up before anything else.
+                continue
+            parts += [*ahead, _settled(entry.id, part, output, outcomes)]
+            says_something = True
+        elif isinstance(part, ReasoningPart):
+            if not entry.cut:
+                ahead.append(part)
+            continue
+        elif part.text or part.private:
+            parts += [*ahead, part]
+            says_something = says_something or not _blank(part.text)
+        ahead.clear()
+    if not says_something:
+        return None
+    return AssistantTurn(entry.id, tuple(parts), "" if entry.cut else entry.origin, None if entry.cut else entry.ref)
+
+
+def _settled(turn_id: str, part: CallPart, output: Output | None, outcomes: Outcomes) -> SettledCall:
+    outcome = outcomes.get((turn_id, part.id))
+    part = _readable(part)
+    if outcome is not None:
+        return SettledCall(part, outcome.output, _as_run(part, outcome.arguments))
+    return SettledCall(part, output or _no_result(part), part.arguments)
+
+
+def _readable(part: CallPart) -> CallPart:
+    """The call with arguments that are a JSON object. None at all (""), as of a tool that takes none, is ``{}``."""
+    if not part.malformed and parse_object(part.arguments) is not None:
+        return part
+    return msgspec.structs.replace(part, arguments="{}", malformed=part.malformed or not _blank(part.arguments))
+
+
+def _as_run(part: CallPart, arguments: str) -> str:
+    """The arguments that ran, in the model's own words unless they mean something else."""
+    ran = parse_object(arguments)
+    if ran is None or arguments == part.arguments or canonical(ran) == canonical(part.arguments):
+        return part.arguments
+    return arguments
+
+
+def _no_result(part: CallPart) -> Output:
+    if part.malformed:
+        return MALFORMED
+    return NOT_ANSWERED if part.kind == "client" else NOT_EXECUTED
+
+
+def _blank(text: str) -> bool:
+    return not text or text.isspace()
