@@ -81,20 +81,18 @@ Outcomes = Mapping[tuple[str, str], Outcome]
 
 Settled = tuple[UserTurn | AssistantTurn, ...]
 
-_Said = UserEntry | TurnEntry | ResultEntry
-
 
 def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
     """Settle ``entries``. Doing it again changes nothing: ``sanitize(loosen(t), edits(t)) == t``."""
-    said = _distinct(entries)
-    outputs = iter(_pair(said))
+    said = distinct(entries)
+    results = iter(pair(said))
     turns: list[UserTurn | AssistantTurn] = []
     for entry in said:
         turn: UserTurn | AssistantTurn | None = None
         if isinstance(entry, UserEntry):
             turn = _user_turn(entry)
         elif isinstance(entry, TurnEntry):
-            turn = _assistant_turn(entry, outputs, outcomes)
+            turn = _assistant_turn(entry, results, outcomes)
         if turn is not None:
             turns.append(turn)
     return tuple(turns)
@@ -124,26 +122,23 @@ def edits(transcript: Transcript) -> dict[tuple[str, str], Outcome]:
     }
 
 
-def _distinct(entries: Sequence[Entry]) -> list[_Said]:
-    """What was said, without cards and with each message id once: its last content at its first place."""
-    said: list[_Said] = []
+def distinct(entries: Sequence[Entry]) -> list[Entry]:
+    """``entries`` with each message id once: its last content at its first place."""
+    kept: list[Entry] = []
     users: dict[str, int] = {}
     turns: dict[str, int] = {}
     for entry in entries:
-        place = len(said)
+        place = len(kept)
         if isinstance(entry, UserEntry):
             if entry.id and not entry.minted:
                 place = users.setdefault(entry.id, place)
-        elif isinstance(entry, TurnEntry):
-            if entry.id:
-                place = turns.setdefault(entry.id, place)
-        elif not isinstance(entry, ResultEntry):
-            continue
-        if place == len(said):
-            said.append(entry)
+        elif isinstance(entry, TurnEntry) and entry.id:
+            place = turns.setdefault(entry.id, place)
+        if place == len(kept):
+            kept.append(entry)
         else:
-            said[place] = entry
-    return said
+            kept[place] = entry
+    return kept
 
 
 class _Line:
@@ -156,12 +151,12 @@ class _Line:
         self.results: list[ResultEntry] = []
         self._spent: set[ResultEntry] = set()
 
-    def settle(self, outputs: list[Output | None]) -> None:
+    def settle(self, paired: list[ResultEntry | None]) -> None:
         """End the segment: hand its results to the waiting calls, and forget those left over."""
         results = self._distinct_results()
         first = max(0, len(self.calls) - len(results))
         for call, result in zip(self.calls[first:], results, strict=False):
-            outputs[call] = result.output
+            paired[call] = result
         del self.calls[first:]
         self.results = []
 
@@ -185,25 +180,25 @@ class _Line:
         return results
 
 
-def _pair(said: Sequence[_Said]) -> list[Output | None]:
-    """The output of every call, in order of issue; None where there is no result."""
-    outputs: list[Output | None] = []
+def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
+    """The result of every call, in order of issue; None where there is none."""
+    paired: list[ResultEntry | None] = []
     lines: dict[str, _Line] = {}
-    for entry in said:
+    for entry in entries:
         if isinstance(entry, TurnEntry):
             for call in entry.calls:
                 line = lines.get(call.id)
                 if line is None:
                     line = lines[call.id] = _Line()
                 elif line.results:
-                    line.settle(outputs)
-                line.calls.append(len(outputs))
-                outputs.append(None)
+                    line.settle(paired)
+                line.calls.append(len(paired))
+                paired.append(None)
         elif isinstance(entry, ResultEntry) and entry.call_id in lines:
             lines[entry.call_id].results.append(entry)
     for line in lines.values():
-        line.settle(outputs)
-    return outputs
+        line.settle(paired)
+    return paired
 
 
 def _user_turn(entry: UserEntry) -> UserTurn | None:
@@ -212,18 +207,20 @@ def _user_turn(entry: UserEntry) -> UserTurn | None:
     return UserTurn(entry.id, content, entry.role) if content else None
 
 
-def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes: Outcomes) -> AssistantTurn | None:
-    """The turn with its calls settled; None if it says nothing. Takes one of ``outputs`` for each call, kept or not."""
+def _assistant_turn(
+    entry: TurnEntry, results: Iterator[ResultEntry | None], outcomes: Outcomes
+) -> AssistantTurn | None:
+    """The turn with its calls settled; None if it says nothing. Takes one of ``results`` for each call, kept or not."""
     parts: list[TextPart | ReasoningPart | SettledCall] = []
     ahead: list[ReasoningPart] = []
     says_something = False
     for part in entry.parts:
         if isinstance(part, CallPart):
-            output = next(outputs)
+            result = next(results)
             if entry.cut or part.name == CARD_TOOL:
                 ahead.clear()  # It preceded this call, and must not end up before anything else.
                 continue
-            parts += [*ahead, _settled(entry.id, part, output, outcomes)]
+            parts += [*ahead, _settled(entry.id, part, result, outcomes)]
             says_something = True
         elif isinstance(part, ReasoningPart):
             if not entry.cut:
@@ -238,12 +235,12 @@ def _assistant_turn(entry: TurnEntry, outputs: Iterator[Output | None], outcomes
     return AssistantTurn(entry.id, tuple(parts), "" if entry.cut else entry.origin, None if entry.cut else entry.ref)
 
 
-def _settled(turn_id: str, part: CallPart, output: Output | None, outcomes: Outcomes) -> SettledCall:
+def _settled(turn_id: str, part: CallPart, result: ResultEntry | None, outcomes: Outcomes) -> SettledCall:
     outcome = outcomes.get((turn_id, part.id))
     part = _readable(part)
     if outcome is not None:
         return SettledCall(part, outcome.output, _as_run(part, outcome.arguments))
-    return SettledCall(part, output or _no_result(part), part.arguments)
+    return SettledCall(part, result.output if result else _no_result(part), part.arguments)
 
 
 def _readable(part: CallPart) -> CallPart:
