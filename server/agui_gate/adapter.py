@@ -13,7 +13,7 @@ Text, reasoning and calls of one turn may interleave; `key` tells them apart and
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkable
 
 import msgspec
 
@@ -67,6 +67,8 @@ __all__ = [
 ]
 
 
+# Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _Event(msgspec.Struct, frozen=True, gc=False):
     """Base of model events: cheap to make, never tracked by the garbage collector (they hold no cycles)."""
 

@@ -13,7 +13,7 @@ All structs are frozen and encode to JSON with msgspec, which is how stores keep
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, dataclass_transform
 
 import msgspec
 
@@ -28,6 +28,8 @@ Only the adapter whose `origin` made the turn reads it back; everyone else leave
 """
 
 
+# Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
     """Base: frozen, compact on disk. (Slotted, as every msgspec struct is.)"""
 
