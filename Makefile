@@ -35,14 +35,14 @@ $(VENV)/.python:
 
 define install
 	@n=$$(grep -c == $(1)); echo "set-up: $(2) ($$n packages; only the first time)"
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement $(1)
+	@$(BIN)/python -m pip install --disable-pip-version-check -qq --requirement $(1)
 endef
 
 # --no-build-isolation: the pinned build tool of runtime.txt is the one that builds.
 $(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt pyproject.toml
 	$(call install,requirements/runtime.txt,what the server runs on)
 	@echo 'set-up: agui-gate itself (editable)'
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m pip install --disable-pip-version-check -qq --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime requirements/test.txt
@@ -76,12 +76,22 @@ demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: open
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property, scenario and interop tests
 	@$(BIN)/python -m pytest --ignore=tests/e2e $(ARGS)
 
-.PHONY: check
-check: $(VENV)/.dev ## Format, lint, types, import contracts, sizes
-	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/ruff check $(CODE)
+.PHONY: check format lint types imports structure
+check: format lint types imports structure ## Format, lint, types, import contracts, sizes (make -k: all, even if one fails)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format --check --quiet $(CODE)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check --quiet $(CODE)
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+imports: $(VENV)/.dev
 	$(BIN)/lint-imports
+
+structure: $(VENV)/.dev
 	$(BIN)/python -m pytest -q tests/test_structure.py
 
 .PHONY: fix

@@ -1,10 +1,15 @@
-"""What every test shares: the event loop's backend, and what happens to interop tests where there is no Node."""
+"""What every test shares: the loop's backend, hypothesis made repeatable, and interop tests where there is no Node."""
 
 import os
 
 import pytest
+from hypothesis import settings
 
 from tests.interop.replay import unavailable
+
+# The same examples every time, and no deadline: a busy machine must not decide (--hypothesis-profile=default explores).
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
 
 LEFT_OUT = pytest.StashKey[str]()
 
