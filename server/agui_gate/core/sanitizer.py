@@ -15,8 +15,8 @@ What else it does:
 * A repeated message id is one message: first place, last content. Ids that we minted, or empty ones, say nothing.
 * Cards (`confirm_changes`) are between us and the client, and disappear together with their answers (B8).
 * A turn whose stream was cut keeps its complete text alone. It loses its origin too: provider-private ids belong to
-  whole turns, and half a reasoning group is refused (providers.md §1.3). Reasoning with nothing after it goes, for
-  the same reason (S19).
+  whole turns, and half a reasoning group is refused ("reasoning … without its required following item"). Reasoning
+  with nothing after it goes, for the same reason (S19).
 * Arguments that are not a JSON object become ``{}``; a person can't have approved them and they never ran.
 * Messages that say nothing are left out.
 
@@ -47,24 +47,27 @@ from agui_gate.core.transcript import (
 CARD_TOOL = "confirm_changes"
 """The name of the synthetic call that shows a gated call to clients (CONTRACT.md, "Card")."""
 
-NOT_EXECUTED = Output(
-    "This call was not executed: the conversation went on before it could run. Nobody denied it. "
-    "Call the tool again if it is still needed.",
-    is_error=True,
+
+def _note(message: str) -> Output:
+    """An error output in the form that all outcomes without a result have: a JSON object with a ``status``."""
+    return Output(msgspec.json.encode({"status": "cancelled", "message": message}).decode(), is_error=True)
+
+
+NOT_EXECUTED = _note(
+    "Not executed: the conversation went on before this call could run. Nobody denied it; "
+    "call the tool again if it is still needed."
 )
 """For a server-side call with neither an outcome nor a result."""
 
-NOT_ANSWERED = Output(
-    "The client returned no result for this call, so treat it as not executed. Nobody denied it. "
-    "Call the tool again if it is still needed.",
-    is_error=True,
+NOT_ANSWERED = _note(
+    "The client gave no result, so treat this call as not executed. Nobody denied it; "
+    "call the tool again if it is still needed."
 )
 """For a client tool's call without a result."""
 
-MALFORMED = Output(
-    "This call was not executed: its arguments were not a complete JSON object. Nobody denied it. "
-    "Call the tool again with valid arguments if it is still needed.",
-    is_error=True,
+MALFORMED = _note(
+    "Not executed: the arguments were not a complete JSON object. Nobody denied it; "
+    "call the tool again with valid arguments if it is still needed."
 )
 """For a call whose arguments were cut off or never were JSON."""
 

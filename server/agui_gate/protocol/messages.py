@@ -1,0 +1,172 @@
+"""The thread as AG-UI messages: for MESSAGES_SNAPSHOT and ``GET /threads/{thread_id}``.
+
+Ids and order are those of the stream (B21): each text is an assistant message; a call hangs on the message named when
+it started; a result follows the message that holds its call, which is where clients put TOOL_CALL_RESULT. A call that
+still waits has no result, for a result is what ends its chip. Results come from the ledger for gated calls and from
+the journal for the rest, paired as the sanitizer pairs them.
+
+Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept; with one
+exception, `file` sources, which the caller can have written as text.
+
+Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema allows any text), because clients parse
+them while rendering.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agui_gate.core.approvals import Approval
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.sanitizer import CARD_TOOL, distinct, pair
+from agui_gate.core.transcript import (
+    CallPart,
+    CardClosedEntry,
+    CardEntry,
+    Content,
+    Entry,
+    Media,
+    Output,
+    ReasoningPart,
+    Text,
+    TextPart,
+    TurnEntry,
+    UserEntry,
+)
+
+Message = dict[str, Any]
+
+PARAGRAPH = "\n\n"
+"""Between the paragraphs of visible reasoning, in the stream as here."""
+
+UNTYPED = "application/octet-stream"
+"""The media type of inline bytes that came without one; the schema requires it there."""
+
+
+def agui_messages(
+    entries: Sequence[Entry], approvals: Sequence[Approval], *, file_sources: bool = True
+) -> list[Message]:
+    """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
+
+    ``file_sources=False`` writes media that the provider holds (a 1.0 shape which 0.0.59 refuses) as a line of text.
+    """
+    view = _View(approvals, file_sources)
+    kept = distinct(entries)
+    results = iter(pair(kept))
+    for entry in kept:
+        if isinstance(entry, UserEntry):
+            view.user(entry)
+        elif isinstance(entry, TurnEntry):
+            for part in entry.parts:
+                view.part(entry, part)
+                if isinstance(part, CallPart):
+                    result = next(results)
+                    view.result(entry, part, result.message_id if result else "", result.output if result else None)
+        elif isinstance(entry, CardEntry):
+            view.card(entry)
+        elif isinstance(entry, CardClosedEntry):
+            view.card_closed(entry)
+    return view.messages()
+
+
+def result_id(call_id: str) -> str:
+    """The id of the message that holds a gated call's result: the same in the stream, after a restart and here."""
+    return f"{call_id}-result"
+
+
+class _View:
+    """Messages in the making: groups of one message and the results that follow it."""
+
+    def __init__(self, approvals: Sequence[Approval], file_sources: bool) -> None:
+        self._file_sources = file_sources
+        self._outputs = {(approval.turn_id, approval.call_id): approval.output for approval in approvals}
+        self._groups: list[list[Message]] = []
+        self._assistants: dict[str, list[Message]] = {}
+        self._cards: dict[str, list[Message]] = {}
+
+    def messages(self) -> list[Message]:
+        return [message for group in self._groups for message in group]
+
+    def user(self, entry: UserEntry) -> None:
+        content = _content(entry.content, self._file_sources)
+        if entry.role != "user" and not isinstance(content, str):  # Only users' messages may have parts.
+            content = "\n".join(part.text for part in entry.content if isinstance(part, Text))
+        self._groups.append([{"id": entry.id, "role": entry.role, "content": content}])
+
+    def part(self, entry: TurnEntry, part: TextPart | ReasoningPart | CallPart) -> None:
+        """Show one part of a turn as it was streamed: empty texts and invisible reasoning were not."""
+        if isinstance(part, CallPart):
+            arguments = part.arguments if parse_object(part.arguments) is not None else "{}"
+            self.call(part.parent_id or entry.id, part.id, part.name, arguments)
+        elif isinstance(part, TextPart):
+            if part.text:
+                message = self._assistant(part.id)[0]
+                message["content"] = message.get("content", "") + part.text
+        elif part.summary or part.encrypted:
+            message = {"id": part.id, "role": "reasoning", "content": PARAGRAPH.join(part.summary)}
+            if part.encrypted:
+                message["encryptedValue"] = part.encrypted
+            self._groups.append([message])
+
+    def call(self, message_id: str, call_id: str, name: str, arguments: str) -> list[Message]:
+        """Hang a call on its message, and return the message's group."""
+        group = self._assistant(message_id)
+        function = {"name": name, "arguments": arguments}
+        group[0].setdefault("toolCalls", []).append({"id": call_id, "type": "function", "function": function})
+        return group
+
+    def result(self, entry: TurnEntry, part: CallPart, message_id: str, output: Output | None) -> None:
+        """Add what the call came to, if it is known: by the ledger's word, else ``output``."""
+        settled = self._outputs.get((entry.id, part.id))
+        if settled is not None:
+            message_id, output = result_id(part.id), settled
+        if output is not None:
+            group = self._assistant(part.parent_id or entry.id)
+            group.append(_tool_message(message_id or result_id(part.id), part.id, output))
+
+    def card(self, entry: CardEntry) -> None:
+        self._cards[entry.id] = self.call(entry.message_id, entry.id, CARD_TOOL, entry.arguments)
+
+    def card_closed(self, entry: CardClosedEntry) -> None:
+        """Add a card's answer; the first one counts."""
+        group = self._cards.pop(entry.card_id, None)
+        if group is not None:
+            group.append(_tool_message(entry.message_id, entry.card_id, Output(entry.content)))
+
+    def _assistant(self, message_id: str) -> list[Message]:
+        group = self._assistants.get(message_id)
+        if group is None:
+            group = self._assistants[message_id] = [{"id": message_id, "role": "assistant"}]
+            self._groups.append(group)
+        return group
+
+
+def _tool_message(message_id: str, call_id: str, output: Output) -> Message:
+    message = {"id": message_id, "role": "tool", "toolCallId": call_id, "content": output.content}
+    if output.is_error:
+        message["error"] = output.content
+    return message
+
+
+def _content(content: Sequence[Content], file_sources: bool) -> str | list[Message]:
+    """A string where text is all there is, else parts."""
+    if not content:
+        return ""
+    if len(content) == 1 and isinstance(content[0], Text):
+        return content[0].text
+    return [_part(part, file_sources) for part in content]
+
+
+def _part(part: Content, file_sources: bool) -> Message:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if part.source == "file" and not file_sources:
+        return {"type": "text", "text": f"[{part.kind}: {part.value}]"}
+    return {"type": part.kind, "source": _source(part)}
+
+
+def _source(media: Media) -> Message:
+    source = {"type": media.source, "value": media.value}
+    mime_type = media.mime_type or (UNTYPED if media.source == "data" else None)
+    if mime_type:
+        source["mimeType"] = mime_type
+    return source
