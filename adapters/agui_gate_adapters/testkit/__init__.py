@@ -1,0 +1,43 @@
+"""The test kit: a strict emulator of the OpenAI Responses API, for anyone's tests and for the demo.
+
+    from agui_gate_adapters.testkit import Emulator, serve
+
+    emulator = Emulator(script=[{"output": [{"type": "message", "text": "Hello"}]}])
+    async with serve(emulator) as base_url:
+        ...                        # point any OpenAI client at base_url
+    assert not emulator.refusals   # what a real provider would have answered with 400
+
+It keeps state like the provider, refuses what the provider refuses with the provider's own words, streams the
+provider's events in their order, and can be told to fail in the provider's ways. Scripts are described in SCRIPTS.md.
+"""
+
+from __future__ import annotations
+
+from agui_gate_adapters.testkit.checks import check_request
+from agui_gate_adapters.testkit.engine import Emulator
+from agui_gate_adapters.testkit.faults import Fault
+from agui_gate_adapters.testkit.journal import Entry
+from agui_gate_adapters.testkit.profiles import PROFILES, Profile
+from agui_gate_adapters.testkit.script import Script, ScriptError, Turn, When, load_script
+from agui_gate_adapters.testkit.server import main, serve
+from agui_gate_adapters.testkit.state import Clock, ProviderState
+from agui_gate_adapters.testkit.violations import Violation
+
+__all__ = [
+    "PROFILES",
+    "Clock",
+    "Emulator",
+    "Entry",
+    "Fault",
+    "Profile",
+    "ProviderState",
+    "Script",
+    "ScriptError",
+    "Turn",
+    "Violation",
+    "When",
+    "check_request",
+    "load_script",
+    "main",
+    "serve",
+]

@@ -1,0 +1,202 @@
+"""Steps 1 and 2: the members of the request body themselves, before anything is looked up.
+
+Order, as probed on the real API: `model`, then a missing `input`, then unknown members, then each member's own shape
+with `input` first. `null` counts as absent for every member but `model` and `input`. One knowing divergence: a body
+with Chat's `messages` gets R21 before R11, since such a body has no `input` and R21 would never be seen otherwise.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Final
+
+from agui_gate_adapters.testkit import violations as v
+from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.wire import Json
+
+__all__ = ["check_envelope", "check_fields", "json_type"]
+
+_FIELDS: Final[dict[str, tuple[type, ...]]] = {
+    "model": (str,),
+    "input": (str, list),
+    "previous_response_id": (str,),
+    "conversation": (str, dict),
+    "include": (list,),
+    "instructions": (str, list),
+    "tools": (list,),
+    "tool_choice": (str, dict),
+    "metadata": (dict,),
+    "text": (dict,),
+    "reasoning": (dict,),
+    "stream": (bool,),
+    "stream_options": (dict,),
+    "store": (bool,),
+    "background": (bool,),
+    "parallel_tool_calls": (bool,),
+    "max_output_tokens": (int,),
+    "max_tool_calls": (int,),
+    "temperature": (int, float),
+    "top_p": (int, float),
+    "top_logprobs": (int,),
+    "truncation": (str,),
+    "user": (str,),
+    "safety_identifier": (str,),
+    "prompt": (dict,),
+    "prompt_cache_key": (str,),
+    "prompt_cache_options": (dict,),
+    "prompt_cache_retention": (str,),
+    "service_tier": (str,),
+    "context_management": (list,),
+    "moderation": (dict,),
+}
+
+_NAMES: Final[dict[tuple[type, ...], str]] = {
+    (str,): "a string",
+    (bool,): "a boolean",
+    (int,): "an integer",
+    (int, float): "a decimal",
+    (list,): "an array",
+    (dict,): "an object",
+    (str, list): "one of a string or array of input items",
+    (str, dict): "one of a string or object",
+}
+
+_BOUNDS: Final[dict[str, tuple[float, float]]] = {
+    "max_output_tokens": (16, float("inf")),
+    "max_tool_calls": (1, float("inf")),
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "top_logprobs": (0, 20),
+}
+
+_ENUMS: Final[dict[str, tuple[str, ...]]] = {
+    "truncation": ("auto", "disabled"),
+    "prompt_cache_retention": ("in_memory", "24h"),
+    "service_tier": ("auto", "default", "flex", "scale", "priority"),
+}
+
+_MEMBERS: Final[dict[str, frozenset[str]]] = {
+    "reasoning": frozenset({"effort", "summary", "generate_summary", "context", "mode"}),
+    "text": frozenset({"format", "verbosity"}),
+}
+
+_INCLUDABLE: Final = (
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+)
+
+
+def json_type(value: object) -> str:
+    """Name a JSON value's type with its article, as error messages do."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal"
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def check_envelope(body: Json, models: frozenset[str] | None = None) -> Iterator[Violation]:
+    """Check presence: model, input, no unknown members. `models`: None accepts any model."""
+    if not body.get("model"):
+        yield v.missing("model")
+    elif models is not None and body["model"] not in models:
+        yield v.unknown_model(str(body["model"]))
+    if "messages" in body:
+        yield v.chat_body()
+    if "input" not in body:
+        yield v.missing("input")
+    for name in body:
+        if name not in _FIELDS and name != "messages":
+            close = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=0.75)
+            yield v.unknown(name, close[0] if close else None)
+
+
+def check_fields(body: Json) -> Iterator[Violation]:
+    """Check each member's type, then bounds, enumerations and sub-objects."""
+    for name, types in _FIELDS.items():
+        value = body.get(name)
+        if value is None and (name not in ("model", "input") or name not in body):
+            continue
+        if not _is_a(value, types):
+            yield v.wrong_type(name, _NAMES[types], json_type(value))
+    yield from _check_numbers(body)
+    yield from _check_include(body.get("include"))
+    yield from _check_metadata(body.get("metadata"))
+    yield from _check_objects(body)
+    yield from _check_combinations(body)
+
+
+def _is_a(value: object, types: tuple[type, ...]) -> bool:
+    if isinstance(value, bool):
+        return bool in types  # bool is an int to Python, never to JSON.
+    return isinstance(value, types)
+
+
+def _check_numbers(body: Json) -> Iterator[Violation]:
+    for name, (low, high) in _BOUNDS.items():
+        value = body.get(name)
+        if not isinstance(value, int | float):
+            continue
+        kind = "integer" if _FIELDS[name] == (int,) else "decimal"
+        if value < low:
+            yield v.out_of_bounds(name, kind, "min", low, value)
+        elif value > high:
+            yield v.out_of_bounds(name, kind, "max", high, value)
+
+
+def _check_include(include: object) -> Iterator[Violation]:
+    for index, value in enumerate(include if isinstance(include, list) else ()):
+        if value not in _INCLUDABLE:
+            yield v.unsupported_value(f"include[{index}]", str(value), _INCLUDABLE)
+
+
+def _check_metadata(metadata: object) -> Iterator[Violation]:
+    if not isinstance(metadata, dict):
+        return
+    if len(metadata) > 16:
+        yield v.too_many_properties("metadata", 16, len(metadata))
+    for key, value in metadata.items():
+        if len(key) > 64:
+            yield v.too_long("metadata", 64, len(key), rule="bounds")
+        if not isinstance(value, str):
+            yield v.wrong_type(f"metadata.{key}", "a string", json_type(value))
+        elif len(value) > 512:
+            yield v.too_long(f"metadata.{key}", 512, len(value), rule="bounds")
+
+
+def _check_objects(body: Json) -> Iterator[Violation]:
+    for name, values in _ENUMS.items():
+        if body.get(name) is not None and body[name] not in values:
+            yield v.unsupported_value(name, str(body[name]), values)
+    for name, members in _MEMBERS.items():
+        for member in body.get(name) or ():
+            if member not in members:
+                yield v.unknown(f"{name}.{member}")
+    for member in body.get("stream_options") or ():
+        if member != "include_obfuscation":
+            yield v.unknown(f"stream_options.{member}", rule="R25")
+
+
+def _check_combinations(body: Json) -> Iterator[Violation]:
+    if body.get("stream_options") is not None and not body.get("stream"):
+        message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        yield v.not_allowed("stream_options", message)
+    if body.get("background") and body.get("store") is False:
+        yield v.not_allowed("background", "Background mode requires 'store' to be true.")

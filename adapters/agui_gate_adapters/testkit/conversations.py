@@ -1,0 +1,150 @@
+"""The Conversations API: create, read, update, delete, and the items inside.
+
+Items that are added by hand get the shape checks and the duplicate check, but not the pairing rules: this is the way
+to repair a conversation in which a call was left without its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+
+from agui_gate_adapters.testkit import state_violations as sv
+from agui_gate_adapters.testkit import violations as v
+from agui_gate_adapters.testkit.checks.graph import check_duplicates
+from agui_gate_adapters.testkit.checks.items import check_items
+from agui_gate_adapters.testkit.engine import Emulator
+from agui_gate_adapters.testkit.faults import Reply
+from agui_gate_adapters.testkit.kinds import KINDS, kind_of
+from agui_gate_adapters.testkit.state import Conversation
+from agui_gate_adapters.testkit.views import conversation_view, item_view, page
+from agui_gate_adapters.testkit.violations import Refused, Violation
+from agui_gate_adapters.testkit.wire import Json, decode, encode
+
+__all__ = ["ROUTES", "paging"]
+
+_MAX_ITEMS: Final = 20
+"""How many items one request may add."""
+
+
+def paging(request: Request) -> Any:
+    """Return `after`, `limit` and `order` of a list request. Raises `Refused` for a limit outside 1..100."""
+    query = request.query_params
+    text = query.get("limit", "20")
+    limit = int(text) if text.isdigit() else 0
+    if limit < 1:
+        raise Refused(v.out_of_bounds("limit", "integer", "min", 1, limit))
+    if limit > 100:
+        raise Refused(v.out_of_bounds("limit", "integer", "max", 100, limit))
+    return {"after": query.get("after"), "limit": limit, "order": query.get("order", "desc")}
+
+
+def _found(emulator: Emulator, request: Request) -> Conversation:
+    conversation_id = request.path_params["id"]
+    found = emulator.state.conversations.get(conversation_id)
+    if found is None:
+        raise Refused(sv.conversation_not_found(conversation_id, None))
+    return found
+
+
+def _item(conversation: Conversation, item_id: str) -> Json:
+    for item in conversation.items:
+        if item["id"] == item_id:
+            return item
+    raise Refused(Violation("R9", 404, f"Item with id '{item_id}' not found."))
+
+
+async def _body(request: Request) -> Json:
+    raw = await request.body()
+    try:
+        body = decode(raw) if raw else {}
+    except msgspec.DecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refused(v.bad_json())
+    return body
+
+
+def _add(emulator: Emulator, conversation: Conversation, given: object) -> list[Json]:
+    """Check the items and append them; raises `Refused` and appends nothing if one is wrong."""
+    if not isinstance(given, list):
+        raise Refused(v.missing("items"))
+    if len(given) > _MAX_ITEMS:
+        message = f"Invalid 'items': array too long. Expected an array with maximum length {_MAX_ITEMS}, but got an array with length {len(given)} instead."
+        raise Refused(Violation("bounds", 400, message, "items", "array_above_max_length"))
+    for violation in check_items(given, emulator.profile, root="items"):
+        raise Refused(violation)
+    for violation in check_duplicates(conversation.items, given):
+        raise Refused(violation)
+    added = [
+        item if "id" in item else {**item, "id": emulator.state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
+        for item in given
+    ]
+    conversation.items.extend(added)
+    emulator.state.remember_input(added, stored=True)
+    return added
+
+
+async def _create(emulator: Emulator, request: Request) -> Reply:
+    body, state = await _body(request), emulator.state
+    conversation = Conversation(state.mint("conv_"), state.clock.now(), body.get("metadata") or {}, [])
+    _add(emulator, conversation, body.get("items") or [])
+    state.conversations[conversation.id] = conversation
+    return Reply(200, encode(conversation_view(conversation)))
+
+
+async def _retrieve(emulator: Emulator, request: Request) -> Reply:
+    return Reply(200, encode(conversation_view(_found(emulator, request))))
+
+
+async def _update(emulator: Emulator, request: Request) -> Reply:
+    conversation = _found(emulator, request)
+    conversation.metadata = (await _body(request)).get("metadata") or {}
+    return Reply(200, encode(conversation_view(conversation)))
+
+
+async def _delete(emulator: Emulator, request: Request) -> Reply:
+    conversation = _found(emulator, request)
+    del emulator.state.conversations[conversation.id]
+    return Reply(200, encode({"id": conversation.id, "object": "conversation.deleted", "deleted": True}))
+
+
+async def _list_items(emulator: Emulator, request: Request) -> Reply:
+    return Reply(200, encode(page(_found(emulator, request).items, **paging(request))))
+
+
+async def _create_items(emulator: Emulator, request: Request) -> Reply:
+    conversation, body = _found(emulator, request), await _body(request)
+    if conversation.locked_by is not None:
+        raise Refused(sv.conversation_locked())
+    added = _add(emulator, conversation, body.get("items"))
+    return Reply(200, encode(page(added, limit=_MAX_ITEMS, order="asc")))
+
+
+async def _retrieve_item(emulator: Emulator, request: Request) -> Reply:
+    return Reply(200, encode(item_view(_item(_found(emulator, request), request.path_params["item"]))))
+
+
+async def _delete_item(emulator: Emulator, request: Request) -> Reply:
+    conversation = _found(emulator, request)
+    if conversation.locked_by is not None:
+        raise Refused(sv.conversation_locked())
+    item = _item(conversation, request.path_params["item"])
+    conversation.items.remove(item)
+    emulator.state.drop_item(item["id"])
+    return Reply(200, encode(conversation_view(conversation)))
+
+
+ROUTES: Final[list[tuple[str, str, Callable[[Emulator, Request], Awaitable[Reply]]]]] = [
+    ("/conversations", "POST", _create),
+    ("/conversations/{id}", "GET", _retrieve),
+    ("/conversations/{id}", "POST", _update),
+    ("/conversations/{id}", "DELETE", _delete),
+    ("/conversations/{id}/items", "GET", _list_items),
+    ("/conversations/{id}/items", "POST", _create_items),
+    ("/conversations/{id}/items/{item}", "GET", _retrieve_item),
+    ("/conversations/{id}/items/{item}", "DELETE", _delete_item),
+]

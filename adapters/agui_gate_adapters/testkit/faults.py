@@ -1,0 +1,86 @@
+"""Faults: how an answer goes wrong on its way. They never change what validation says, which always runs first.
+
+Some faults replace the answer before anything is streamed (`status`, `html`, `locked`), one makes the provider forget
+before it looks at the request (`forget`), and the others spoil the stream itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from agui_gate_adapters.testkit.wire import Json, encode
+
+__all__ = ["BEFORE_STREAM", "Fault", "Reply", "fault_reply", "stream_error"]
+
+
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One way to fail."""
+
+    kind: Literal["status", "html", "content_type", "cut", "hang", "slow", "error_event", "failed", "forget", "locked"]
+    times: int = 1
+    """How many requests it hits; 0 means every one."""
+    status: int = 500
+    retry_after: float | None = None
+    """Seconds, sent as `Retry-After`."""
+    code: str | None = None
+    message: str | None = None
+    after_events: int | None = None
+    """For `cut`, `hang`, `error_event`, `failed`: how many events go out first (2 if neither is given:
+    `created` and `in_progress`)."""
+    after_bytes: int | None = None
+    """For `cut`: where the body is cut."""
+    clean: bool = False
+    """For `cut`: end the HTTP body properly instead of dropping the connection."""
+    ms: float = 50.0
+    """For `slow`: milliseconds before each event."""
+    shape: Literal["nested", "flat"] = "nested"
+    """For `error_event`: both shapes exist in the wild."""
+
+    @property
+    def events_before(self) -> int:
+        """How many events go out before the fault strikes."""
+        return 2 if self.after_events is None else self.after_events
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A whole HTTP answer."""
+
+    status: int
+    body: bytes
+    media_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+BEFORE_STREAM: Final = frozenset({"status", "html", "locked"})
+
+_DEFAULTS: Final[dict[int, tuple[str, str, str | None]]] = {
+    401: ("Incorrect API key provided.", "invalid_request_error", "invalid_api_key"),
+    403: ("You do not have access to this resource.", "invalid_request_error", None),
+    429: ("Rate limit reached. Please try again later.", "requests", "rate_limit_exceeded"),
+    500: ("The server had an error while processing your request. Sorry about that!", "server_error", None),
+    503: ("The engine is currently overloaded, please try again later.", "server_error", None),
+}
+_HTML: Final = (
+    b"<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
+)
+
+
+def fault_reply(fault: Fault) -> Reply:
+    """Return the answer of a `status` or `html` fault."""
+    retry = () if fault.retry_after is None else (("Retry-After", f"{fault.retry_after:g}"),)
+    if fault.kind == "html":
+        return Reply(fault.status, _HTML, "text/html", retry)
+    message, kind, code = _DEFAULTS.get(fault.status, ("The request failed.", "invalid_request_error", None))
+    error = {"message": fault.message or message, "type": kind, "param": None, "code": fault.code or code}
+    return Reply(fault.status, encode({"error": error}), headers=retry)
+
+
+def stream_error(fault: Fault) -> Json:
+    """Return the `error` event of an `error_event` fault, in the shape it asks for."""
+    message = fault.message or "The server had an error while processing your request."
+    code = fault.code or "server_error"
+    if fault.shape == "flat":
+        return {"type": "error", "code": code, "message": message, "param": None}
+    return {"type": "error", "error": {"type": "server_error", "code": code, "message": message, "param": None}}

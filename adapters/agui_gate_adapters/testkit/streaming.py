@@ -1,0 +1,68 @@
+"""The ASGI side of an answer: sends the steps of a delivery, waits where they say so, notices a client that leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import anyio
+from starlette.types import Receive, Scope, Send
+
+from agui_gate_adapters.testkit.delivery import Cut, Hang, Pause, Step, deliver
+from agui_gate_adapters.testkit.engine import Emulator
+from agui_gate_adapters.testkit.exchange import Exchange
+
+__all__ = ["ExchangeResponse"]
+
+
+class ExchangeResponse:
+    """An ASGI response that tells one exchange; whatever happens, the exchange is released at the end.
+
+    A cut returns without finishing the body, which makes the server drop the connection. A client that leaves
+    cancels the telling, so a foreground response stores nothing and its conversation is free again.
+    """
+
+    def __init__(self, emulator: Emulator, exchange: Exchange) -> None:
+        self._emulator = emulator
+        self._exchange = exchange
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._watch, receive, group.cancel_scope)
+                await self._send_all(send)
+                group.cancel_scope.cancel()
+        finally:
+            self._emulator.release(self._exchange)
+
+    async def _watch(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    def _steps(self) -> Iterator[Step]:
+        chunking = self._emulator.chunking(self._exchange)
+        return deliver(self._exchange, chunking, self._emulator.pace, self._emulator.rng)
+
+    async def _send_all(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self._headers()})
+        for step in self._steps():
+            match step:
+                case bytes():
+                    await send({"type": "http.response.body", "body": step, "more_body": True})
+                case Pause():
+                    await anyio.sleep(step.seconds)
+                case Hang():
+                    await anyio.sleep_forever()
+                case Cut():
+                    if not step.clean:
+                        return
+                    break
+        await send({"type": "http.response.body", "body": b""})
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        streamed = bool(self._exchange.body.get("stream"))
+        media = b"text/event-stream; charset=utf-8" if streamed else b"application/json"
+        fault = self._exchange.fault
+        if fault is not None and fault.kind == "content_type":
+            media = b"text/plain; charset=utf-8"
+        return [(b"content-type", media), (b"x-request-id", f"req_{self._exchange.id[5:29]}".encode())]
