@@ -1,1 +1,44 @@
 """Where threads and approvals are kept. `base` has the Protocols; `open_store` makes one from its URL."""
+
+from agui_gate.errors import ConfigurationError
+from agui_gate.stores.base import Store
+
+__all__ = ["Store", "open_store"]
+
+_SCHEMES = "memory://, sqlite:///file.db (relative) and sqlite:////absolute/path/file.db"
+
+
+def open_store(url: str) -> Store:
+    """Make the store that ``url`` names; nothing is opened before its `start`.
+
+    Raises `ConfigurationError` for a URL that names none. The message never repeats the URL: it may hold a password.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise ConfigurationError(f"The store must be a URL; this version knows {_SCHEMES}.")
+    match scheme:
+        case "memory":
+            return _memory(rest)
+        case "sqlite":
+            return _sqlite(rest)
+        case "postgresql" | "postgres":
+            raise ConfigurationError(f"This version of agui-gate has no PostgreSQL store yet; it knows {_SCHEMES}.")
+        case _:
+            raise ConfigurationError(f"There is no store {scheme}://; this version knows {_SCHEMES}.")
+
+
+def _memory(rest: str) -> Store:
+    from agui_gate.stores.memory import MemoryStore
+
+    if rest:
+        raise ConfigurationError("The memory store is memory:// with nothing after it.")
+    return MemoryStore()
+
+
+def _sqlite(rest: str) -> Store:
+    from agui_gate.stores.sqlite import SQLiteStore  # sqlite3 is only loaded where it is used
+
+    path = rest.removeprefix("/")
+    if path == rest or not path or path == ":memory:":
+        raise ConfigurationError("A SQLite store needs a file: sqlite:///file.db or sqlite:////absolute/path/file.db.")
+    return SQLiteStore(path)

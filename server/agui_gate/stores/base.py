@@ -1,12 +1,13 @@
 """The seam to storage: three small Protocols that one store object satisfies.
 
-A *thread* belongs to a principal: (principal, client's thread id) names it, and nothing else does, except that an id which is
-not known as a thread id but is the provider's current id of one of that principal's threads finds that thread
-(`Thread.alias`, S2). A thread's journal only grows, by whole batches; a branch cuts its end off.
+A *thread* belongs to a principal: (principal, client's thread id) names it, and nothing else does, except that an id
+which is not known as a thread id but is the provider's current id of one of that principal's threads finds that thread
+(`provider_id`, S2). A thread's journal only grows, by whole batches; a branch cuts its end off.
 
-A *lease* is the right to change a thread: one run at a time (B18). `open_thread` takes it, `commit(..., status=…)` gives it
-back, `renew` keeps it. It ends by itself `LEASE_MS` after the last renewal, or as soon as its holder is known to be
-dead, so that a crash doesn't lock a thread.
+A *lease* is the right to change a thread: one run at a time (B18). `open_thread` takes it, `commit(..., status=…)`
+gives it back, `renew` keeps it. It ends by itself `LEASE_MS` after the last renewal, or as soon as its holder is known
+to be dead, so that a crash doesn't lock a thread. A run whose lease ended without being given back counts as
+``interrupted``, but as long as nobody else took the lease it may still renew and commit.
 
 All times are ms since the epoch by the *store's* clock. Every method is atomic: it happens wholly or not at all, and
 cancelling the caller does not undo a change that was under way.
@@ -74,6 +75,8 @@ class ThreadStore(Protocol):
 
         In the same step it expires what is overdue (pending → expired). Raises `ThreadBusy` if another run holds
         the lease. A lease left behind by a dead or silent process is taken over (its run becomes ``interrupted``).
+        `Thread.run_key` and `run_status` are those of the run before this one. A caller that is cancelled while it
+        waits here leaves no lease behind.
         """
         ...
 
@@ -82,11 +85,11 @@ class ThreadStore(Protocol):
         ...
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
-        """Apply ``change`` durably. Raises `ThreadBusy` if ``run_key`` no longer holds the lease: then nothing happened.
+        """Apply ``change`` durably. Raises `ThreadBusy` if ``run_key`` doesn't hold the lease: then nothing happened.
 
-        Does not touch the passed ``thread`` object. Approvals are stored as given, except `asked_at` and `expires_at`: they are
-        given relative (asked_at 0, expires_at = ms from now) and become absolute by the store's clock. An approval id or
-        (thread, call id) that exists already is a bug and raises `IllegalMove`.
+        Does not touch the passed ``thread`` object. Approvals are stored as given, except `asked_at` and `expires_at`:
+        they are given relative (asked_at 0, expires_at = ms from now) and become absolute by the store's clock. An
+        approval id or (thread, call id) that exists already is a bug and raises `IllegalMove`.
         """
         ...
 
@@ -111,8 +114,9 @@ class ApprovalStore(Protocol):
     ) -> Approval:
         """Move one record in one conditional update and return it as it is now.
 
-        Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power loss).
-        Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is no record.
+        Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power
+        loss). Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is
+        no record.
         """
         ...
 
@@ -140,5 +144,3 @@ class Store(ThreadStore, ApprovalStore, StoreLifecycle, Protocol):
 def provider_id(ref: ConversationRef | None) -> str | None:
     """The provider's own id in ``ref``, if any: a thread's alias."""
     return (ref.conversation_id or ref.previous_response_id) if ref else None
-
-

@@ -1,0 +1,187 @@
+"""The pending approvals of one process, reachable under any of several keys.
+
+An approval is asked for under every name its answer may come back with: the client's thread id and the provider's
+conversation id, each with the call id (agent-framework#6894). All of these keys lead to one entry, and an answer uses
+the entry up with all of them, so that a second answer finds nothing, whichever key it brings (S1–S8).
+
+What the mapping reads mean: `len` counts entries (approvals that wait), which is what ``max_size`` bounds; iteration,
+`in` and `[]` go by key. An entry equals the bare name of its function, since older callers kept a dict of key to name.
+
+When two sets of arguments are the same is decided by their canonical JSON (`canonical_json`).
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+Arguments = dict[str, Any] | str | None
+"""An object, its JSON text, or None: the arguments don't matter."""
+
+Status = Literal["ok", "missing", "name_mismatch", "arguments_mismatch"]
+
+_EXACT = 2**53
+"""Up to here a double holds every integer exactly (RFC 8259 §6)."""
+
+
+class PendingApproval:
+    """One approval that waits. ``arguments`` is canonical JSON, or None if any will do. Immutable.
+
+    Equal to a string that is its ``name``, as well as to an entry that is the same in all three.
+    """
+
+    __slots__ = ("arguments", "keys", "name")
+
+    def __init__(self, keys: tuple[str, ...], name: str, arguments: str | None) -> None:
+        self.keys = keys
+        self.name = name
+        self.arguments = arguments
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return self.name == other
+        if isinstance(other, PendingApproval):
+            return (self.keys, self.name, self.arguments) == (other.keys, other.name, other.arguments)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"PendingApproval(keys={self.keys!r}, name={self.name!r}, arguments={self.arguments!r})"
+
+
+class Consumed(NamedTuple):
+    """What `PendingApprovalRegistry.consume` came to. ``entry`` is None if missing; after a mismatch it still waits."""
+
+    status: Status
+    entry: PendingApproval | None
+
+
+class PendingApprovalRegistry:
+    """Pending approvals by key, at most ``max_size`` of them. Safe for tasks and OS threads.
+
+    Every method is atomic: it holds one lock, inside which nothing waits.
+    """
+
+    def __init__(self, max_size: int = 10_000) -> None:
+        if max_size < 1:
+            raise ValueError("max_size must be at least 1")
+        self.max_size = max_size
+        self._lock = Lock()
+        self._by_key: dict[str, PendingApproval] = {}
+        # By first key, oldest registration first. Not a set of entries: they hash by name, which they share.
+        self._oldest: dict[str, PendingApproval] = {}
+
+    def register(self, keys: str | Iterable[str], name: str, arguments: Arguments) -> PendingApproval:
+        """Add an entry that any of ``keys`` finds; equal keys collapse.
+
+        An older entry under one of them is replaced and loses all its keys. Over ``max_size`` the entry that was
+        registered longest ago goes, with all its keys. Raises ValueError without keys or if ``arguments`` is no JSON.
+        """
+        unique = (keys,) if isinstance(keys, str) else tuple(dict.fromkeys(keys))
+        if not unique:
+            raise ValueError("an approval needs at least one key")
+        entry = PendingApproval(unique, name, canonical_json(arguments))
+        with self._lock:
+            for key in unique:
+                if (older := self._by_key.get(key)) is not None:
+                    self._remove(older)
+            while len(self._oldest) >= self.max_size:
+                self._remove(next(iter(self._oldest.values())))
+            self._oldest[unique[0]] = entry
+            for key in unique:
+                self._by_key[key] = entry
+        return entry
+
+    def consume(self, key: str, name: str, arguments: Arguments) -> Consumed:
+        """Use up the entry under ``key`` if ``name`` and ``arguments`` are those it was registered with.
+
+        Of any number of callers exactly one gets ``ok``. After a mismatch the entry still waits. Arguments None only
+        match an entry that was registered with None.
+        """
+        try:
+            given = canonical_json(arguments)
+        except ValueError:
+            given = None  # equal to nothing that was registered with arguments
+        with self._lock:
+            entry = self._by_key.get(key)
+            if entry is None:
+                return Consumed("missing", None)
+            if entry.name != name:
+                return Consumed("name_mismatch", entry)
+            if entry.arguments is not None and entry.arguments != given:
+                return Consumed("arguments_mismatch", entry)
+            self._remove(entry)
+            return Consumed("ok", entry)
+
+    def _remove(self, entry: PendingApproval) -> None:
+        del self._oldest[entry.keys[0]]
+        for key in entry.keys:
+            del self._by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over all keys as they are now; oldest entry first."""
+        with self._lock:
+            return iter(list(self._by_key))
+
+    def __contains__(self, key: object) -> bool:
+        with self._lock:
+            return key in self._by_key
+
+    def __len__(self) -> int:
+        """Count the entries, not their keys."""
+        with self._lock:
+            return len(self._oldest)
+
+    def __getitem__(self, key: str) -> PendingApproval:
+        with self._lock:
+            return self._by_key[key]
+
+    def __setitem__(self, key: str, name: str | PendingApproval) -> None:
+        """Register under one key: a bare name (any arguments will do), or what an entry says."""
+        if isinstance(name, PendingApproval):
+            self.register(key, name.name, name.arguments)
+        else:
+            self.register(key, name, None)
+
+
+def canonical_json(arguments: Arguments) -> str | None:
+    """Return one text for all ways to write the same arguments; None for None. Raises ValueError if they can't be JSON.
+
+    Key order, whitespace and escapes don't matter. A number is its value, as in RFC 8785: 50, 50.0 and 5e1 are one
+    (a browser can't send 50.0 back in any other way than 50). A boolean is no number, a string neither: true, 1 and "1"
+    differ.
+    Text that is no JSON, or names a key twice, stands for itself: it equals only the very same text.
+    """
+    if arguments is None:
+        return None
+    if isinstance(arguments, str):
+        try:
+            return _dump(_loads(arguments))
+        except (ValueError, RecursionError):
+            return arguments
+    try:
+        text = _dump(arguments)
+        return _dump(_loads(text)) if ".0" in text or "e" in text else text
+    except (TypeError, RecursionError) as error:
+        raise ValueError("arguments that are no JSON") from error
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) <= _EXACT else value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+_loads = json.JSONDecoder(parse_float=_number, object_pairs_hook=_unique_keys).decode
+_dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

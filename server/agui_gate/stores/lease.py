@@ -1,0 +1,78 @@
+"""Who holds a thread's lease, and whether that holder still exists.
+
+A lease ends by itself, but after `kill -9` nobody should wait for that: the owner's name says which process of which
+machine and which store in it took the lease, so that the next process on the same machine can see that it is gone.
+Everything uncertain counts as alive: another machine, a platform where processes can't be asked. Then the lease
+simply runs out.
+"""
+
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+_live: set[str] = set()
+"""Instances of this process that are open."""
+
+
+def system_clock() -> int:
+    """Return ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class LeaseOwner:
+    """One open store as the owner of leases; `name` is what goes into the record. `close` ends all of its leases."""
+
+    __slots__ = ("_instance", "name")
+
+    def __init__(self) -> None:
+        self._instance = uuid4().hex
+        self.name = "|".join((_machine(), str(os.getpid()), _started(os.getpid()) or "", self._instance))
+        _live.add(self._instance)
+
+    def close(self) -> None:
+        """Say that this owner is gone; safe to call twice."""
+        _live.discard(self._instance)
+
+
+def is_gone(owner: str | None) -> bool:
+    """Whether the holder called ``owner`` (`LeaseOwner.name`) certainly doesn't exist any more."""
+    machine, pid, started, instance = (owner or "|||").split("|", 3)
+    if machine != _machine() or not pid:
+        return False
+    if int(pid) == os.getpid() and started == (_started(os.getpid()) or ""):
+        return instance not in _live
+    return not _alive(int(pid), started)
+
+
+def _machine() -> str:
+    """Name the space in which a process id means one process: host, boot and (in containers) pid namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()}/{boot}/{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _alive(pid: int, started: str) -> bool:
+    """Whether that very process runs: ids are reused, so the time of its start is compared where it is known."""
+    if sys.platform == "win32":
+        return True  # os.kill(pid, 0) would send it Ctrl+C
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # it exists and belongs to another user
+    return not started or _started(pid) == started
+
+
+def _started(pid: int) -> str | None:
+    """When the process started, in clock ticks since boot (proc_pid_stat(5), field 22); None if dead or not known."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else fields[19]

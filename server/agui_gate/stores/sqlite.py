@@ -1,0 +1,214 @@
+"""The embedded store: one SQLite file, one worker thread, one transaction a call.
+
+Decisions: adr/0001-sqlite-on-one-worker-thread.md. Several processes may share the file; a claim is one conditional
+update, so SQLite itself decides which of them wins.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import Unavailable
+from agui_gate.stores import sqlite_sql as sql
+from agui_gate.stores.base import Change, Thread
+from agui_gate.stores.lease import LeaseOwner, system_clock
+from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
+from agui_gate.stores.worker import Worker
+
+T = TypeVar("T")
+
+CLOSE_S = 10.0
+"""How long `aclose` waits for work under way; a commit that takes longer still ends on its own."""
+
+
+class SQLiteStore:
+    """A `Store` in the file ``path``. ``clock`` gives ms since the epoch and is called on the worker thread.
+
+    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
+    """
+
+    def __init__(self, path: str, *, clock: Callable[[], int] = system_clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._worker: Worker | None = None
+        self._owner: LeaseOwner | None = None
+        self._db: Database | None = None  # the worker thread's alone
+
+    # --- lifecycle
+
+    async def start(self) -> None:
+        """Open and migrate the file; does nothing if it is open. Raises `ConfigurationError`."""
+        if self._worker is not None:
+            return
+        worker = Worker("agui-gate-sqlite")
+        self._worker = worker
+        try:
+            await worker.submit(self._open)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def check(self) -> None:
+        """Raise `Unavailable` unless a read and a write work now."""
+        await self._run(self._check)
+
+    async def aclose(self) -> None:
+        """Give our leases back and close, after what is queued; waits at most `CLOSE_S`. Safe to call twice."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return
+        closed = worker.submit(self._close)
+        worker.stop()
+        await asyncio.wait([closed], timeout=CLOSE_S)
+
+    def _open(self) -> None:
+        self._db = open_database(self._path)
+        self._owner = LeaseOwner()
+
+    def _check(self, db: Database) -> None:
+        with db.transaction(durable=False):
+            db.execute("INSERT OR REPLACE INTO checks VALUES (1, ?)", (self._clock(),))
+            db.execute("SELECT checked_at FROM checks").fetchone()
+
+    def _close(self) -> None:
+        db, self._db = self._db, None
+        owner, self._owner = self._owner, None
+        if db is None or owner is None:
+            return
+        try:
+            with errors_as_unavailable(), db.transaction(durable=False):
+                sql.void_leases(db, owner.name)
+        except Unavailable:
+            pass  # the leases end with their owner
+        finally:
+            owner.close()
+            db.close()
+
+    def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
+        if self._worker is None:
+            raise Unavailable("The store is closed.")
+        return self._worker.submit(lambda: self._perform(job))
+
+    def _perform(self, job: Callable[[Database], T]) -> T:
+        if self._db is None:
+            raise Unavailable("The store is closed.")
+        with errors_as_unavailable():
+            return job(self._db)
+
+    async def _run(self, job: Callable[[Database], T]) -> T:
+        return await self._submit(job)
+
+    # --- threads
+
+    async def open_thread(self, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+        """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
+        opened = self._submit(lambda db: self._open_thread(db, principal, thread_id, agent, run_key))
+        try:
+            return await opened
+        except asyncio.CancelledError:
+            if self._worker is not None:
+                self._submit(lambda db: self._abandon(db, run_key)).add_done_callback(_forget)
+            raise
+
+    async def read_thread(self, principal: str, thread_id: str) -> Thread | None:
+        """See `ThreadStore`."""
+        return await self._run(lambda db: self._read_thread(db, principal, thread_id))
+
+    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+        """See `ThreadStore`."""
+        await self._run(lambda db: self._commit(db, int(thread.key), change, run_key))
+
+    async def renew(self, run_keys: Sequence[str]) -> None:
+        """See `ThreadStore`."""
+        if run_keys:
+            await self._run(lambda db: self._renew(db, list(run_keys)))
+
+    def _open_thread(self, db: Database, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+        assert self._owner is not None
+        owner = self._owner.name
+        with db.transaction(durable=False):
+            now = self._clock()
+            row = sql.find_thread(db, principal, thread_id)
+            if row is None:
+                return sql.create_thread(db, principal, thread_id, agent, run_key, owner, now)
+            sql.take_lease(db, row, run_key, owner, now)
+            thread = sql.read_thread(db, row, now)
+            if _overdue(thread.approvals, now):
+                sql.expire(db, now, "thread = ?", row.key)
+                thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
+            return thread
+
+    def _read_thread(self, db: Database, principal: str, thread_id: str) -> Thread | None:
+        with db.snapshot():
+            now = self._clock()
+            row = sql.find_thread(db, principal, thread_id)
+            thread = sql.read_thread(db, row, now) if row else None
+        if row and thread and _overdue(thread.approvals, now):
+            sql.expire(db, now, "thread = ?", row.key)
+            thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
+        return thread
+
+    def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:
+        with db.transaction(durable=bool(change.approvals)):
+            now = self._clock()
+            length = sql.held_entries(db, key, run_key)
+            if change.keep is not None and change.keep < length:
+                sql.cut_journal(db, key, change.keep)
+                length = change.keep
+            if change.entries:
+                sql.append_journal(db, key, length, list(change.entries))
+            if change.approvals:
+                sql.record_approvals(db, key, list(change.approvals), now)
+            sql.update_thread(db, key, change, length + len(change.entries), now)
+
+    def _renew(self, db: Database, run_keys: list[str]) -> None:
+        with db.transaction(durable=False):
+            sql.renew_leases(db, run_keys, self._clock())
+
+    def _abandon(self, db: Database, run_key: str) -> None:
+        with db.transaction(durable=False):
+            sql.void_lease(db, run_key)
+
+    # --- approvals
+
+    async def approval(self, principal: str, approval_id: str) -> Approval | None:
+        """See `ApprovalStore`."""
+        found = await self._run(lambda db: self._read_approvals(db, "principal = ? AND id = ?", principal, approval_id))
+        return found[0] if found else None
+
+    async def pending_approvals(self, principal: str) -> list[Approval]:
+        """See `ApprovalStore`."""
+        condition = "principal = ? AND state = 'pending'"
+        return await self._run(lambda db: self._read_approvals(db, condition, principal))
+
+    async def move(
+        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+    ) -> Approval:
+        """See `ApprovalStore`."""
+        return await self._run(lambda db: self._move(db, approval_id, to, decision, output))
+
+    def _read_approvals(self, db: Database, condition: str, *values: str) -> list[Approval]:
+        now = self._clock()
+        found = sql.approvals_where(db, condition, *values)
+        if not _overdue(found, now):
+            return found
+        sql.expire(db, now, condition, *values)
+        return sql.approvals_where(db, condition, *values)
+
+    def _move(
+        self, db: Database, approval_id: str, to: State, decision: Decision | None, output: Output | None
+    ) -> Approval:
+        with db.transaction(durable=True):
+            return sql.move_approval(db, approval_id, to, decision, output, self._clock())
+
+
+def _overdue(approvals: Sequence[Approval], now: int) -> bool:
+    return any(approval.state is State.PENDING and approval.expired_at(now) for approval in approvals)
+
+
+def _forget(future: asyncio.Future[None]) -> None:
+    """Take note of a failure nobody waits for: the lease then lapses by itself."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,182 @@
+"""A SQLite connection as the store uses it: opened, migrated, in transactions, with errors that people understand.
+
+All of it runs on the store's one worker thread.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+
+from agui_gate.errors import ConfigurationError, Unavailable
+
+BUSY_MS = 5_000
+"""How long to wait for another process's transaction."""
+
+APPLICATION_ID = 0x41474754
+"""In the file's header ("AGGT"), so that another application's database is never mistaken for ours."""
+
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY: "another process keeps it locked",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "it has become read-only",
+    sqlite3.SQLITE_CORRUPT: "the database file is damaged",
+}
+
+
+class Database:
+    """One open connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.execute = connection.execute
+        self._full: bool | None = None
+
+    @contextmanager
+    def transaction(self, *, durable: bool) -> Iterator[None]:
+        """All or nothing, alone among writers. ``durable``: on the disk before it returns, even if the power fails.
+
+        Other commits survive a crash of the process in any case (WAL), and the next durable one takes them along.
+        """
+        self._set_durable(durable)
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several reads that see one state."""
+        self.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self.connection.in_transaction:
+                self.execute("COMMIT")
+
+    def _set_durable(self, durable: bool) -> None:
+        """Choose whether a commit waits for the disk; SQLite ignores the pragma inside a transaction."""
+        if durable is not self._full:
+            self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._full = durable
+
+    def close(self) -> None:
+        """Close; SQLite folds the WAL into the file when it is the last one."""
+        self.connection.close()
+
+
+def open_database(path: str) -> Database:
+    """Open and migrate the file, creating it (for its owner alone) if it is new. Raises `ConfigurationError`."""
+    try:
+        _create(path)
+        connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, cached_statements=128)
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(
+            f"The database {path} can't be opened ({reason}); check the path and rights."
+        ) from error
+    try:
+        database = Database(connection)
+        _prepare(database, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise ConfigurationError(_refusal(path, error)) from error
+    except BaseException:
+        connection.close()
+        raise
+    return database
+
+
+@contextmanager
+def errors_as_unavailable() -> Iterator[None]:
+    """Turn what SQLite raises into `Unavailable`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code; the rest is detail
+        reason = _UNAVAILABLE.get(code, "the database can't be read or written")
+        raise Unavailable(f"The store is not available: {reason}.") from error
+
+
+def _create(path: str) -> None:
+    """Make an empty file that only its owner can read: it will hold conversations.
+
+    Never opens an existing one: closing it again would drop the locks this process holds on it (POSIX).
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+
+
+def _prepare(database: Database, path: str) -> None:
+    version = _version(database, path)
+    if database.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+        raise ConfigurationError(
+            f"The database {path} must be on a local file system (SQLite's WAL doesn't work there)."
+        )
+    database.execute("PRAGMA foreign_keys = ON")
+    if version < len(_migrations()):
+        _migrate(database, path)
+    for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
+        database.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608 our names
+
+
+def _migrate(database: Database, path: str) -> None:
+    """Apply the missing migrations in one transaction; of two processes that start at once, one does it."""
+    with database.transaction(durable=True):
+        migrations = _migrations()
+        for script in migrations[_version(database, path) :]:
+            for statement in _statements(script):
+                database.execute(statement)
+        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        database.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+def _version(database: Database, path: str) -> int:
+    """Return the schema's version. Raises `ConfigurationError` if it isn't ours to touch."""
+    version: int = database.execute("PRAGMA user_version").fetchone()[0]
+    ours = database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+    used = version or database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    if used and not ours:
+        raise ConfigurationError(f"The database {path} belongs to another application; choose another file.")
+    known = len(_migrations())
+    if version > known:
+        raise ConfigurationError(
+            f"The database {path} was written by a newer agui-gate (schema {version}, this one knows up to {known}); "
+            "upgrade agui-gate or choose another file."
+        )
+    return version
+
+
+def _migrations() -> list[str]:
+    """Return the scripts, oldest first; the first one leads to version 1."""
+    folder = files("agui_gate.stores") / "migrations"
+    scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [script.read_text(encoding="utf-8") for script in scripts]
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script: `executescript` would commit the transaction it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _refusal(path: str, error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
+        return f"The file {path} is not a SQLite database or is damaged; restore a backup or choose another file."
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
+        return f"The database {path} can't be written; check the rights of the file and its directory."
+    if code == sqlite3.SQLITE_BUSY:
+        return f"The database {path} is locked by another process; stop that one first."
+    return f"The database {path} can't be used ({error})."

@@ -1,0 +1,260 @@
+"""The statements of the SQLite store, as functions over an open `Database`. None begins or ends a transaction."""
+
+import sqlite3
+from typing import Any
+
+import msgspec
+
+from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
+from agui_gate.core.transcript import ConversationRef, Entry, Output
+from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
+from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Thread, provider_id
+from agui_gate.stores.lease import is_gone
+from agui_gate.stores.sqlite_db import Database
+
+_encode = msgspec.json.encode
+_decode_entries = msgspec.json.Decoder(list[Entry]).decode
+_decode_approvals = msgspec.json.Decoder(list[Approval]).decode
+_decode_ref = msgspec.json.Decoder(ConversationRef).decode
+
+# --- threads ------------------------------------------------------------------------------------------------------
+
+_THREAD = (
+    "SELECT key, principal, id, agent, created_at, updated_at, title, state, ref, run_key, run_status, "
+    "lease_owner, lease_until, entries FROM threads WHERE principal = ? AND "
+)
+_BY_ID = _THREAD + "id = ?"
+_BY_ALIAS = _THREAD + "alias = ? ORDER BY updated_at DESC LIMIT 1"
+_CREATE = (
+    "INSERT INTO threads (principal, id, agent, created_at, updated_at, run_key, run_status, lease_owner, lease_until) "
+    "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?)"
+)
+_TAKE = "UPDATE threads SET run_key = ?, run_status = 'running', lease_owner = ?, lease_until = ? WHERE key = ?"
+_HELD = "SELECT entries FROM threads WHERE key = ? AND run_key = ? AND run_status = 'running'"
+
+
+class ThreadRow(msgspec.Struct, array_like=True):
+    """A row of ``threads``, in the order of the statement that reads it."""
+
+    key: int
+    principal: str
+    id: str
+    agent: str
+    created_at: int
+    updated_at: int
+    title: str | None
+    state: str | None
+    ref: str | None
+    run_key: str | None
+    run_status: RunStatus | None
+    lease_owner: str | None
+    lease_until: int
+    entries: int
+
+    def lapsed(self, now: int) -> bool:
+        """Whether a run was under way whose lease counts no more."""
+        return self.run_status == "running" and (self.lease_until <= now or is_gone(self.lease_owner))
+
+
+def find_thread(db: Database, principal: str, thread_id: str) -> ThreadRow | None:
+    """Find by the client's id, else by the provider's current id (S2)."""
+    values = db.execute(_BY_ID, (principal, thread_id)).fetchone()
+    if values is None:
+        values = db.execute(_BY_ALIAS, (principal, thread_id)).fetchone()
+    return None if values is None else ThreadRow(*values)
+
+
+def create_thread(
+    db: Database, principal: str, thread_id: str, agent: str, run_key: str, owner: str, now: int
+) -> Thread:
+    """Insert a thread whose lease ``run_key`` holds."""
+    values = (principal, thread_id, agent, now, now, run_key, owner, now + LEASE_MS)
+    key = db.execute(_CREATE, values).lastrowid
+    return Thread(key=str(key), principal=principal, id=thread_id, agent=agent, created_at=now, updated_at=now, now=now)
+
+
+def take_lease(db: Database, row: ThreadRow, run_key: str, owner: str, now: int) -> None:
+    """Give the lease to ``run_key``. Raises `ThreadBusy` if another run holds it."""
+    if row.run_status == "running" and row.run_key != run_key and not row.lapsed(now):
+        raise ThreadBusy("Another run is active on this thread.")
+    db.execute(_TAKE, (run_key, owner, now + LEASE_MS, row.key))
+
+
+def read_thread(db: Database, row: ThreadRow, now: int) -> Thread:
+    """Read the rest of a thread: its journal and approvals."""
+    return Thread(
+        key=str(row.key),
+        principal=row.principal,
+        id=row.id,
+        agent=row.agent,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        now=now,
+        title=row.title,
+        state=None if row.state is None else msgspec.json.decode(row.state),
+        ref=None if row.ref is None else _decode_ref(row.ref),
+        run_key=row.run_key,
+        run_status="interrupted" if row.lapsed(now) else row.run_status,
+        entries=_read_journal(db, row.key) if row.entries else [],
+        approvals=approvals_where(db, "thread = ?", row.key),
+    )
+
+
+def renew_leases(db: Database, run_keys: list[str], now: int) -> None:
+    """Prolong what these runs still hold."""
+    statement = "UPDATE threads SET lease_until = ? WHERE run_key = ? AND run_status = 'running'"
+    db.connection.executemany(statement, [(now + LEASE_MS, run_key) for run_key in run_keys])
+
+
+def void_leases(db: Database, owner: str) -> None:
+    """End all leases of one owner; their runs count as interrupted."""
+    db.execute("UPDATE threads SET lease_until = 0 WHERE run_status = 'running' AND lease_owner = ?", (owner,))
+
+
+def void_lease(db: Database, run_key: str) -> None:
+    """End the lease of one run."""
+    db.execute("UPDATE threads SET lease_until = 0 WHERE run_status = 'running' AND run_key = ?", (run_key,))
+
+
+def held_entries(db: Database, key: int, run_key: str) -> int:
+    """Return the journal's length. Raises `ThreadBusy` unless ``run_key`` holds the lease."""
+    row: tuple[int] | None = db.execute(_HELD, (key, run_key)).fetchone()
+    if row is None:
+        raise ThreadBusy("This run doesn't hold the thread any more.")
+    return row[0]
+
+
+def update_thread(db: Database, key: int, change: Change, entries: int, now: int) -> None:
+    """Set the fields that ``change`` sets, and give the lease back if it ends the run."""
+    columns: dict[str, Any] = {"updated_at": now, "entries": entries}
+    if change.state is not msgspec.UNSET:
+        columns["state"] = _encode(change.state).decode()
+    if change.ref is not msgspec.UNSET:
+        columns["ref"] = change.ref and _encode(change.ref).decode()
+        columns["alias"] = provider_id(change.ref)
+    if change.title is not msgspec.UNSET:
+        columns["title"] = change.title
+    if change.agent is not msgspec.UNSET:
+        columns["agent"] = change.agent
+    if change.status is not None:
+        columns |= {"run_status": change.status, "lease_owner": None, "lease_until": 0}
+    assignments = " = ?, ".join(columns)
+    db.execute(f"UPDATE threads SET {assignments} = ? WHERE key = ?", (*columns.values(), key))  # noqa: S608 our names
+
+
+# --- journal ------------------------------------------------------------------------------------------------------
+
+# One row out, however many there are: every step of a cursor releases the GIL, and taking it back from a busy event
+# loop costs up to 5 ms each time.
+_JOURNAL = (
+    "SELECT CAST(group_concat(substr(body, 2, length(body) - 2)) AS BLOB) "  # without the brackets of each array
+    "FROM (SELECT body FROM journal WHERE thread = ? ORDER BY seq)"
+)
+_STRADDLING = "SELECT seq, body FROM journal WHERE thread = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
+
+
+def append_journal(db: Database, key: int, seq: int, entries: list[Entry]) -> None:
+    """Append one batch at place ``seq``."""
+    db.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (key, seq, len(entries), _encode(entries)))
+
+
+def cut_journal(db: Database, key: int, keep: int) -> None:
+    """Delete what comes after the first ``keep`` entries; a batch that straddles the cut is rewritten."""
+    db.execute("DELETE FROM journal WHERE thread = ? AND seq >= ?", (key, keep))
+    row = db.execute(_STRADDLING, (key, keep)).fetchone()
+    if row is None:
+        return
+    seq, body = row
+    entries = _decode_entries(body)
+    if seq + len(entries) > keep:
+        db.execute("DELETE FROM journal WHERE thread = ? AND seq = ?", (key, seq))
+        append_journal(db, key, seq, entries[: keep - seq])
+
+
+def _read_journal(db: Database, key: int) -> list[Entry]:
+    (bodies,) = db.execute(_JOURNAL, (key,)).fetchone()
+    return _decode_entries(b"[%b]" % bodies)
+
+
+# --- approvals ----------------------------------------------------------------------------------------------------
+
+_COLUMNS = Approval.__struct_fields__
+_JSON = {"editable", "decision", "output"}
+_PAIRS = ", ".join(f"'{name}', {f'json({name})' if name in _JSON else name}" for name in _COLUMNS)
+_APPROVALS = (  # decoded in one go by msgspec, and one step for the same reason as the journal
+    f"SELECT '[' || coalesce(group_concat(json_object({_PAIRS})), '') || ']' "  # noqa: S608 our names
+    "FROM (SELECT * FROM approvals WHERE {} ORDER BY seq)"
+)
+_RECORD = f"INSERT INTO approvals (thread, {', '.join(_COLUMNS)}) VALUES (?{', ?' * len(_COLUMNS)})"  # noqa: S608 our names
+_EXPIRE = "UPDATE approvals SET state = 'expired', decided_at = ? WHERE state = 'pending' AND expires_at <= ? AND {}"
+
+
+def _move_statement(to: State) -> str:
+    """The table of `core.approvals` as the WHERE clause of one conditional update."""
+    states = ", ".join(f"'{state}'" for state in sources(to))
+    clock = "1"
+    if to in DECISIONS:
+        clock = "(expires_at IS NULL OR expires_at > :now)"
+    elif to is State.EXPIRED:
+        clock = "expires_at <= :now"
+    return (
+        "UPDATE approvals SET state = :to, decision = coalesce(:decision, decision), "  # noqa: S608 our names
+        "output = coalesce(:output, output), decided_at = CASE state WHEN 'pending' THEN :now ELSE decided_at END "
+        f"WHERE id = :id AND state IN ({states}) AND {clock}"
+    )
+
+
+_MOVE = {to: _move_statement(to) for to in State}
+
+
+def approvals_where(db: Database, condition: str, *values: object) -> list[Approval]:
+    """Read approvals, oldest first. ``condition`` is a constant of ours."""
+    (body,) = db.execute(_APPROVALS.format(condition), values).fetchone()
+    return _decode_approvals(body)
+
+
+def expire(db: Database, now: int, condition: str, *values: object) -> None:
+    """Move overdue pending approvals to ``expired``.
+
+    Needs no durable commit: what the clock made overdue stays overdue.
+    """
+    db.execute(_EXPIRE.format(condition), (now, now, *values))
+
+
+def record_approvals(db: Database, key: int, approvals: list[Approval], now: int) -> None:
+    """Insert new records, their times made absolute. Raises `IllegalMove` if one exists already."""
+    try:
+        db.connection.executemany(_RECORD, [(key, *_approval_values(approval, now)) for approval in approvals])
+    except sqlite3.IntegrityError as error:
+        raise IllegalMove("An approval with this id, or for this call, exists already.") from error
+
+
+def _approval_values(approval: Approval, now: int) -> list[Any]:
+    values = msgspec.structs.asdict(approval)
+    values["asked_at"] += now
+    if approval.expires_at is not None:
+        values["expires_at"] += now
+    for name in _JSON:
+        values[name] = None if values[name] is None else _encode(values[name]).decode()
+    return list(values.values())
+
+
+def move_approval(
+    db: Database, approval_id: str, to: State, decision: Decision | None, output: Output | None, now: int
+) -> Approval:
+    """Move one record and return it. Raises `IllegalMove`, `NotFound`."""
+    values = {
+        "id": approval_id,
+        "to": to.value,
+        "now": now,
+        "decision": decision and _encode(decision).decode(),
+        "output": output and _encode(output).decode(),
+    }
+    moved = db.execute(_MOVE[to], values).rowcount
+    found = approvals_where(db, "id = ?", approval_id)
+    if not found:
+        raise NotFound("There is no such approval.")
+    if not moved:
+        check_move(found[0], to, now)
+        raise IllegalMove(f"approval {approval_id} can't become {to}")
+    return found[0]
