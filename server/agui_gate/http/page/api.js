@@ -1,0 +1,67 @@
+/** The server's HTTP routes, as functions. Every failure is an `ApiError` with a code from the server's list. */
+
+import { readEvents } from "./sse.js";
+import { readToken } from "./storage.js";
+
+export class ApiError extends Error {
+  /** `code` is one of the server's codes, or `network` when no answer came at all. */
+  constructor(code, message, status = 0) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+// Relative to the page, so that the server may be mounted under a prefix.
+const route = (path) => new URL(path, document.baseURI).href;
+
+function headers(extra = {}) {
+  const token = readToken();
+  return token ? { ...extra, Authorization: `Bearer ${token}` } : extra;
+}
+
+async function call(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(route(path), { ...options, headers: headers(options.headers) });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("network", "The server did not answer.");
+  }
+  if (!response.ok) throw await asError(response);
+  return response;
+}
+
+async function asError(response) {
+  const body = await response.json().catch(() => null);
+  const { code = "internal", message = `The server answered ${response.status}.` } = body?.error ?? {};
+  return new ApiError(code, message, response.status);
+}
+
+/** What is being served: `[{name, description, tools?, examples?}]`. */
+export async function listAgents() {
+  const body = await (await call("agents")).json();
+  return body.agents ?? [];
+}
+
+/** A thread as the server keeps it: messages, state, open approvals. */
+export async function getThread(threadId) {
+  return (await call(`threads/${encodeURIComponent(threadId)}`)).json();
+}
+
+/** The approvals that wait for this person, on any thread. */
+export async function listApprovals() {
+  const body = await (await call("approvals")).json();
+  return body.approvals ?? [];
+}
+
+/** Start a run; yields its AG-UI events. Aborting `signal` disconnects, which stops the run. */
+export async function* run(agent, input, signal) {
+  const response = await call(`agents/${encodeURIComponent(agent)}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+    body: JSON.stringify(input),
+    signal,
+  });
+  yield* readEvents(response);
+}

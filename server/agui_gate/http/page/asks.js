@@ -1,0 +1,133 @@
+/**
+ * What waits for the person: gated calls and questions, in the two styles the server has, as one shape. Pure.
+ *
+ * An ask is `{id, style, kind, callId, tool, arguments, message, expiresAt, fields}`; `style` is `interrupt` or
+ * `card`, `kind` is `approval` or `question`, `fields` are what may be changed (or, for a question, what is asked).
+ */
+
+import { makeField } from "./fields.js";
+import { CARD_TOOL, findCall, findResult } from "./store.js";
+
+/** What is open and not decided, in the order in which the calls were made. While a run is on, none can be answered. */
+export function openAsks(state) {
+  const cards = state.messages
+    .flatMap((message) => message.toolCalls ?? [])
+    .filter((call) => call.function.name === CARD_TOOL)
+    .map((call) => fromCard(state, call))
+    .filter((ask) => ask !== null);
+  const carded = new Set(cards.map((ask) => ask.callId));
+  const interrupts = state.interrupts
+    .filter(({ toolCallId }) => !carded.has(toolCallId) && !state.decisions[toolCallId])
+    .map((interrupt) => fromInterrupt(state, interrupt));
+  return [...cards.filter((ask) => !findResult(state, ask.id) && !findResult(state, ask.callId)), ...interrupts];
+}
+
+function fromCard(state, call) {
+  const card = parseObject(call.function.arguments);
+  if (!card?.function_call_id) return null; // Cut off in mid-stream: the server never offered it.
+  // The card itself says only what is asked; the approval behind it (when we know it) also says what may be edited.
+  const approval = state.interrupts.find((interrupt) => interrupt.toolCallId === card.function_call_id);
+  const args = card.function_arguments ?? {};
+  return {
+    id: call.id,
+    style: "card",
+    kind: "approval",
+    callId: card.function_call_id,
+    tool: card.function_name,
+    arguments: args,
+    message: approval?.message,
+    expiresAt: approval?.expiresAt,
+    fields: editableFields(args, approval?.metadata?.editable ?? card.editable ?? [], undefined),
+  };
+}
+
+function fromInterrupt(state, interrupt) {
+  const { id, toolCallId, message, expiresAt, responseSchema, metadata = {} } = interrupt;
+  const call = findCall(state, toolCallId);
+  const args = metadata.arguments ?? parseObject(call?.function.arguments) ?? {};
+  const question = interrupt.reason !== "tool_call" && !responseSchema?.properties?.approved;
+  return {
+    id,
+    style: "interrupt",
+    kind: question ? "question" : "approval",
+    callId: toolCallId,
+    tool: call?.function.name ?? metadata.tool ?? metadata.tool_name ?? "",
+    arguments: args,
+    message,
+    expiresAt,
+    fields: question ? questionFields(responseSchema) : approvalFields(args, responseSchema, metadata),
+  };
+}
+
+/** `editedArgs` in the schema says that edits are possible; a `const` or read-only field in it is not editable. */
+function approvalFields(args, responseSchema, metadata) {
+  const schema = responseSchema?.properties?.editedArgs;
+  if (metadata.editable) return editableFields(args, metadata.editable, schema);
+  if (!schema) return [];
+  const properties = schema.properties ?? {};
+  const fixed = (name) => properties[name]?.readOnly || properties[name] === false || "const" in (properties[name] ?? {});
+  const names = schema.properties ? Object.keys(properties).filter((name) => !fixed(name)) : Object.keys(args);
+  return editableFields(args, names, schema);
+}
+
+function editableFields(args, names, schema) {
+  const required = schema?.required ?? Object.keys(args);
+  return names.map((name) => makeField(name, schema?.properties?.[name], args[name], required.includes(name)));
+}
+
+function questionFields(schema) {
+  const properties = schema?.properties ?? { answer: { type: "string" } };
+  const required = schema?.properties ? (schema.required ?? []) : ["answer"];
+  return Object.entries(properties).map(([name, it]) => makeField(name, it, undefined, required.includes(name)));
+}
+
+/** The fields whose value was changed: `{name: value}`. */
+export function changes(ask, values) {
+  const changed = Object.entries(values).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(ask.arguments[name]),
+  );
+  return Object.fromEntries(changed);
+}
+
+/**
+ * A decision in the form its ask wants, for the next run: `{resume: […], messages: […]}`.
+ * A decision is `{approved, reason?, edits?}` or, for a question, `{answer}` (absent: declined).
+ */
+export function toAnswers(asks, decisions, newId) {
+  const decided = asks.filter((ask) => decisions[ask.id]);
+  const of = (style) => decided.filter((ask) => ask.style === style);
+  return {
+    resume: of("interrupt").map((ask) => toResume(ask, decisions[ask.id])),
+    messages: of("card").map((ask) => toToolMessage(ask, decisions[ask.id], newId())),
+  };
+}
+
+function toResume(ask, decision) {
+  if (ask.kind === "question") {
+    if (!decision.answer) return { interruptId: ask.id, status: "cancelled" };
+    return { interruptId: ask.id, status: "resolved", payload: decision.answer };
+  }
+  const payload = { approved: decision.approved };
+  if (decision.reason) payload.reason = decision.reason;
+  if (hasEdits(decision)) payload.editedArgs = { ...ask.arguments, ...decision.edits };
+  return { interruptId: ask.id, status: "resolved", payload };
+}
+
+function toToolMessage(ask, decision, id) {
+  const answer = { accepted: decision.approved };
+  if (decision.reason) answer.reason = decision.reason;
+  if (hasEdits(decision)) answer.edited_arguments = { ...ask.arguments, ...decision.edits };
+  return { id, role: "tool", toolCallId: ask.id, content: JSON.stringify(answer) };
+}
+
+const hasEdits = ({ approved, edits }) => approved && Object.keys(edits ?? {}).length > 0;
+
+/** The object that `text` holds as JSON, or null. */
+export function parseObject(text) {
+  try {
+    const value = JSON.parse(text || "{}");
+    return value && typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

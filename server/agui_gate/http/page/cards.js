@@ -1,0 +1,155 @@
+/**
+ * The card for one gated call: what would run, with which arguments, and the decision. Questions use the same card
+ * with a form of their own. The card only reports decisions (`actions.decide(ask, decision | null)`); nothing is sent here.
+ */
+
+import { changes } from "./asks.js";
+import { createCountdown } from "./countdown.js";
+import { h, icon } from "./dom.js";
+import { humanize, showValue } from "./fields.js";
+import { createInput, readAll } from "./form.js";
+
+/** A card for `ask`, in mode `view`, `edit` or `reject`; `update(draft)` shows what was decided so far. */
+export function createCard(ask, actions) {
+  const node = h("section", { class: "card", "aria-label": `Approval needed: ${title(ask)}` });
+  const show = (mode) => {
+    const part = MODES[mode](ask, actions, show);
+    node.dataset.mode = mode;
+    node.replaceChildren(...part.content);
+    part.focus?.focus();
+  };
+  show(ask.kind === "question" ? "question" : "view");
+  let current = null;
+  return {
+    node,
+    update(draft) {
+      if (draft === current) return;
+      current = draft;
+      if (draft) {
+        node.dataset.mode = "decided";
+        node.replaceChildren(draftLine(ask, draft, actions));
+      } else show(ask.kind === "question" ? "question" : "view");
+    },
+  };
+}
+
+const MODES = { view: viewMode, edit: editMode, reject: rejectMode, question: questionMode };
+
+const title = (ask) => (ask.tool ? humanize(ask.tool) : "Question");
+
+function header(ask, text) {
+  const expiry = ask.expiresAt ? createCountdown(ask.expiresAt) : null;
+  const heading = h("h2", { class: "card-title" }, title(ask));
+  const name = ask.tool ? h("code", { class: "card-tool" }, ask.tool) : null;
+  const badge = h("span", { class: "card-badge" }, icon("gate"));
+  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, heading, h("p", {}, text)), expiry ?? name);
+}
+
+const purpose = (ask) => ask.message || "The assistant wants to do this. Nothing happens until you decide.";
+
+function viewMode(ask, actions, show) {
+  const approve = button("Approve", "primary", "check", () => actions.decide(ask, { approved: true }));
+  const edit = ask.fields.length > 0 ? button("Edit", "plain", "edit", () => show("edit")) : null;
+  const reject = button("Reject", "plain danger", "cross", () => show("reject"));
+  return { content: [header(ask, purpose(ask)), argumentTable(ask.arguments), h("div", { class: "card-actions" }, approve, edit, reject)] };
+}
+
+function editMode(ask, actions, show) {
+  const inputs = ask.fields.map((field) => ({ name: field.name, label: field.label, ...createInput(field) }));
+  const submit = () => {
+    const values = readAll(inputs);
+    if (values) actions.decide(ask, { approved: true, edits: changes(ask, values) });
+  };
+  const table = argumentTable(ask.arguments, new Map(inputs.map((input) => [input.name, input])));
+  const buttons = h(
+    "div",
+    { class: "card-actions" },
+    h("button", { class: "button primary", type: "submit" }, icon("check"), "Approve with changes"),
+    button("Back", "plain", null, () => show("view")),
+  );
+  const form = asForm(submit, table, buttons);
+  return { content: [header(ask, "Change what you want to change, then approve."), form], focus: inputs[0]?.input };
+}
+
+function rejectMode(ask, actions, show) {
+  const label = "Why not? The assistant will read this. (optional)";
+  const reason = h("input", { type: "text", class: "reason", "aria-label": label, placeholder: label, autocomplete: "off", maxlength: "500" });
+  const submit = () => actions.decide(ask, { approved: false, reason: reason.value.trim() || undefined });
+  const buttons = h(
+    "div",
+    { class: "card-actions" },
+    h("button", { class: "button reject", type: "submit" }, icon("cross"), "Reject"),
+    button("Back", "plain", null, () => show("view")),
+  );
+  return { content: [header(ask, purpose(ask)), argumentTable(ask.arguments), asForm(submit, reason, buttons)], focus: reason };
+}
+
+function questionMode(ask, actions) {
+  const inputs = ask.fields.map((field) => ({ name: field.name, label: field.label, ...createInput(field) }));
+  const submit = () => {
+    const answer = readAll(inputs);
+    if (answer) actions.decide(ask, { approved: true, answer });
+  };
+  const buttons = h(
+    "div",
+    { class: "card-actions" },
+    h("button", { class: "button primary", type: "submit" }, icon("check"), "Send"),
+    button("Decline", "plain danger", "cross", () => actions.decide(ask, { approved: false })),
+  );
+  const rows = inputs.flatMap((input) => [h("dt", {}, h("label", { for: input.id }, input.label)), h("dd", {}, input.node)]);
+  return { content: [header(ask, ask.message || "The assistant asks you something."), asForm(submit, h("dl", { class: "arguments" }, rows), buttons)] };
+}
+
+function asForm(submit, ...children) {
+  const onsubmit = (event) => {
+    event.preventDefault();
+    submit();
+  };
+  return h("form", { onsubmit, novalidate: true }, children);
+}
+
+function button(text, look, symbol, onclick) {
+  return h("button", { class: `button ${look}`, type: "button", onclick }, symbol ? icon(symbol) : null, text);
+}
+
+/** Label and value; what is in `inputs` (by name) is shown as an input instead. */
+export function argumentTable(args, inputs = new Map()) {
+  const names = [...new Set([...Object.keys(args), ...inputs.keys()])];
+  if (names.length === 0) return h("p", { class: "quiet" }, "No arguments.");
+  const rows = names.flatMap((name) => {
+    const input = inputs.get(name);
+    const label = input ? h("label", { for: input.id }, input.label) : humanize(name);
+    return [h("dt", {}, label), h("dd", {}, input ? input.node : valueNode(args[name]))];
+  });
+  return h("dl", { class: "arguments" }, rows);
+}
+
+function valueNode(value) {
+  const text = showValue(value);
+  return typeof value === "object" && value !== null ? h("pre", { tabindex: "0" }, text) : text;
+}
+
+/** Decided but not sent: several cards go out together. */
+function draftLine(ask, draft, actions) {
+  const change = h("button", { class: "ghost small", type: "button", onclick: () => actions.decide(ask, null) }, "Change");
+  const verb = ask.kind === "question" ? (draft.approved ? "Will answer" : "Will decline") : draft.approved ? "Will approve" : "Will reject";
+  const text = h("span", {}, h("strong", {}, verb), ` ${title(ask).toLowerCase()} · ${summary({ ...ask.arguments, ...draft.edits })}`);
+  return h("div", { class: "card-line", "data-approved": String(draft.approved) }, icon(draft.approved ? "check" : "cross"), text, change);
+}
+
+/** Values in one line, shortened. */
+export function summary(args) {
+  const text = Object.values(args).map((value) => showValue(value).replace(/\s+/g, " ")).join(" · ");
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+/** What was decided, in one line: `You approved · Amount 20 → 15`. */
+export function decisionText(decision, args) {
+  if (decision.answer) return "You answered";
+  if (!decision.approved) return decision.reason ? `You rejected · “${decision.reason}”` : "You rejected";
+  const edits = Object.entries(decision.edits ?? {}).map(([name, value]) => {
+    const before = name in args ? showValue(args[name]) : "–";
+    return `${humanize(name)} ${before} → ${showValue(value)}`;
+  });
+  return ["You approved", ...edits].join(" · ");
+}

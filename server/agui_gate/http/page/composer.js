@@ -1,0 +1,56 @@
+/** Where the person types: Enter sends, Shift+Enter is a new line, Escape stops a run. */
+
+import { icon } from "./dom.js";
+
+const MAX_HEIGHT = 220; // px; then it scrolls
+
+export function createComposer({ form, input, button }, actions) {
+  let running = false;
+  const fit = () => {
+    input.style.height = "auto";
+    input.style.height = `${Math.min(input.scrollHeight, MAX_HEIGHT)}px`;
+  };
+  const refresh = () => {
+    button.disabled = !running && input.value.trim() === "";
+    fit();
+  };
+  const submit = () => {
+    const text = input.value.trim();
+    if (running || text === "") return;
+    input.value = "";
+    refresh();
+    actions.send(text);
+  };
+  input.addEventListener("input", refresh);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && running) actions.stop();
+    // isComposing: Enter that ends an input method's composition is not a send.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    submit();
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (running) actions.stop();
+    else submit();
+  });
+  const show = () => {
+    button.replaceChildren(icon(running ? "stop" : "send"));
+    button.setAttribute("aria-label", running ? "Stop" : "Send");
+    button.title = running ? "Stop (Esc)" : "Send (Enter)";
+    button.classList.toggle("stop", running);
+    refresh();
+  };
+  show();
+  return {
+    focus: () => input.focus(),
+    setRunning(next) {
+      if (next === running) return;
+      running = next;
+      show();
+    },
+    setHint(text) {
+      if (input.placeholder !== text) input.placeholder = text;
+    },
+  };
+}

@@ -1,0 +1,47 @@
+/** How long an approval can still be given. */
+
+import { h } from "./dom.js";
+
+const timers = new Map();
+let clock = null;
+
+/** A live "Expires in 4:59"; one clock ticks for all of them and stops when none is left on the page. */
+export function createCountdown(expiresAt) {
+  const end = typeof expiresAt === "number" ? expiresAt : Date.parse(expiresAt);
+  if (Number.isNaN(end)) return null; // A date nobody can read never expires here; the server still decides.
+  const node = h("span", { class: "expiry" });
+  timers.set(node, end);
+  show(node, end);
+  clock ??= setInterval(tick, 1000);
+  return node;
+}
+
+function tick() {
+  for (const [node, end] of timers) {
+    if (node.isConnected) show(node, end);
+    else timers.delete(node);
+  }
+  if (timers.size > 0) return;
+  clearInterval(clock);
+  clock = null;
+}
+
+function show(node, end) {
+  const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
+  node.classList.toggle("soon", left < 60);
+  node.textContent = left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`;
+  if (left === 0) disable(node);
+}
+
+/** An expired card can't be approved any more; what was asked stays readable. */
+function disable(node) {
+  for (const control of node.closest(".card")?.querySelectorAll("button, input, select, textarea") ?? []) control.disabled = true;
+}
+
+/** `42 s`, `4:09`, `3 h 20 min`, `2 d`. */
+export function formatLeft(seconds) {
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}

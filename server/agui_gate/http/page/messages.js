@@ -1,0 +1,101 @@
+/** What was said, drawn: user bubbles, assistant text, folded reasoning, activity, the line under an answer. */
+
+import { h, icon, same, setText } from "./dom.js";
+import { showValue } from "./fields.js";
+import { renderBlocks } from "./markdown.js";
+
+/** A component skips updates that change nothing. */
+function component(node, apply) {
+  let last = null;
+  return {
+    node,
+    update(row) {
+      if (same(row, last)) return;
+      last = row;
+      apply(row);
+    },
+  };
+}
+
+export function createUser() {
+  const bubble = h("div", { class: "bubble" });
+  const node = h("article", { class: "row user", "aria-label": "You" }, bubble);
+  return component(node, (row) => setText(bubble, row.text));
+}
+
+export function createText() {
+  const node = h("article", { class: "row prose", "aria-label": "Assistant" });
+  return component(node, (row) => {
+    node.classList.toggle("streaming", row.streaming);
+    fill(node, row.text);
+  });
+}
+
+/** Block by block, so that streaming touches only the end and a selection further up survives. */
+function fill(node, text) {
+  const blocks = renderBlocks(text);
+  blocks.forEach((html, index) => {
+    const known = node.children[index];
+    if (known?.source === html) return;
+    const block = document.createElement("template");
+    block.innerHTML = html; // Safe: markdown.js escapes everything before it adds its own tags.
+    const next = block.content.firstElementChild;
+    next.source = html;
+    if (known) known.replaceWith(next);
+    else node.append(next);
+  });
+  while (node.children.length > blocks.length) node.lastElementChild.remove();
+}
+
+export function createReasoning() {
+  const label = h("span", {});
+  const body = h("div", { class: "thought prose" });
+  const node = h("details", { class: "row reasoning" }, h("summary", {}, icon("chevron"), label), body);
+  return component(node, (row) => {
+    node.classList.toggle("active", row.active);
+    setText(label, row.active ? "Thinking…" : row.seconds ? `Thought for ${row.seconds} s` : "Thoughts");
+    fill(body, row.text);
+  });
+}
+
+export function createActivity() {
+  const title = h("span", {});
+  const body = h("pre", { tabindex: "0" });
+  const node = h("details", { class: "row activity" }, h("summary", {}, icon("chevron"), title), body);
+  return component(node, (row) => {
+    setText(title, row.title ?? "Activity");
+    setText(body, showValue(row.content ?? ""));
+  });
+}
+
+export function createWorking() {
+  const dots = h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i"));
+  const node = h("div", { class: "row working" }, dots, h("span", { class: "quiet" }, "Working"));
+  return component(node, () => {});
+}
+
+/** Copy, try again, and what the run took. */
+export function createFooter(actions) {
+  const meta = h("span", { class: "meta" });
+  const copy = h("button", { class: "ghost small", type: "button" }, icon("copy"), "Copy");
+  const again = h("button", { class: "ghost small", type: "button", onclick: actions.regenerate }, icon("retry"), "Try again");
+  const node = h("div", { class: "row footer" }, copy, again, meta);
+  let text = "";
+  copy.addEventListener("click", async () => {
+    await actions.copy(text);
+    copy.lastChild.textContent = "Copied";
+    setTimeout(() => (copy.lastChild.textContent = "Copy"), 1500);
+  });
+  return component(node, (row) => {
+    text = row.text;
+    copy.hidden = !row.text;
+    again.hidden = !row.last;
+    setText(meta, footerText(row));
+  });
+}
+
+function footerText({ seconds, input, output }) {
+  const parts = [`${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`];
+  if (input || output) parts.push(`${input.toLocaleString("en")} tokens in`, `${output.toLocaleString("en")} out`);
+  return parts.join(" · ");
+}

@@ -1,0 +1,49 @@
+/** What went wrong, in a sentence a person can act on. */
+
+import { h, icon, setText } from "./dom.js";
+
+/** By code: what to do about it. The server's own message says what happened. */
+const ADVICE = {
+  network: "Is the server still running? Check the connection, then try again.",
+  unauthorized: "Enter a token, then try again.",
+  forbidden: "You are signed in, but this is not yours to do.",
+  not_found: "It may have been deleted. Start a new chat.",
+  thread_busy: "Another answer is still being written on this chat. Wait a moment, then try again.",
+  gone: "Start a new chat.",
+  too_large: "Send a shorter message, or start a new chat.",
+  approval_pending: "Decide the open approvals first.",
+  approval_refused: "The decision did not fit what was asked. Decide again, or say something new.",
+  rate_limited: "The model's provider asks for patience. Try again in a moment.",
+  provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
+  provider_rejected: "The model's provider refused the request. Start a new chat if it happens again.",
+  provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
+  context_length: "This chat is too long for the model. Start a new chat.",
+  tool_failed: "Try again, or ask for something else.",
+  limit_reached: "The answer took too many steps. Ask for something smaller.",
+  unavailable: "The server is shutting down or overloaded. Try again in a moment.",
+  incomplete: "The answer broke off. Try again.",
+};
+const FINAL = new Set(["not_found", "gone", "context_length", "forbidden"]);
+
+export function createNotice(actions) {
+  const symbol = h("span", { class: "notice-symbol" });
+  const what = h("p", { class: "notice-what" });
+  const advice = h("p", { class: "notice-advice" });
+  const code = h("code", { class: "notice-code" });
+  const retry = h("button", { class: "button plain", type: "button", onclick: actions.retry }, icon("retry"), "Retry");
+  const token = h("button", { class: "button plain", type: "button", onclick: actions.askToken }, "Enter token");
+  const node = h("div", { class: "row notice" }, symbol, h("div", { class: "notice-text" }, what, advice), code, token, retry);
+  return {
+    node,
+    update(row) {
+      const stopped = row.code === "abort";
+      node.classList.toggle("stopped", stopped);
+      symbol.replaceChildren(icon(stopped ? "stop" : "warning"));
+      setText(what, stopped ? "Stopped" : row.message || "Something went wrong.");
+      setText(advice, stopped ? "" : (ADVICE[row.code] ?? "Try again. If it happens again, look at the server's log."));
+      setText(code, stopped ? "" : row.code);
+      token.hidden = row.code !== "unauthorized";
+      retry.hidden = FINAL.has(row.code);
+    },
+  };
+}

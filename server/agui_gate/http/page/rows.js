@@ -1,0 +1,123 @@
+/** The conversation as the rows that are drawn. Pure; a row's `key` is stable for as long as what it shows exists. */
+
+import { openAsks, parseObject } from "./asks.js";
+import { CARD_TOOL, findResult } from "./store.js";
+
+/** Rows: `user`, `text`, `reasoning`, `activity`, `tool`, `footer`, `working`, `notice`. */
+export function toRows(state) {
+  const asks = openAsks(state);
+  const rows = state.messages.flatMap((message) => [...messageRows(state, message, asks), ...footerRow(state, message)]);
+  const shown = new Set(rows.map((row) => row.callId));
+  const orphans = asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
+  return [...rows, ...orphans, ...tail(state, rows)];
+}
+
+function messageRows(state, message, asks) {
+  switch (message.role) {
+    case "user":
+      return [{ key: message.id, kind: "user", text: plainText(message.content) }];
+    case "assistant":
+      return assistantRows(state, message, asks);
+    case "reasoning":
+      return reasoningRows(state, message);
+    case "activity":
+      return [{ key: message.id, kind: "activity", title: message.activityType, content: message.content }];
+    default:
+      return []; // Results are shown by their call.
+  }
+}
+
+function assistantRows(state, message, asks) {
+  const text = plainText(message.content);
+  const streaming = state.run !== null && state.messages.at(-1) === message;
+  const rows = text ? [{ key: message.id, kind: "text", text, streaming }] : [];
+  const calls = (message.toolCalls ?? []).filter((call) => call.function.name !== CARD_TOOL);
+  return [...rows, ...calls.map((call) => toolRow(state, call, asks))];
+}
+
+function reasoningRows(state, { id, content }) {
+  if (!content) return []; // Sealed reasoning: kept for the provider, nothing to read.
+  const span = state.thinking[id];
+  const active = state.run !== null && span !== undefined && span.to === undefined;
+  const seconds = span?.to === undefined ? null : Math.max(1, Math.round((span.to - span.from) / 1000));
+  return [{ key: id, kind: "reasoning", text: plainText(content), active, seconds }];
+}
+
+function toolRow(state, call, asks) {
+  const result = findResult(state, call.id);
+  const ask = asks.find((candidate) => candidate.callId === call.id) ?? null;
+  return {
+    key: call.id,
+    kind: "tool",
+    callId: call.id,
+    name: call.function.name,
+    arguments: call.function.arguments,
+    result: result ? plainText(result.content) : null,
+    status: callStatus(state, call.id, result, ask),
+    decision: state.decisions[call.id] ?? null,
+    ...askParts(state, ask),
+  };
+}
+
+/** A card that can be answered now, and what was decided on it so far. */
+function askParts(state, ask) {
+  if (state.run || !ask) return { ask: null, draft: null };
+  return { ask, draft: state.drafts[ask.id] ?? null };
+}
+
+/** An ask whose call is not in the history (a question, or a thread that was cut short). */
+function askRow(state, ask) {
+  const args = JSON.stringify(ask.arguments);
+  const base = { key: ask.callId ?? ask.id, callId: ask.callId, name: ask.tool, arguments: args };
+  return { ...base, kind: "tool", result: null, status: "waiting", decision: null, ...askParts(state, ask) };
+}
+
+/** `running`, `waiting`, `done`, `error`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
+function callStatus(state, callId, result, ask) {
+  if (result) return resultStatus(result);
+  if (ask) return "waiting";
+  return state.run ? "running" : "stopped";
+}
+
+const OUTCOMES = {
+  rejected: "rejected",
+  denied: "rejected",
+  superseded: "superseded",
+  expired: "expired",
+  cancelled: "stopped",
+  failed: "error",
+  error: "error",
+  unknown: "error",
+};
+// Only these beside `status` make it the server's word about the call; a tool's own data may have a status too.
+const OUTCOME_KEYS = new Set(["status", "message", "reason", "error", "code", "tool", "detail"]);
+
+export function resultStatus(message) {
+  if (message.error) return "error";
+  const content = plainText(message.content);
+  const body = parseObject(content);
+  if (!body) return /^error\b/i.test(content) ? "error" : "done";
+  const outcome = Object.keys(body).every((key) => OUTCOME_KEYS.has(key)) ? OUTCOMES[body.status] : undefined;
+  return outcome ?? (body.error ? "error" : "done");
+}
+
+function footerRow(state, message) {
+  const footer = state.footers[message.id];
+  if (!footer) return [];
+  const text = message.role === "assistant" ? plainText(message.content) : "";
+  const last = state.run === null && message === state.messages.at(-1);
+  return [{ key: `${message.id}-footer`, kind: "footer", ...footer, text, last }];
+}
+
+function tail(state, rows) {
+  const last = rows.at(-1);
+  if (state.notice) return [{ key: "notice", kind: "notice", ...state.notice }];
+  const quiet = !last || !["text", "reasoning"].includes(last.kind) || !(last.streaming || last.active);
+  return state.run && quiet ? [{ key: "working", kind: "working" }] : [];
+}
+
+/** A message's text; parts that aren't text are named. */
+export function plainText(content) {
+  if (!Array.isArray(content)) return content ?? "";
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+}

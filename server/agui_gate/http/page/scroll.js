@@ -1,0 +1,37 @@
+/** Follow the end while the reader is there; leave them alone once they scroll up. */
+
+const NEAR = 64; // px from the end that still count as "at the end"
+
+export function createScroller(view, button) {
+  let following = true;
+  let lastTop = 0;
+  const distance = () => view.scrollHeight - view.scrollTop - view.clientHeight;
+  const toEnd = () => {
+    view.scrollTop = view.scrollHeight;
+  };
+  view.addEventListener("scroll", () => {
+    // Only a move upwards lets go: new content also changes the distance, but is not the reader's doing.
+    if (distance() < NEAR) following = true;
+    else if (view.scrollTop < lastTop) following = false;
+    lastTop = view.scrollTop;
+    button.hidden = following;
+  }, { passive: true });
+  button.addEventListener("click", () => {
+    following = true;
+    button.hidden = true;
+    toEnd();
+  });
+  return {
+    /** Call after drawing. */
+    follow() {
+      if (following) toEnd();
+      else button.hidden = distance() < NEAR;
+    },
+    /** The reader did something that belongs at the end. */
+    jump() {
+      following = true;
+      button.hidden = true;
+      toEnd();
+    },
+  };
+}

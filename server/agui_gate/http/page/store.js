@@ -1,0 +1,249 @@
+/**
+ * What the page knows about one conversation, and how AG-UI events change it. Pure: time is passed in, ms since epoch.
+ *
+ * `messages` is the wire form (what the next run sends back); everything else is kept beside it, keyed by the ids in it.
+ */
+
+import { applyPatch } from "./patch.js";
+
+export const CARD_TOOL = "confirm_changes";
+
+export function initialState({ threadId = "", agent = "" } = {}) {
+  return {
+    threadId,
+    agent,
+    messages: [],
+    shared: {}, // AG-UI state
+    interrupts: [], // open ones
+    drafts: {}, // ask id -> decision not sent yet: several asks are sent together
+    decisions: {}, // call id -> {approved, reason?, edits?}, as sent from this page
+    openCalls: [], // call ids whose arguments are still streaming
+    thinking: {}, // reasoning message id -> {from, to?}
+    footers: {}, // last message id of a run -> {seconds, input, output}
+    run: null, // {id, startedAt} while a run is on
+    notice: null, // {code, message} of the last run
+  };
+}
+
+/** A user's new message; anything said before stays. */
+export function addUserMessage(state, id, text) {
+  return { ...state, notice: null, messages: [...state.messages, { id, role: "user", content: text }] };
+}
+
+/** The history up to and including the last user message: what "try again" starts from. */
+export function rewind(state) {
+  const last = state.messages.findLastIndex((message) => message.role === "user");
+  return { ...state, notice: null, interrupts: [], messages: state.messages.slice(0, last + 1) };
+}
+
+/** A run begins; `decisions` (by call id) go out with it. Their asks close when the results come. */
+export function startRun(state, runId, now, decisions = {}) {
+  const run = { id: runId, startedAt: now };
+  return { ...state, notice: null, run, drafts: {}, decisions: { ...state.decisions, ...decisions } };
+}
+
+/** Decide an ask without sending it yet; null takes the decision back. */
+export function setDraft(state, askId, decision) {
+  const { [askId]: _, ...others } = state.drafts;
+  return { ...state, drafts: decision ? { ...others, [askId]: decision } : others };
+}
+
+/** The run is over without success: it was refused, failed, was stopped, or the stream broke off. */
+export function failRun(state, code, message) {
+  return { ...reopen(settle(state), state.interrupts), run: null, notice: { code, message } };
+}
+
+/** What is open again was not decided after all. */
+function reopen(state, interrupts) {
+  const open = new Set(interrupts.map((interrupt) => interrupt.toolCallId));
+  const decisions = Object.fromEntries(Object.entries(state.decisions).filter(([callId]) => !open.has(callId)));
+  return { ...state, interrupts, decisions };
+}
+
+/** A thread as `GET /threads/{id}` returns it. */
+export function restore(state, { id, agent, messages, state: shared, approvals }) {
+  const fresh = initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent });
+  return takeApprovals({ ...fresh, messages: messages ?? [], shared: shared ?? {} }, approvals ?? []);
+}
+
+/** Open approvals as `GET /approvals` lists them, as interrupts: an approval's id is its interrupt's id. */
+export function takeApprovals(state, approvals) {
+  const interrupts = approvals.map((approval) => ({
+    id: approval.id,
+    reason: "tool_call",
+    toolCallId: approval.call_id,
+    message: approval.message ?? undefined,
+    expiresAt: approval.expires_at ?? undefined,
+    metadata: { tool: approval.tool, arguments: approval.arguments, editable: approval.editable },
+  }));
+  return { ...state, interrupts };
+}
+
+export function reduce(state, event, now) {
+  const handler = HANDLERS[event.type];
+  return handler ? handler(state, event, now) : state; // Unknown events are news from a newer server, not errors.
+}
+
+const HANDLERS = {
+  RUN_STARTED: (state) => state,
+  RUN_FINISHED: finishRun,
+  RUN_ERROR: (state, { code = "internal", message }) => failRun(state, code, message),
+  TEXT_MESSAGE_START: (state, { messageId, role }) => upsert(state, messageId, role ?? "assistant", (it) => it),
+  TEXT_MESSAGE_CONTENT: appendText,
+  TEXT_MESSAGE_CHUNK: appendText,
+  TOOL_CALL_START: startCall,
+  TOOL_CALL_ARGS: (state, { toolCallId, delta }) => appendArguments(state, toolCallId, delta),
+  TOOL_CALL_CHUNK: chunkCall,
+  TOOL_CALL_END: (state, { toolCallId }) => closeCall(state, toolCallId),
+  TOOL_CALL_RESULT: addResult,
+  REASONING_MESSAGE_START: startThinking,
+  REASONING_MESSAGE_CONTENT: appendThought,
+  REASONING_MESSAGE_CHUNK: appendThought,
+  REASONING_MESSAGE_END: (state, { messageId }, now) => stopThinking(state, messageId, now),
+  REASONING_ENCRYPTED_VALUE: keepEncrypted,
+  STATE_SNAPSHOT: (state, { snapshot }) => ({ ...state, shared: snapshot }),
+  STATE_DELTA: patchShared,
+  MESSAGES_SNAPSHOT: takeSnapshot,
+  ACTIVITY_SNAPSHOT: (state, { messageId, activityType, content }) =>
+    upsert(state, messageId, "activity", (it) => ({ ...it, activityType, content })),
+  ACTIVITY_DELTA: (state, { messageId, patch }) =>
+    update(state, messageId, (it) => ({ ...it, content: safePatch(it.content, patch) })),
+};
+
+function finishRun(state, { outcome, usage }, now) {
+  if (outcome?.type === "cancelled") return failRun(state, "abort", "");
+  if (outcome?.type === "interrupt") return { ...reopen(settle(state), outcome.interrupts), run: null };
+  return { ...addFooter(settle(state), usage, now), run: null, interrupts: [] };
+}
+
+function addFooter(state, usage, now) {
+  const last = state.messages.at(-1);
+  if (!state.run || last?.role !== "assistant" || !last.content) return state; // Only an answer has a last line.
+  const entries = [usage ?? []].flat();
+  const sum = (field) => entries.reduce((total, entry) => total + (entry[field] ?? 0), 0);
+  const seconds = (now - state.run.startedAt) / 1000;
+  const footer = { seconds, input: sum("inputTokens"), output: sum("outputTokens") };
+  return { ...state, footers: { ...state.footers, [last.id]: footer } };
+}
+
+/** Nothing is open any more once a run is over. */
+const settle = (state) => ({ ...state, openCalls: [] });
+
+function update(state, id, change) {
+  const at = findMessage(state, id);
+  return at < 0 ? state : { ...state, messages: state.messages.with(at, change(state.messages[at])) };
+}
+
+function upsert(state, id, role, change) {
+  if (findMessage(state, id) >= 0) return update(state, id, change);
+  return { ...state, messages: [...state.messages, change({ id, role, content: "" })] };
+}
+
+// From the end: what streams is nearly always last.
+const findMessage = (state, id) => state.messages.findLastIndex((message) => message.id === id);
+
+function appendText(state, { messageId, role, delta = "" }) {
+  const id = messageId ?? state.messages.at(-1)?.id; // A chunk may leave out the id of the open message.
+  return upsert(state, id, role ?? "assistant", (it) => ({ ...it, content: (it.content ?? "") + delta }));
+}
+
+function startCall(state, { toolCallId, toolCallName, parentMessageId }) {
+  if (findCall(state, toolCallId)) return state;
+  const call = { id: toolCallId, type: "function", function: { name: toolCallName, arguments: "" } };
+  const parent = parentMessageId ?? `${toolCallId}-message`;
+  const next = upsert(state, parent, "assistant", (it) => ({ ...it, toolCalls: [...(it.toolCalls ?? []), call] }));
+  return { ...next, openCalls: [...next.openCalls, toolCallId] };
+}
+
+function chunkCall(state, event) {
+  const id = event.toolCallId ?? state.openCalls.at(-1);
+  const started = event.toolCallName ? startCall(state, event) : state;
+  return event.delta ? appendArguments(started, id, event.delta) : started;
+}
+
+function updateCall(state, id, change) {
+  const parent = state.messages.findLast((message) => message.toolCalls?.some((call) => call.id === id));
+  if (!parent) return state;
+  const toolCalls = parent.toolCalls.map((call) => (call.id === id ? change(call) : call));
+  return update(state, parent.id, (it) => ({ ...it, toolCalls }));
+}
+
+function appendArguments(state, id, delta) {
+  return updateCall(state, id, (call) => ({
+    ...call,
+    function: { ...call.function, arguments: call.function.arguments + delta },
+  }));
+}
+
+const closeCall = (state, id) => ({ ...state, openCalls: state.openCalls.filter((open) => open !== id) });
+
+/** A result goes behind its assistant message and the results that are already there; a second one replaces the first. */
+function addResult(state, { messageId, toolCallId, content }) {
+  const result = { id: messageId ?? `${toolCallId}-result`, role: "tool", toolCallId, content };
+  const others = state.messages.filter((message) => !(message.role === "tool" && message.toolCallId === toolCallId));
+  let at = others.findLastIndex((message) => message.toolCalls?.some((call) => call.id === toolCallId)) + 1;
+  if (at === 0) at = others.length;
+  while (others[at]?.role === "tool") at += 1;
+  const interrupts = state.interrupts.filter((interrupt) => interrupt.toolCallId !== toolCallId);
+  return { ...closeCall(state, toolCallId), messages: others.toSpliced(at, 0, result), interrupts };
+}
+
+function startThinking(state, { messageId }, now) {
+  const next = upsert(state, messageId, "reasoning", (it) => it);
+  return { ...next, thinking: { ...next.thinking, [messageId]: { from: now } } };
+}
+
+function appendThought(state, event, now) {
+  const known = state.thinking[event.messageId] ? state : startThinking(state, event, now);
+  return update(known, event.messageId, (it) => ({ ...it, content: it.content + (event.delta ?? "") }));
+}
+
+function stopThinking(state, id, now) {
+  const span = { from: now, ...state.thinking[id], to: now };
+  return { ...state, thinking: { ...state.thinking, [id]: span } };
+}
+
+function keepEncrypted(state, { subtype, entityId, encryptedValue }) {
+  const add = (it) => ({ ...it, encryptedValue });
+  return subtype === "tool-call" ? updateCall(state, entityId, add) : update(state, entityId, add);
+}
+
+function patchShared(state, { delta }) {
+  return { ...state, shared: safePatch(state.shared, delta) };
+}
+
+/** A patch that does not fit leaves the document as it was, as the protocol's own clients do. */
+function safePatch(document, operations) {
+  try {
+    return applyPatch(document, operations);
+  } catch {
+    return document;
+  }
+}
+
+/**
+ * The snapshot is the list from now on. Reasoning and activity that it leaves out survive (the protocol says so), each
+ * behind the message it followed.
+ */
+function takeSnapshot(state, { messages }) {
+  const named = new Set(messages.map((message) => message.id));
+  const merged = [...messages];
+  let previous = null;
+  for (const message of state.messages) {
+    const survives = ["reasoning", "activity"].includes(message.role) && !named.has(message.id);
+    if (survives) merged.splice(merged.findIndex(({ id }) => id === previous) + 1, 0, message);
+    if (survives || named.has(message.id)) previous = message.id;
+  }
+  return { ...state, messages: merged };
+}
+
+export function findCall(state, id) {
+  for (const message of state.messages) {
+    const call = message.toolCalls?.find((candidate) => candidate.id === id);
+    if (call) return call;
+  }
+  return null;
+}
+
+export const findResult = (state, callId) =>
+  state.messages.find((message) => message.role === "tool" && message.toolCallId === callId) ?? null;

@@ -1,0 +1,39 @@
+/** The empty chat: who this is, what it can do, and something to click. */
+
+import { h, icon } from "./dom.js";
+import { humanize } from "./fields.js";
+
+const EXAMPLES = [
+  "Refund order A1, 20 euros",
+  "What orders does Ada have?",
+  "Email Ada that her refund is on its way",
+  "Refund A1 and A2, 10 euros each",
+];
+
+/** Draw `agent` into `node`; `choose(text)` is called with a clicked example. */
+export function renderWelcome(node, agent, choose) {
+  const examples = (agent?.examples?.length ? agent.examples : EXAMPLES).slice(0, 4);
+  const name = humanize(agent?.name ?? "assistant");
+  const description = agent?.description || "Ask in plain words. Anything that changes something waits for your approval first.";
+  node.replaceChildren(
+    h("span", { class: "welcome-mark" }, icon("gate")),
+    h("h1", {}, name),
+    h("p", { class: "welcome-text" }, description),
+    ...toolList(agent?.tools ?? []),
+    h("ul", { class: "examples" }, examples.map((text) => h("li", {}, example(text, choose)))),
+  );
+}
+
+function example(text, choose) {
+  return h("button", { class: "example", type: "button", onclick: () => choose(text) }, h("span", {}, text), icon("chevron"));
+}
+
+function toolList(tools) {
+  if (tools.length === 0) return [];
+  const items = tools.map((tool) => {
+    const { name, description, gated } = typeof tool === "string" ? { name: tool } : tool;
+    const mark = gated ? [icon("gate"), h("span", { class: "visually-hidden" }, "asks you first: ")] : [];
+    return h("li", { class: gated ? "capability gated" : "capability", title: description ?? null }, mark, humanize(name));
+  });
+  return [h("ul", { class: "capabilities", "aria-label": "What it can do" }, items)];
+}
