@@ -1,0 +1,56 @@
+"""A message's parts in this API's words."""
+
+import mimetypes
+from typing import Any
+
+from agui_gate.adapter import Content, Media, UserTurn
+
+Body = dict[str, Any]
+"""A JSON object on its way to the provider. Never holds None: null members are refused (R13)."""
+
+
+def user_message(turn: UserTurn) -> Body:
+    """A user's, system's or developer's message. The type is always said: some endpoints insist (facts §5)."""
+    return {"type": "message", "role": turn.role, "content": [_part(part) for part in turn.content] or [_text("")]}
+
+
+def _part(part: Content) -> Body:
+    if not isinstance(part, Media):
+        return _text(part.text)
+    match part.kind:
+        case "image":
+            return _image(part)
+        case "document":
+            return _document(part)
+        case _:
+            # The model should know that something was there; a refusal of the whole turn would help nobody.
+            return _text(f"[{part.kind} attachment left out: this model's API does not accept {part.kind}]")
+
+
+def _text(text: str) -> Body:
+    return {"type": "input_text", "text": text}
+
+
+def _image(part: Media) -> Body:
+    if part.source == "file":
+        return {"type": "input_image", "detail": "auto", "file_id": part.value}
+    return {"type": "input_image", "detail": "auto", "image_url": _address(part, "image/png")}
+
+
+def _document(part: Media) -> Body:
+    match part.source:
+        case "file":
+            return {"type": "input_file", "file_id": part.value}
+        case "url":
+            return {"type": "input_file", "file_url": part.value}
+        case "data":
+            suffix = mimetypes.guess_extension(part.mime_type or "application/pdf") or ".bin"
+            data = _address(part, "application/pdf")
+            return {"type": "input_file", "filename": f"document{suffix}", "file_data": data}
+
+
+def _address(part: Media, default_type: str) -> str:
+    """A URL, or a data URL of base64 data."""
+    if part.source == "url" or part.value.startswith("data:"):
+        return part.value
+    return f"data:{part.mime_type or default_type};base64,{part.value}"

@@ -1,0 +1,233 @@
+"""From the provider's events to model events. Pure: no I/O, no clock, one instance a response.
+
+Theory of operation. Each output item of the response becomes a state of its own, found again by item id, else by output
+index (proxies are known to rewrite one or leave out the other). Text that came in deltas is never taken again from a
+`.done` event, and what never came in deltas is taken from it, once (B13); the same holds for the item's own
+`output_item.done` and for the whole response in the terminal event: each later source only fills what is missing.
+
+A call ends only by a complete item (B25). A response is committed only by `completed` or `incomplete`, and only when
+every call in it can be answered next time; else its ref is withheld, and the next turn sends everything again.
+"""
+
+from collections.abc import Callable
+
+from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
+
+from . import states
+from .failures import Failure, Kind, classify_code
+from .states import CallState, ItemState, MessageState, ReasoningState
+from .wire import (
+    ErrorBody,
+    Item,
+    ResponseBody,
+    WireEvent,
+    decode_any,
+    decode_error,
+    decode_event,
+    decode_item,
+    decode_output,
+    decode_response,
+    decode_usage,
+)
+
+Events = list[ModelEvent]
+RefOf = Callable[[str], ConversationRef | None]
+"""Makes the ref of a committed response from its id."""
+
+
+class ResponseMachine:
+    """Feeds on payloads, yields model events.
+
+    ``done`` is true once the terminal event was seen; ``failure`` is set when the provider said that it failed.
+    """
+
+    def __init__(self, model: str, ref_of: RefOf) -> None:
+        self.done = False
+        self.failure: Failure | None = None
+        self._model = model
+        self._ref_of = ref_of
+        self._response_id = ""
+        self._by_id: dict[str | None, ItemState] = {}
+        self._by_index: dict[int | None, ItemState] = {}
+        self._order: list[ItemState] = []
+
+    def feed(self, payloads: list[bytes]) -> Events:
+        """The events of these payloads; what follows a failure or the terminal event is not looked at."""
+        out: Events = []
+        for payload in payloads:
+            if self.done or self.failure is not None:
+                break
+            if payload == b"[DONE]":
+                continue
+            event = decode_event(payload)
+            if event.type == "response.output_text.delta":
+                self._text_delta(event, out)
+            elif (handler := _HANDLERS.get(event.type)) is not None:
+                handler(self, event, out)
+        return out
+
+    # --- deltas ---------------------------------------------------------------------------------------------------
+
+    def _text_delta(self, event: WireEvent, out: Events) -> None:
+        state = self._by_id.get(event.item_id) or self._by_index.get(event.output_index)
+        if type(state) is not MessageState:
+            state = self._message(event, out)
+        if event.delta:
+            state.seen.add(event.content_index)
+            out.append(TextDelta(state.key, event.delta))
+
+    def _text_done(self, event: WireEvent, out: Events) -> None:
+        self._message(event, out).rest(event.content_index, event.text or event.refusal, out)
+
+    def _annotation(self, event: WireEvent, out: Events) -> None:
+        state = self._message(event, out)
+        out.append(Notice("openai.annotation", {"key": state.key, "annotation": decode_any(event.annotation)}))
+
+    def _summary_delta(self, event: WireEvent, out: Events) -> None:
+        self._reasoning(event, out).delta(("summary", event.summary_index or 0), event.delta, out)
+
+    def _summary_done(self, event: WireEvent, out: Events) -> None:
+        self._reasoning(event, out).rest(("summary", event.summary_index or 0), event.text, out)
+
+    def _reasoning_delta(self, event: WireEvent, out: Events) -> None:
+        self._reasoning(event, out).delta(("text", event.content_index or 0), event.delta, out)
+
+    def _reasoning_done(self, event: WireEvent, out: Events) -> None:
+        self._reasoning(event, out).rest(("text", event.content_index or 0), event.text, out)
+
+    def _arguments_delta(self, event: WireEvent, out: Events) -> None:
+        state = self._find(event)
+        if isinstance(state, CallState):
+            state.delta(event.delta, out)
+
+    def _arguments_done(self, event: WireEvent, out: Events) -> None:
+        state = self._find(event)
+        if isinstance(state, CallState):
+            state.rest(event.arguments, out)
+
+    # --- items ----------------------------------------------------------------------------------------------------
+
+    def _item_added(self, event: WireEvent, out: Events) -> None:
+        item = decode_item(event.item)
+        known = self._by_id.get(item.id) if item.id else None
+        if known is None:
+            self._open(item, event.output_index, out)
+
+    def _item_done(self, event: WireEvent, out: Events) -> None:
+        self._finish(decode_item(event.item), event.output_index, out)
+
+    def _finish(self, item: Item, index: int | None, out: Events) -> None:
+        state = self._by_id.get(item.id) if item.id else None
+        state = state or self._by_index.get(index)
+        if state is None or not state.is_for(item):
+            state = self._open(item, index, out)
+        if not state.closed:
+            state.finish(item, out)
+
+    def _open(self, item: Item, index: int | None, out: Events) -> ItemState:
+        position = len(self._order)
+        key = item.id if item.id and item.id not in self._by_id else f"item-{position}"
+        state = states.new_state(item, key, position)
+        self._order.append(state)
+        if item.id:
+            self._by_id[item.id] = state
+        if index is not None:
+            self._by_index[index] = state
+        state.start(item, out)
+        return state
+
+    def _find(self, event: WireEvent) -> ItemState | None:
+        return self._by_id.get(event.item_id) or self._by_index.get(event.output_index)
+
+    def _message(self, event: WireEvent, out: Events) -> MessageState:
+        state = self._find(event)
+        if not isinstance(state, MessageState):
+            state = self._open(Item(type="message", id=event.item_id), event.output_index, out)
+        assert isinstance(state, MessageState)
+        return state
+
+    def _reasoning(self, event: WireEvent, out: Events) -> ReasoningState:
+        state = self._find(event)
+        if not isinstance(state, ReasoningState):
+            state = self._open(Item(type="reasoning", id=event.item_id), event.output_index, out)
+        assert isinstance(state, ReasoningState)
+        return state
+
+    # --- the response ---------------------------------------------------------------------------------------------
+
+    def _created(self, event: WireEvent, out: Events) -> None:
+        self._response_id = decode_response(event.response).id or self._response_id
+
+    def _ended(self, event: WireEvent, out: Events) -> None:
+        response = decode_response(event.response)
+        for index, item in enumerate(decode_output(response.output)):
+            self._finish(item, index, out)
+        for state in self._order:
+            state.abandon(out)
+        self.done = True
+        incomplete = event.type == "response.incomplete" or response.status == "incomplete"
+        details = response.incomplete_details
+        out.append(
+            TurnDone(
+                status="incomplete" if incomplete else "completed",
+                reason=(details.reason if details else None) if incomplete else None,
+                usage=self._usage(response),
+                ref=self._ref(response),
+            )
+        )
+
+    def _ref(self, response: ResponseBody) -> ConversationRef | None:
+        if not all(state.answerable for state in self._order):
+            return None
+        return self._ref_of(response.id or self._response_id)
+
+    def _usage(self, response: ResponseBody) -> Usage | None:
+        counts = decode_usage(response.usage)
+        if counts is None:
+            return None
+        read, written = counts.input_tokens or 0, counts.output_tokens or 0
+        cached, thought = counts.input_tokens_details, counts.output_tokens_details
+        return Usage(
+            provider="openai",
+            model=response.model or self._model,
+            input_tokens=read,
+            output_tokens=written,
+            total_tokens=counts.total_tokens or read + written,
+            cached_input_tokens=(cached.cached_tokens or 0) if cached else 0,
+            reasoning_tokens=(thought.reasoning_tokens or 0) if thought else 0,
+        )
+
+    def _failed(self, event: WireEvent, out: Events) -> None:
+        error = decode_response(event.response).error
+        self.failure = _failure(error or ErrorBody())
+
+    def _error(self, event: WireEvent, out: Events) -> None:
+        self.failure = _failure(decode_error(event))
+
+
+def _failure(error: ErrorBody) -> Failure:
+    failure = classify_code(str(error.code or error.type or ""), error.message or "")
+    # Accepted first and failed later: in a conversation the items may be there, so it is never surely undone.
+    return Failure(failure.error, Kind.AMBIGUOUS) if failure.kind is Kind.TRANSIENT else failure
+
+
+_HANDLERS: dict[str, Callable[[ResponseMachine, WireEvent, Events], None]] = {
+    "error": ResponseMachine._error,
+    "response.completed": ResponseMachine._ended,
+    "response.created": ResponseMachine._created,
+    "response.failed": ResponseMachine._failed,
+    "response.function_call_arguments.delta": ResponseMachine._arguments_delta,
+    "response.function_call_arguments.done": ResponseMachine._arguments_done,
+    "response.incomplete": ResponseMachine._ended,
+    "response.output_item.added": ResponseMachine._item_added,
+    "response.output_item.done": ResponseMachine._item_done,
+    "response.output_text.annotation.added": ResponseMachine._annotation,
+    "response.output_text.done": ResponseMachine._text_done,
+    "response.reasoning_summary_text.delta": ResponseMachine._summary_delta,
+    "response.reasoning_summary_text.done": ResponseMachine._summary_done,
+    "response.reasoning_text.delta": ResponseMachine._reasoning_delta,
+    "response.reasoning_text.done": ResponseMachine._reasoning_done,
+    "response.refusal.delta": ResponseMachine._text_delta,
+    "response.refusal.done": ResponseMachine._text_done,
+}
+"""What is not here (progress, hosted tools, audio, types that do not exist yet) means nothing to an AG-UI client."""

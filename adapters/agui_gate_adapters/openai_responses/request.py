@@ -1,0 +1,176 @@
+"""One turn's request body, from the transcript and what the provider already has. Pure.
+
+A *continuation* sends only what is new: the outputs of the calls of the last known turn, then the newer messages, and
+never anything that the provider issued itself (S13, S14). It is possible only if nothing else is new. In every other
+case the whole history goes (S15), and then without any continuation id (S18).
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from agui_gate.adapter import AssistantTurn, ConversationRef, SettledCall, ToolSpec, Transcript, TurnRequest, UserTurn
+
+from .content import Body, user_message
+from .replay import output, replay
+
+Mode = Literal["chain", "conversation", "stateless"]
+
+MAX_AGE_MS = 29 * 24 * 3600 * 1000
+"""Responses are kept "at least 30 days"; a day is left for clocks and slow people."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for every turn of an adapter."""
+
+    model: str
+    mode: Mode
+    origin: str
+    newest_sealed_only: bool = False
+    """Azure refuses sealed reasoning of more than one turn ("Conflicting authenticated continuation identities")."""
+    reasoning: dict[str, Any] | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+
+
+class Shape(Enum):
+    """How the history travels."""
+
+    CONTINUED = "continued"
+    SEALED = "sealed"
+    """Everything, with the sealed reasoning of our own turns (stateless)."""
+    PLAIN = "plain"
+    """Everything, by value."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A request body and its shape. ``conversation_id`` is what it continues; "" asks for a new conversation."""
+
+    body: Body
+    shape: Shape
+    conversation_id: str | None = None
+
+
+def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool = False) -> Plan:
+    """The request for a turn; ``plain`` (the ladder's last step) rules out all that relies on the provider's memory."""
+    since = None if plain else _since_ref(request, settings, now_ms)
+    if since is not None:
+        return _continued(request, settings, since)
+    sealed = frozenset[str]() if plain or settings.mode != "stateless" else _sealed_turns(request.transcript, settings)
+    body = _common(request, settings)
+    body["input"] = replay(request.transcript, origin=settings.origin, sealed=sealed)
+    shape = Shape.SEALED if settings.mode == "stateless" and not plain else Shape.PLAIN
+    return Plan(body, shape, "" if settings.mode == "conversation" else None)
+
+
+class _Since(NamedTuple):
+    """What a continuation stands on: the ref, the turn it names, and the messages since."""
+
+    ref: ConversationRef
+    turn: AssistantTurn
+    messages: list[UserTurn]
+
+
+def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> _Since | None:
+    """None unless this adapter may use the ref and everything since can be said on top of it."""
+    ref = request.ref
+    if ref is None or ref.origin != settings.origin or not _is_alive(ref, settings.mode, now_ms):
+        return None
+    messages: list[UserTurn] = []
+    for position in range(len(request.transcript) - 1, -1, -1):
+        turn = request.transcript[position]
+        if isinstance(turn, UserTurn):
+            messages.append(turn)
+        elif turn.id == ref.turn_id and _ids_are_unique(request.transcript[:position], turn.calls):
+            return _Since(ref, turn, messages[::-1])
+        else:
+            return None  # an assistant turn that the provider does not know, or can't be told about
+    return None
+
+
+def _is_alive(ref: ConversationRef, mode: Mode, now_ms: int) -> bool:
+    match mode:
+        case "chain":
+            return bool(ref.previous_response_id) and now_ms - ref.committed_at < MAX_AGE_MS
+        case "conversation":  # conversations do not expire
+            return bool(ref.conversation_id)
+        case "stateless":
+            return False
+
+
+def _ids_are_unique(before: Transcript, calls: Sequence[SettledCall]) -> bool:
+    """Whether the calls' wire ids can name them: the provider pairs over its whole context, not turn by turn (S24)."""
+    if not calls:
+        return True
+    ids = {call.part.wire_id for call in calls}
+    if len(ids) != len(calls) or "" in ids:
+        return False
+    earlier = (call.part.wire_id for turn in before if isinstance(turn, AssistantTurn) for call in turn.calls)
+    return ids.isdisjoint(earlier)
+
+
+def _continued(request: TurnRequest, settings: Settings, since: _Since) -> Plan:
+    body = _common(request, settings)
+    outputs = [output(call.part.wire_id, _told(call)) for call in since.turn.calls]
+    body["input"] = outputs + [user_message(message) for message in since.messages]
+    if settings.mode == "conversation":
+        return Plan(body, Shape.CONTINUED, since.ref.conversation_id)
+    body["previous_response_id"] = since.ref.previous_response_id
+    return Plan(body, Shape.CONTINUED)
+
+
+def _told(call: SettledCall) -> str:
+    """A call's output where the provider shows the model its own copy of the call: an edit has to be told (B11)."""
+    if not call.edited:
+        return call.output.content
+    note = {
+        "note": "The user changed the arguments before approving.",
+        "arguments": _value(call.arguments),
+        "result": call.output.content,
+    }
+    return msgspec.json.encode(note).decode()
+
+
+def _value(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _sealed_turns(transcript: Transcript, settings: Settings) -> frozenset[str]:
+    turns = [turn.id for turn in transcript if isinstance(turn, AssistantTurn)]
+    return frozenset(turns[-1:] if settings.newest_sealed_only else turns)
+
+
+def _common(request: TurnRequest, settings: Settings) -> Body:
+    """What every request has: instructions and tools too, as nothing of them is inherited by a continuation."""
+    body: Body = {
+        "model": settings.model,
+        "input": [],
+        "stream": True,
+        "stream_options": {"include_obfuscation": False},
+    }
+    if request.instructions:
+        body["instructions"] = request.instructions
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+    if settings.mode == "stateless":
+        body |= {"store": False, "include": ["reasoning.encrypted_content"]}
+    elif settings.mode == "chain":
+        body["store"] = True
+    options = ("reasoning", "temperature", "max_output_tokens")
+    return body | {name: value for name in options if (value := getattr(settings, name)) is not None}
+
+
+def _tool(tool: ToolSpec) -> Body:
+    """Flat, as this API wants it (R22). Not strict: schemas made from signatures seldom fit strict mode's subset."""
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": False,
+    }

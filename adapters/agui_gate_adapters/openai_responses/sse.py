@@ -1,0 +1,87 @@
+"""Server-sent events out of byte chunks, wherever the network cut them.
+
+Only `data` matters: every JSON payload of this API names its own type. A frame ends at an empty line; LF, CRLF and CR
+all end lines, several `data` lines are joined by LF, comments and other fields are dropped (WHATWG HTML §9.2).
+
+Divergence: at the end of the stream an unterminated frame is still delivered (`flush`), because some servers leave out
+the last empty line, and the terminal event is in that frame.
+"""
+
+from agui_gate.errors import ProviderUnavailable
+
+MAX_FRAME = 16 * 1024 * 1024
+"""Bytes one frame may have. The largest real ones repeat instructions, tools and the whole answer."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SSESplitter:
+    """Collects chunks and gives back the payloads that are complete. One instance a stream."""
+
+    __slots__ = ("_data", "_ended_with_cr", "_held", "_limit", "_size", "_started")
+
+    def __init__(self, limit: int = MAX_FRAME) -> None:
+        self._limit = limit
+        self._held: list[bytes] = []  # pieces of a line without its end
+        self._data: bytes | None = None  # the data lines of a frame without its end
+        self._size = 0
+        self._started = False
+        self._ended_with_cr = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The payloads that this chunk completed, in order. Raises `ProviderUnavailable` when a frame is too large."""
+        if b"\r" in chunk or self._ended_with_cr:
+            chunk = self._with_line_feeds(chunk)
+        if b"\n" not in chunk:
+            self._hold(chunk)
+            return []
+        if self._held:
+            chunk = b"".join((*self._held, chunk))
+            self._held.clear()
+        if not self._started:
+            self._started = True
+            chunk = chunk.removeprefix(_BOM)
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        payloads = self._frames(lines)
+        self._size = len(self._data or b"")
+        if rest or self._size:
+            self._hold(rest)
+        return payloads
+
+    def flush(self) -> list[bytes]:
+        """What an unterminated last frame holds; the stream is over."""
+        payloads = self._frames([b"".join(self._held), b""])
+        self._held.clear()
+        return payloads
+
+    def _frames(self, lines: list[bytes]) -> list[bytes]:
+        payloads = []
+        data = self._data
+        for line in lines:
+            if line[:6] == b"data: ":
+                data = line[6:] if data is None else data + b"\n" + line[6:]
+            elif not line:
+                if data:
+                    payloads.append(data)
+                data = None
+            elif line[:5] == b"data:":
+                data = line[5:] if data is None else data + b"\n" + line[5:]
+        self._data = data
+        return payloads
+
+    def _hold(self, rest: bytes) -> None:
+        self._size += len(rest)
+        if self._size > self._limit:
+            raise ProviderUnavailable("The provider sent an event that is too large to be one.")
+        if rest:
+            self._held.append(rest)
+
+    def _with_line_feeds(self, chunk: bytes) -> bytes:
+        """CR and CRLF as LF. A CR at the chunk's end counts at once; the LF that may follow it is then dropped."""
+        if not chunk:
+            return chunk
+        if self._ended_with_cr:
+            chunk = chunk.removeprefix(b"\n")
+        self._ended_with_cr = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

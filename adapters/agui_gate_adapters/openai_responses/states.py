@@ -1,0 +1,251 @@
+"""The states of a response's output items, each turning what is known of its item into model events.
+
+All states share one life: `start` when the item appears, deltas, `rest` for what a `.done` event adds, `finish` with
+the complete item, or `abandon` when the response ended without it. `private` keeps what a replay needs: the provider's
+item id, and the item's position, which tells a whole turn from one with gaps (`replay.py`).
+"""
+
+from typing import ClassVar
+
+from agui_gate.adapter import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    ModelEvent,
+    Notice,
+    Private,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+
+from .failures import log
+from .wire import Item
+
+Events = list[ModelEvent]
+
+_CLIENT_EXECUTED = frozenset(
+    {
+        "apply_patch_call",
+        "computer_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "mcp_approval_request",
+        "shell_call",
+        "tool_search_call",
+    }
+)
+"""Items that wait for an answer which nobody here can give: the response can't be continued."""
+
+
+def new_state(item: Item, key: str, position: int) -> "ItemState":
+    """The state for an item of this type."""
+    return _STATES.get(item.type, OtherState)(key, position)
+
+
+class ItemState:
+    """What all items have in common. ``key`` is unique in the response, ``position`` counts items from 0."""
+
+    __slots__ = ("closed", "key", "position")
+    type: ClassVar[str] = ""
+
+    def __init__(self, key: str, position: int) -> None:
+        self.key = key
+        self.position = position
+        self.closed = False
+
+    @property
+    def answerable(self) -> bool:
+        """Whether a response with this item can be continued."""
+        return True
+
+    def is_for(self, item: Item) -> bool:
+        """Whether a later mention may be of this item."""
+        return item.type == self.type
+
+    def start(self, item: Item, out: Events) -> None:
+        """The item appears."""
+
+    def finish(self, item: Item, out: Events) -> None:
+        """The item is as complete as it will be."""
+        self.closed = True
+
+    def abandon(self, out: Events) -> None:
+        """The response is over; an item that is still open is closed without a claim to be complete."""
+        self.closed = True
+
+    def private(self, item: Item) -> Private:
+        """Id and position of a complete item."""
+        known: Private = {"index": self.position}
+        if item.id and item.status in (None, "completed"):
+            known["id"] = item.id
+        return known
+
+
+class MessageState(ItemState):
+    """Assistant text: one message, however many content parts (a refusal is text too)."""
+
+    __slots__ = ("seen",)
+    type = "message"
+
+    def __init__(self, key: str, position: int) -> None:
+        super().__init__(key, position)
+        self.seen: set[int | None] = set()
+
+    def start(self, item: Item, out: Events) -> None:
+        """Nothing is shown before the first delta."""
+        out.append(TextStart(self.key))
+
+    def rest(self, part: int | None, text: str | None, out: Events) -> None:
+        """A part's whole text: taken only when none of it came before (B13)."""
+        if text and not self.closed and part not in self.seen:
+            self.seen.add(part)
+            out.append(TextDelta(self.key, text))
+
+    def finish(self, item: Item, out: Events) -> None:
+        """Adds the parts that were never streamed, then ends the message."""
+        # A server that leaves out content_index (None) has shown everything as one part.
+        if None not in self.seen:
+            for index, piece in enumerate(item.content or ()):
+                self.rest(index, piece.text or piece.refusal, out)
+        private = self.private(item)
+        if item.phase:
+            private["phase"] = item.phase
+        if any(piece.type == "refusal" for piece in item.content or ()):
+            private["refusal"] = True
+        self.closed = True
+        out.append(TextEnd(self.key, private))
+
+    def abandon(self, out: Events) -> None:
+        """Ends it without an id: what is not complete is never replayed verbatim."""
+        if not self.closed:
+            self.closed = True
+            out.append(TextEnd(self.key))
+
+
+class ReasoningState(ItemState):
+    """Reasoning. Summary and raw text are different streams; each of their parts is a paragraph (S20: none is fine)."""
+
+    __slots__ = ("_paragraphs",)
+    type = "reasoning"
+
+    def __init__(self, key: str, position: int) -> None:
+        super().__init__(key, position)
+        self._paragraphs: dict[tuple[str, int], int] = {}
+
+    def start(self, item: Item, out: Events) -> None:
+        """Hidden reasoning starts and ends too."""
+        out.append(ReasoningStart(self.key))
+
+    def delta(self, part: tuple[str, int], text: str | None, out: Events) -> None:
+        """A piece of one part."""
+        if text and not self.closed:
+            paragraph = self._paragraphs.setdefault(part, len(self._paragraphs))
+            out.append(ReasoningDelta(self.key, text, paragraph))
+
+    def rest(self, part: tuple[str, int], text: str | None, out: Events) -> None:
+        """A part's whole text: taken only when none of it came before."""
+        if part not in self._paragraphs:
+            self.delta(part, text, out)
+
+    def finish(self, item: Item, out: Events) -> None:
+        """Adds the paragraphs that were never streamed, then ends with the sealed form."""
+        for kind, pieces in (("summary", item.summary), ("text", item.content)):
+            for index, piece in enumerate(pieces or ()):
+                self.rest((kind, index), piece.text, out)
+        private = self.private(item)
+        # Raw reasoning is no summary and must not come back as one: these paragraphs are left out of a replay.
+        raw = [paragraph for (kind, _), paragraph in self._paragraphs.items() if kind == "text"]
+        if raw:
+            private["raw"] = raw
+        self.closed = True
+        # The sealed form of `output_item.added` differs from this one; only this one is valid (facts §1.3).
+        out.append(ReasoningEnd(self.key, item.encrypted_content or None, private))
+
+    def abandon(self, out: Events) -> None:
+        """Ends it without an id: what is not complete is never replayed verbatim."""
+        if not self.closed:
+            self.closed = True
+            out.append(ReasoningEnd(self.key))
+
+
+class CallState(ItemState):
+    """A function call. It starts once name and call id are known, and ends only complete (B25)."""
+
+    __slots__ = ("_arguments", "_ended", "_started")
+    type = "function_call"
+
+    def __init__(self, key: str, position: int) -> None:
+        super().__init__(key, position)
+        self._arguments: list[str] = []
+        self._started = False
+        self._ended = False
+
+    @property
+    def answerable(self) -> bool:
+        """Only a complete call gets an output."""
+        return self._ended
+
+    def start(self, item: Item, out: Events) -> None:
+        """Starts at once, or at the end where a server names the call only then."""
+        if not self._started and item.name and item.call_id:
+            self._started = True
+            out.append(CallStart(self.key, item.call_id, item.name))
+            out.extend(CallDelta(self.key, text) for text in self._arguments)
+
+    def delta(self, text: str | None, out: Events) -> None:
+        """A piece of the arguments; kept back until the call has started."""
+        if text and not self.closed:
+            self._arguments.append(text)
+            if self._started:
+                out.append(CallDelta(self.key, text))
+
+    def rest(self, arguments: str | None, out: Events) -> None:
+        """The whole arguments: what the deltas did not bring is added."""
+        sofar = "".join(self._arguments)
+        if arguments and arguments.startswith(sofar):
+            self.delta(arguments[len(sofar) :], out)
+        elif arguments:
+            log.debug("the deltas of call %s do not add up to its arguments; the latter count", self.key)
+
+    def finish(self, item: Item, out: Events) -> None:
+        """Ends a complete call; one that was cut stays open and is never run."""
+        if item.status not in (None, "completed"):
+            return
+        arguments = item.arguments_text or "".join(self._arguments) or "{}"
+        self.start(item, out)
+        self.rest(arguments, out)
+        self.closed = True
+        if self._started:
+            self._ended = True
+            out.append(CallEnd(self.key, arguments, self.private(item)))
+
+
+class OtherState(ItemState):
+    """Hosted tools and kinds that do not exist yet: reported, never an error."""
+
+    __slots__ = ("_type",)
+
+    def start(self, item: Item, out: Events) -> None:
+        """Remembers what it is."""
+        self._type = item.type
+
+    def is_for(self, item: Item) -> bool:
+        """As for the others, but for any type."""
+        return item.type == self._type
+
+    @property
+    def answerable(self) -> bool:
+        """Hosted tools are complete in themselves; kinds that wait for an answer are not."""
+        return self._type not in _CLIENT_EXECUTED
+
+    def finish(self, item: Item, out: Events) -> None:
+        """Mentions that it was there."""
+        self.closed = True
+        out.append(Notice("openai.item", {"type": item.type, "id": item.id, "status": item.status}))
+
+
+_STATES: dict[str, type[ItemState]] = {state.type: state for state in (MessageState, ReasoningState, CallState)}
