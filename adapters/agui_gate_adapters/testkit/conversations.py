@@ -73,8 +73,7 @@ def _add(emulator: Emulator, conversation: Conversation, given: object) -> list[
     if not isinstance(given, list):
         raise Refused(v.missing("items"))
     if len(given) > _MAX_ITEMS:
-        message = f"Invalid 'items': array too long. Expected an array with maximum length {_MAX_ITEMS}, but got an array with length {len(given)} instead."
-        raise Refused(Violation("bounds", 400, message, "items", "array_above_max_length"))
+        raise Refused(v.too_many_items("items", _MAX_ITEMS, len(given)))
     for violation in check_items(given, emulator.profile, root="items"):
         raise Refused(violation)
     for violation in check_duplicates(conversation.items, given):

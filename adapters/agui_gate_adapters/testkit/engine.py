@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.types import ASGIApp
@@ -75,7 +75,7 @@ class Emulator:
         self.models = models
         self.pace = pace
         self.chunk: Chunking = chunk
-        self.rng = random.Random(seed)  # noqa: S311 - chunk sizes, not secrets
+        self.rng = random.Random(seed)
         self._player: Player | None = None
         self._running: dict[str, Exchange] = {}
         if script is not None:

@@ -1,4 +1,7 @@
-"""The HTTP routes: `/v1/responses`, `/v1/models`, and the emulator's own control routes. Thin: all rules are elsewhere."""
+"""The HTTP routes: `/v1/responses`, `/v1/models`, and the emulator's own control routes.
+
+Thin: every rule is elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ class Clock:
         self.offset = 0.0
 
     def now(self) -> float:
+        """Return the time in seconds."""
         return self._base() + self.offset
 
     def advance(self, seconds: float) -> None:

@@ -1,12 +1,13 @@
-"""The catalogue of refusals, second part: what depends on what the provider remembers (R1–R10, R12, R18, R19, R23, R24)."""
+"""The catalogue of refusals, second part: what depends on what the provider remembers.
+
+R1 to R10, R12, R18, R19, R23 and R24; what Azure hosts add; and the two strict rules of our own.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from agui_gate_adapters.testkit.violations import Violation
-
-__all__: list[str] = []
 
 StateField = Literal["previous_response_id", "conversation"]
 
@@ -72,9 +73,15 @@ def item_not_found(item_id: str, status: int) -> Violation:
 def item_not_persisted(item_id: str, status: int, zdr: bool) -> Violation:
     """R9: the id was issued by a response that was not stored."""
     if zdr:
-        tail = "Items are not persisted for Zero Data Retention organizations. Remove this item from your input and try again."
+        tail = (
+            "Items are not persisted for Zero Data Retention organizations. "
+            "Remove this item from your input and try again."
+        )
     else:
-        tail = "Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
+        tail = (
+            "Items are not persisted when `store` is set to false. "
+            "Try again with `store` set to true, or remove this item from your input."
+        )
     return Violation("R9", status, f"Item with id '{item_id}' not found. {tail}", "input")
 
 

@@ -26,6 +26,7 @@ class ExchangeResponse:
         self._exchange = exchange
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer; returns early when the client leaves."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._watch, receive, group.cancel_scope)

@@ -57,7 +57,10 @@ def quoted_list(values: Iterable[str]) -> str:
 
 def missing_key() -> Violation:
     """No `Authorization` header."""
-    message = "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+    message = (
+        "You didn't provide an API key. You need to provide your API key in an Authorization header "
+        "using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+    )
     return Violation("auth", 401, message)
 
 
@@ -68,7 +71,10 @@ def wrong_key() -> Violation:
 
 def bad_json() -> Violation:
     """The body is not JSON."""
-    hint = "(HINT: This likely means you aren't using your HTTP library correctly. The API expects a JSON payload, but what was sent was not valid JSON.)"
+    hint = (
+        "(HINT: This likely means you aren't using your HTTP library correctly. "
+        "The API expects a JSON payload, but what was sent was not valid JSON.)"
+    )
     return Violation("json", 400, f"We could not parse the JSON body of your request. {hint}")
 
 
@@ -111,13 +117,19 @@ def wrong_id_prefix(path: str, value: str, prefix: str) -> Violation:
 
 def wrong_id_characters(path: str, value: str) -> Violation:
     """R16: an item id with a character outside `[A-Za-z0-9_-]`."""
-    detail = "Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters."
+    detail = (
+        "Expected an ID that contains letters, numbers, underscores, or dashes, "
+        "but this value contained additional characters."
+    )
     return Violation("R16", 400, f"Invalid '{path}': '{value}'. {detail}", path, "invalid_value")
 
 
 def too_long(path: str, limit: int, length: int, rule: str = "R17") -> Violation:
     """R17: a string over its maximum length, such as a call id of more than 64 characters."""
-    message = f"Invalid '{path}': string too long. Expected a string with maximum length {limit}, but got a string with length {length} instead."
+    message = (
+        f"Invalid '{path}': string too long. Expected a string with maximum length {limit}, "
+        f"but got a string with length {length} instead."
+    )
     return Violation(rule, 400, message, path, "string_above_max_length")
 
 
@@ -131,7 +143,10 @@ def out_of_bounds(path: str, kind: str, side: str, bound: float, got: float) -> 
 
 def too_many_properties(path: str, limit: int, got: int) -> Violation:
     """An object with more members than allowed, such as metadata with more than 16."""
-    message = f"Invalid '{path}': too many properties. Expected an object with at most {limit} properties, but got an object with {got} properties instead."
+    message = (
+        f"Invalid '{path}': too many properties. Expected an object with at most {limit} properties, "
+        f"but got an object with {got} properties instead."
+    )
     return Violation("bounds", 400, message, path, "object_above_max_properties")
 
 
@@ -152,8 +167,20 @@ def bad_function_schema(path: str, name: str, reason: str) -> Violation:
 
 def chat_body() -> Violation:
     """R21: a Chat Completions body was posted to the Responses endpoint."""
-    message = "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'. Try again with the new parameter."
+    message = (
+        "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'. "
+        "Try again with the new parameter."
+    )
     return Violation("R21", 400, message, None, "unsupported_parameter")
+
+
+def too_many_items(path: str, limit: int, got: int) -> Violation:
+    """An array with more elements than allowed."""
+    message = (
+        f"Invalid '{path}': array too long. Expected an array with maximum length {limit}, "
+        f"but got an array with length {got} instead."
+    )
+    return Violation("bounds", 400, message, path, "array_above_max_length")
 
 
 def not_allowed(param: str, message: str) -> Violation:

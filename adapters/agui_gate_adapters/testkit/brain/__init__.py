@@ -1,0 +1,114 @@
+"""The demo brain: answers like a small, friendly model, by rules alone. The same request gets the same answer.
+
+It reads the last user text, picks tools from those that the request advertises, fills their arguments from the text
+and from earlier outputs, and after the outputs come back says how it went. "Find Anna's orders and refund the first
+one" takes two turns with calls and one with the answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from agui_gate_adapters.testkit.brain import replies
+from agui_gate_adapters.testkit.brain.planning import Call, Plan, Situation, plan_calls
+from agui_gate_adapters.testkit.brain.reading import read
+from agui_gate_adapters.testkit.brain.replies import Result, parse_output
+from agui_gate_adapters.testkit.kinds import kind_of
+from agui_gate_adapters.testkit.player import Asked, last_user_text, text_of
+from agui_gate_adapters.testkit.script import Turn
+from agui_gate_adapters.testkit.wire import Json
+
+__all__ = ["think"]
+
+_RECENT: Final = 60
+"""How many of the last items are remembered."""
+
+
+def think(asked: Asked) -> Turn:
+    """Return the demo model's turn for a request."""
+    before, since = _split(asked.merged[-_RECENT:])
+    text = last_user_text(asked.merged)
+    results = _results(since)
+    told = _superseded(asked) if not results else ""
+    if any(result.outcome != "done" for result in results):
+        return _say(replies.summarise(results))
+    tools = _usable_tools(asked.body)
+    plan = _plan(text, tools, before, results)
+    if not plan.calls and not results and _forced(asked.body) and tools:
+        plan = Plan([Call(tools[0]["name"], {})])
+    if plan.calls:
+        return _call(plan.calls, text, told)
+    if results:
+        return _say(replies.summarise(results))
+    if plan.question is not None:
+        return _say(told + replies.ask_for(*plan.question))
+    return _say(told + replies.chat(text, tools))
+
+
+def _split(items: list[Json]) -> tuple[list[Json], list[Json]]:
+    """Split the conversation at the last user message."""
+    for index in range(len(items) - 1, -1, -1):
+        if kind_of(items[index]) == "message" and items[index].get("role") == "user":
+            return items[:index], items[index + 1 :]
+    return items, []
+
+
+def _results(items: list[Json]) -> list[Result]:
+    """Return the calls among the items with their outputs, in the order of the calls."""
+    outputs = {item.get("call_id"): text_of(item) for item in items if kind_of(item) == "function_call_output"}
+    return [
+        parse_output(Call(str(item["name"]), _arguments(item)), outputs[item["call_id"]])
+        for item in items
+        if kind_of(item) == "function_call" and item["call_id"] in outputs
+    ]
+
+
+def _arguments(item: Json) -> Json:
+    try:
+        parsed = msgspec.json.decode(str(item.get("arguments") or "{}"))
+    except msgspec.DecodeError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _superseded(asked: Asked) -> str:
+    """Say what was left undone when outputs came together with new words."""
+    ids = {item.get("call_id") for item in asked.fresh if kind_of(item) == "function_call_output"}
+    known = [item for item in asked.merged[-_RECENT:] if item.get("call_id") in ids]
+    results = [result for result in _results(known) if result.outcome != "done"]
+    return replies.summarise(results) + "\n\n" if results else ""
+
+
+def _plan(text: str, tools: list[Json], before: list[Json], results: list[Result]) -> Plan:
+    values: list[Any] = [result.value for result in [*_results(before), *results]]
+    mentioned = [found for item in before for found in read(text_of(item) or str(item.get("arguments") or "")).ids]
+    called = frozenset(result.call.name for result in results)
+    return plan_calls(text, Situation(tools, called, tuple(values), tuple(mentioned)))
+
+
+def _usable_tools(body: Json) -> list[Json]:
+    """Return the function tools that `tool_choice` leaves."""
+    tools = [tool for tool in body.get("tools") or () if tool.get("type") == "function"]
+    choice = body.get("tool_choice")
+    if choice == "none":
+        return []
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        return [tool for tool in tools if tool["name"] == choice["name"]]
+    return tools
+
+
+def _forced(body: Json) -> bool:
+    choice = body.get("tool_choice")
+    return choice == "required" or (isinstance(choice, dict) and choice.get("type") == "function")
+
+
+def _say(text: str) -> Turn:
+    return Turn(output=({"type": "message", "text": text, "phase": "final_answer"},))
+
+
+def _call(calls: list[Call], text: str, told: str) -> Turn:
+    said: Json = {"type": "message", "text": told + replies.preamble(calls, text), "phase": "commentary"}
+    made = [{"type": "function_call", "name": call.name, "arguments": call.arguments} for call in calls]
+    return Turn(output=({"type": "reasoning", "summary": [replies.thought(calls)]}, said, *made))

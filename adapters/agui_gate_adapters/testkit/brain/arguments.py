@@ -1,0 +1,202 @@
+"""Filling a tool's arguments from what a clause says, by simple rules on the parameters' names and types."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from agui_gate_adapters.testkit.brain.reading import (
+    STOP_WORDS,
+    Number,
+    Reading,
+    content_words,
+    same_verb,
+    stem,
+    stems_of_name,
+)
+from agui_gate_adapters.testkit.wire import Json
+
+__all__ = ["Filler", "id_parameter"]
+
+_ID_WORDS: Final = frozenset({"id", "number", "code", "ref", "referenc", "sku", "uuid"})
+_MONEY_WORDS: Final = frozenset({"amount", "pric", "total", "sum", "cost", "budget", "valu", "payment"})
+_EMAIL_WORDS: Final = frozenset({"to", "email", "mail", "recipient", "cc", "bcc", "addres"})
+_DATE_WORDS: Final = frozenset({"date", "day", "when", "until", "deadlin"})
+_PROSE_WORDS: Final = frozenset(
+    {"body", "messag", "content", "text", "not", "comment", "description", "reason", "task"}
+)
+_TITLE_WORDS: Final = frozenset({"subject", "titl", "summary", "headlin"})
+_SAYING: Final = re.compile(
+    r"\b(?:saying|says|that says|telling (?:her|him|them)(?: that)?|that|with the text)\b:?\s+(.+)$", re.IGNORECASE
+)
+_ABOUT: Final = re.compile(r"\b(?:about|regarding|on the subject of|titled|subject:?)\s+(.+)$", re.IGNORECASE)
+_NO: Final = re.compile(r"\b(?:no|not|off|disable|without|never)\b", re.IGNORECASE)
+
+
+def id_parameter(tool: Json) -> str | None:
+    """Return the name of the first parameter that takes an id, or None."""
+    return next((name for name, schema in _properties(tool).items() if _is_id(name, schema)), None)
+
+
+def _properties(tool: Json) -> dict[str, Json]:
+    found = (tool.get("parameters") or {}).get("properties") or {}
+    return {name: schema if isinstance(schema, dict) else {} for name, schema in found.items()}
+
+
+def _type_of(schema: Json) -> str:
+    kind = schema.get("type")
+    if kind is None:
+        kinds = [str(option.get("type")) for option in schema.get("anyOf") or () if isinstance(option, dict)]
+    else:
+        kinds = [kind] if isinstance(kind, str) else [str(k) for k in kind]
+    return next((k for k in kinds if k != "null"), "string")
+
+
+def _is_id(name: str, schema: Json) -> bool:
+    return _type_of(schema) in ("string", "integer") and bool(_ID_WORDS & set(stems_of_name(name)[-1:]))
+
+
+class Filler:
+    """Fills the parameters of one tool from one clause. Values are used up as they are assigned."""
+
+    def __init__(self, tool: Json, reading: Reading, *, remembered: dict[str, Any] | None = None) -> None:
+        self._tool = tool
+        self._reading = reading
+        self._remembered = remembered or {}
+        self._numbers = list(reading.numbers)
+        self._names = list(reading.names)
+        self._required = set((tool.get("parameters") or {}).get("required") or ())
+        self.missing: list[str] = []
+
+    def fill(self, item_id: str | None) -> Json:
+        """Return the arguments; `item_id` goes to the id parameter. What could not be found is in `missing`."""
+        arguments: Json = {}
+        for name, schema in _properties(self._tool).items():
+            value = self._value(name, schema, item_id)
+            if value is None and name in self._required:
+                value = self._fallback(name, schema)
+            if value is not None:
+                arguments[name] = value
+            elif name in self._required:
+                self.missing.append(name)
+        return arguments
+
+    def _value(self, name: str, schema: Json, item_id: str | None) -> Any:
+        """Return what the clause says outright about this parameter, or None."""
+        kind = _type_of(schema)
+        if "enum" in schema:
+            return self._enumerated(schema["enum"])
+        if _is_id(name, schema):
+            return self._identifier(kind, item_id)
+        if kind in ("number", "integer"):
+            return self._number(name, kind)
+        if kind == "boolean":
+            mentioned = set(stems_of_name(name)) & {stem(word) for word in content_words(self._reading.text)}
+            return not _NO.search(self._reading.text) if mentioned else None
+        if kind == "array":
+            return self._many(name, schema, item_id)
+        return self._string(name) if kind == "string" else None
+
+    def _enumerated(self, values: list[Any]) -> Any:
+        words = {stem(word) for word in re.findall(r"\w+", self._reading.text)}
+        return next((value for value in values if stem(str(value)) in words), None)
+
+    def _identifier(self, kind: str, item_id: str | None) -> Any:
+        if kind == "integer":
+            return int(item_id) if item_id and item_id.isdigit() else None
+        return item_id
+
+    def _number(self, name: str, kind: str) -> int | float | None:
+        stems = set(stems_of_name(name))
+        best = max(self._numbers, key=lambda number: self._fitness(number, stems), default=None)
+        if best is None:
+            return self._known_number(name)
+        self._numbers.remove(best)
+        return int(best.value) if kind == "integer" else best.value
+
+    def _known_number(self, name: str) -> int | float | None:
+        """Return what an earlier output said about this, such as an order's total."""
+        known = self._remembered.get(name)
+        if isinstance(known, bool) or not isinstance(known, int | float):
+            return None
+        return int(known) if float(known).is_integer() else known
+
+    @staticmethod
+    def _fitness(number: Number, stems: set[str]) -> int:
+        return 2 * (number.before in stems) + (number.money if stems & _MONEY_WORDS else -number.money)
+
+    def _many(self, name: str, schema: Json, item_id: str | None) -> list[Any] | None:
+        items = schema.get("items")
+        one = self._value(name.removesuffix("s"), items if isinstance(items, dict) else {}, item_id)
+        return None if one is None else [one]
+
+    def _string(self, name: str) -> str | None:
+        stems, reading = set(stems_of_name(name)), self._reading
+        if stems & _EMAIL_WORDS:
+            return reading.emails[0] if reading.emails else self._next_name(stems)
+        if stems & _DATE_WORDS and reading.dates:
+            return reading.dates[0]
+        if stems & _TITLE_WORDS:
+            return self._title()
+        if stems & _PROSE_WORDS:
+            return self._prose()
+        return reading.quoted[0] if reading.quoted else self._next_name(stems)
+
+    def _next_name(self, _stems: set[str]) -> str | None:
+        tool_words = set(stems_of_name(str(self._tool.get("name"))))
+        for name in self._names:
+            if stem(name) not in tool_words:
+                self._names.remove(name)
+                return name
+        return None
+
+    def _title(self) -> str | None:
+        if len(self._reading.quoted) > 1:
+            return self._reading.quoted[0]
+        about = _ABOUT.search(_SAYING.sub("", self._reading.text))
+        return _sentence(about[1]) if about else None
+
+    def _prose(self) -> str | None:
+        if self._reading.quoted:
+            return self._reading.quoted[-1]
+        saying = _SAYING.search(self._reading.text)
+        return _sentence(saying[1]) + "." if saying else None
+
+    def _fallback(self, name: str, schema: Json) -> Any:
+        """Return something sensible for a required parameter that the clause does not name, or None to ask."""
+        for source in ("default", "examples", "minimum"):
+            if source in schema:
+                return schema[source][0] if source == "examples" else schema[source]
+        kind, stems = _type_of(schema), set(stems_of_name(name))
+        if "enum" in schema:
+            return schema["enum"][0]
+        plain: Json = {"boolean": True, "array": [], "object": {}, "integer": 1, "number": 10}
+        if kind in plain:
+            return None if _is_id(name, schema) else plain[kind]
+        if _is_id(name, schema) or stems & _EMAIL_WORDS:
+            return None
+        left = self._leftover()
+        if stems & (_TITLE_WORDS | _PROSE_WORDS):
+            return _sentence(left) or "A message from us"
+        return left or None
+
+    def _leftover(self) -> str:
+        """Return the words of the clause that nothing else explains."""
+        verbs = stems_of_name(str(self._tool.get("name")))
+        parameters = {part for name in _properties(self._tool) for part in stems_of_name(name)}
+        taken = {*self._reading.ids, *self._reading.emails}
+        words = [
+            word
+            for word in content_words(self._reading.text)
+            if word not in taken
+            and word.lower() not in STOP_WORDS
+            and stem(word) not in parameters
+            and not any(same_verb(stem(word), verb) for verb in verbs)
+        ]
+        return " ".join(word.strip(".,'") for word in words)
+
+
+def _sentence(text: str) -> str:
+    """Return the text without its closing punctuation, beginning with a capital."""
+    text = text.strip().rstrip(".!?,;")
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,143 @@
+"""Reading a sentence without a model: words, stems, and the values that can fill arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+__all__ = ["STOP_WORDS", "Number", "Reading", "content_words", "read", "same_verb", "stem", "stems_of_name"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STOP_WORDS: Final = _words(
+    """a an and any are as at be can could do does did for from get got has have hello hey hi how i if in into is it its
+    just kindly let like me mine my of off on one or our out please so some sure that the their them then there these
+    they this those to us want was we were what when where which who will with would yes you your need now back all
+    also about by her his he she him give tell know much many"""
+)
+
+_SYNONYMS: Final = tuple(
+    _words(group)
+    for group in (
+        "search find look lookup list show get fetch check see query what which display",
+        "refund reimburs repay",
+        "send mail email writ messag notify forward",
+        "delet remov eras drop",
+        "cancel stop abort",
+        "creat add mak open new book schedul start",
+        "updat chang set edit renam switch turn adjust",
+        "transfer hand connect escalat",
+        "pay charg",
+    )
+)
+
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._'-]*")
+_QUOTED: Final = re.compile(
+    "[\"\u201c\u201d\u00ab\u00bb]([^\"\u201c\u201d\u00ab\u00bb]+)[\"\u201c\u201d\u00ab\u00bb]|(?<!\\w)['\u2018]([^'\u2018\u2019]{2,})['\u2019](?!\\w)"
+)
+_EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\b(?:today|tomorrow|yesterday|tonight)\b", re.IGNORECASE)
+_ID: Final = re.compile(r"\b[A-Za-z]{1,5}[-_]?\d+(?:-\w+)?\b|#\s?(\w+)")
+_NUMBERED: Final = re.compile(
+    r"\b(?:order|invoice|ticket|case|booking|customer|account|item|id|number|no\.?)\s+#?(\d+)\b", re.IGNORECASE
+)
+_NUMBER: Final = re.compile(
+    r"(?<![\w.])([€$£]?)\s?(-?\d+(?:[.,]\d+)*)\s?(euros?\b|eur\b|€|dollars?\b|usd\b|£|%)?", re.IGNORECASE
+)
+_NAME: Final = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*\b")
+_NAMED: Final = re.compile(r"\b(?:for|of|from|by|named|called|customer|user|does|did|has)\s+([A-Za-zà-ÿ][\wà-ÿ-]+)")
+
+
+class Number(msgspec.Struct, frozen=True):
+    """A number in the text; `money` when a currency stands beside it, `before` is the word before it."""
+
+    value: int | float
+    money: bool
+    before: str
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What one clause offers."""
+
+    text: str
+    quoted: tuple[str, ...]
+    emails: tuple[str, ...]
+    dates: tuple[str, ...]
+    ids: tuple[str, ...]
+    numbers: tuple[Number, ...]
+    names: tuple[str, ...]
+
+
+def stem(word: str) -> str:
+    """Return a crude stem: lower case, without plural, -ing, -ed and final -e."""
+    word = word.lower().removesuffix("'s").strip("'.-")
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+        word = word[:-1]
+    for suffix in ("ing", "ed"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            word = word[: -len(suffix)]
+            break
+    if len(word) > 4 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def stems_of_name(name: str) -> list[str]:
+    """Return the stems of a tool's or parameter's name, in snake or camel case."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [stem(part) for part in re.split(r"[\s_.-]+", spaced) if part]
+
+
+def same_verb(one: str, other: str) -> bool:
+    """Say whether two stems mean the same action."""
+    return one == other or any(one in group and other in group for group in _SYNONYMS)
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words that carry meaning, in order."""
+    return [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
+
+
+def read(text: str) -> Reading:
+    """Take the text apart; each value is taken once, the most specific kind first."""
+    quoted = tuple(a or b for a, b in _QUOTED.findall(text))
+    rest = _QUOTED.sub(" ", text)
+    emails, rest = tuple(_EMAIL.findall(rest)), _EMAIL.sub(" ", rest)
+    dates, rest = tuple(_DATE.findall(rest)), _DATE.sub(" ", rest)
+    ids = tuple(dict.fromkeys([*(m[1] or m[0] for m in _ID.finditer(rest)), *_NUMBERED.findall(rest)]))
+    rest = _NUMBERED.sub(" ", _ID.sub(" ", rest))
+    numbers = tuple(_number(match, rest) for match in _NUMBER.finditer(rest))
+    return Reading(text, quoted, emails, dates, ids, numbers, _names(rest))
+
+
+def _number(match: re.Match[str], text: str) -> Number:
+    digits = match[2]
+    if re.search(r",\d{2}$", digits) and "." not in digits:
+        digits = digits.replace(",", ".")  # 12,50
+    value = float(digits.replace(",", ""))
+    words = _WORD.findall(text[: match.start()])
+    before = stem(words[-1]) if words else ""
+    return Number(int(value) if value.is_integer() else value, bool(match[1] or match[3]), before)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return capitalised words, without the verb that begins a sentence, then words in a name's place."""
+    found = [_without_verb(m[0]) for m in _NAME.finditer(text)]
+    placed = [m[1].removesuffix("'s") for m in _NAMED.finditer(text)]
+    useful = [name for name in [*found, *placed] if name and name.lower() not in STOP_WORDS]
+    return tuple(dict.fromkeys(useful))
+
+
+def _without_verb(name: str) -> str:
+    """Drop leading words that are capitalised only because they begin a sentence."""
+    words = name.split()
+    while words and (words[0].lower() in STOP_WORDS or any(stem(words[0]) in group for group in _SYNONYMS)):
+        words = words[1:]
+    return " ".join(words)
