@@ -1,1 +1,49 @@
-"""An AG-UI server whose gated tools can be trusted."""
+"""agui-gate: an AG-UI agent server whose gated tools can be trusted.
+
+Everything a user needs is here. What brings a web framework or pydantic along is imported when it is first used, so that
+importing the package stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agui_gate.agent import Agent
+from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
+from agui_gate.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
+
+if TYPE_CHECKING:
+    from agui_gate.core.registry import PendingApprovalRegistry
+    from agui_gate.http.app import create_app
+    from agui_gate.settings import Settings
+
+__all__ = [
+    "Agent",
+    "AguiGateError",
+    "ConfigurationError",
+    "Gate",
+    "PendingApprovalRegistry",
+    "Settings",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "create_app",
+    "tool",
+]
+
+_LAZY = {
+    "PendingApprovalRegistry": "agui_gate.core.registry",
+    "Settings": "agui_gate.settings",
+    "create_app": "agui_gate.http.app",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'agui_gate' has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

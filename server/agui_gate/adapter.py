@@ -7,12 +7,13 @@ the `ConversationRef` of the turn; both come back to it with the transcript.
 
 Adapters import this module and `agui_gate.errors`, and nothing deeper.
 
-Events come in batches: everything one network read brought, in order, so that the engine can encode and send it at once.
-A turn's events are, per item: a start, deltas, an end; then exactly one `TurnDone`, or a `ProviderError` raised.
-Text, reasoning and calls of one turn may interleave; `key` tells them apart and is the adapter's own (unique in a turn).
+Events come in batches: everything one network read brought, in order, so that the engine can encode and send it at
+once. A turn's events are, per item: a start, deltas, an end; then exactly one `TurnDone`, or a `ProviderError` raised.
+Text, reasoning and calls of one turn may interleave; `key` tells them apart and is the adapter's own (unique in a
+turn).
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkable
 
 import msgspec
@@ -223,11 +224,11 @@ class Adapter(Protocol):
         """Names provider, endpoint and model; private parts and refs are only used where it is equal."""
         ...
 
-    def stream(self, request: TurnRequest) -> AsyncIterator[Sequence[ModelEvent]]:
+    def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
         """Run one turn and yield its events in batches.
 
-        Closing the iterator (or cancelling the task) closes the provider's stream at once. A transient failure before the
-        first event is retried once; a provider that has forgotten the conversation is given the whole transcript,
+        Closing the generator (or cancelling the task) closes the provider's stream at once. A transient failure before
+        the first event is retried once; a provider that has forgotten the conversation is given the whole transcript,
         once, before the first event (B27). Raises `ProviderError` in one of its classified forms; what was yielded
         before stays valid, but a turn that raised was not committed.
         """

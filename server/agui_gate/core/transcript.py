@@ -165,7 +165,13 @@ class CardClosedEntry(Struct, tag="card_closed", tag_field="type"):
     content: str
 
 
-Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry
+class ReportedEntry(Struct, tag="reported", tag_field="type"):
+    """A gated call's outcome was sent to the client. The outcome itself is in the ledger; this only says: not again."""
+
+    call_id: str
+
+
+Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | ReportedEntry
 
 
 class SettledCall(Struct, tag="call", tag_field="type"):

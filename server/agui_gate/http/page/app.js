@@ -74,9 +74,16 @@ function draw(state) {
   composer.setRunning(state.run !== null);
   drawHeader(state);
   drawBatch(state);
+  if (before.run && !state.run) void markWaiting();
   announceChange(before, state);
   before = state;
   scroller.follow();
+}
+
+/** Which chats wait for the person; the list is a convenience, so a failure only leaves it as it was. */
+async function markWaiting() {
+  const approvals = await api.listApprovals().catch(() => undefined);
+  sidebar.render(threadInAddress(), approvals);
 }
 
 function drawHeader(state) {
@@ -187,6 +194,7 @@ async function start() {
   }
   setUpAgents();
   show(session.state.agent || agents[0]?.name || "");
+  await markWaiting();
 }
 
 setUpTheme();

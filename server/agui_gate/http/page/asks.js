@@ -25,9 +25,8 @@ export function openAsks(state) {
 function fromCard(state, call) {
   const card = parseObject(call.function.arguments);
   if (!card?.function_call_id) return null; // Cut off in mid-stream: the server never offered it.
-  // The card itself says only what is asked; the approval behind it (when we know it) also says what may be edited.
-  const approval = state.interrupts.find((interrupt) => interrupt.toolCallId === card.function_call_id);
   const args = card.function_arguments ?? {};
+  const [step] = card.steps ?? [];
   return {
     id: call.id,
     style: "card",
@@ -35,9 +34,9 @@ function fromCard(state, call) {
     callId: card.function_call_id,
     tool: card.function_name,
     arguments: args,
-    message: approval?.message,
-    expiresAt: approval?.expiresAt,
-    fields: editableFields(args, approval?.metadata?.editable ?? card.editable ?? [], undefined),
+    message: spoken(step?.description, card.function_name),
+    expiresAt: card.expires_at,
+    fields: editableFields(args, card.editable ?? []),
   };
 }
 
@@ -51,12 +50,17 @@ function fromInterrupt(state, interrupt) {
     style: "interrupt",
     kind: question ? "question" : "approval",
     callId: toolCallId,
-    tool: call?.function.name ?? metadata.tool ?? metadata.tool_name ?? "",
+    tool: call?.function.name ?? metadata.tool ?? "",
     arguments: args,
-    message,
-    expiresAt,
+    message: question ? message : spoken(message, call?.function.name ?? metadata.tool),
+    expiresAt: expiresAt ?? metadata.expires_at,
     fields: question ? questionFields(responseSchema) : approvalFields(args, responseSchema, metadata),
   };
+}
+
+/** A message that someone wrote; what the server says when nobody did only repeats the tool's name. */
+function spoken(message, tool) {
+  return [`Run ${tool}?`, `Execute ${tool}`].includes(message) ? undefined : message;
 }
 
 /** `editedArgs` in the schema says that edits are possible; a `const` or read-only field in it is not editable. */

@@ -89,16 +89,14 @@ const OUTCOMES = {
   error: "error",
   unknown: "error",
 };
-// Only these beside `status` make it the server's word about the call; a tool's own data may have a status too.
-const OUTCOME_KEYS = new Set(["status", "message", "reason", "error", "code", "tool", "detail"]);
 
-export function resultStatus(message) {
-  if (message.error) return "error";
-  const content = plainText(message.content);
-  const body = parseObject(content);
-  if (!body) return /^error\b/i.test(content) ? "error" : "done";
-  const outcome = Object.keys(body).every((key) => OUTCOME_KEYS.has(key)) ? OUTCOMES[body.status] : undefined;
-  return outcome ?? (body.error ? "error" : "done");
+/** The server's word about a call is `{status, message | error, reason?}`; a tool's own data may have a status too. */
+export function resultStatus({ content, error }) {
+  const body = parseObject(plainText(content)) ?? {};
+  const { status, message, reason, error: problem, ...others } = body;
+  const official = Object.keys(others).length === 0 && (message !== undefined || problem !== undefined);
+  const outcome = official ? OUTCOMES[status] : undefined;
+  return outcome ?? (error || problem ? "error" : "done");
 }
 
 function footerRow(state, message) {

@@ -4,7 +4,7 @@
  */
 
 import { openAsks, toAnswers } from "./asks.js";
-import { CARD_TOOL, addUserMessage, failRun, initialState, reduce, restore, rewind, setDraft, startRun, takeApprovals } from "./store.js";
+import { CARD_TOOL, addUserMessage, failRun, initialState, reduce, restore, rewind, setDraft, startRun } from "./store.js";
 
 const BUSY_RETRIES = 3;
 const BUSY_WAIT = 500; // ms, times the attempt
@@ -70,7 +70,6 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return; // The person has moved on to another thread.
     abort = null;
-    if (cards) await learnApprovals();
   }
 
   async function stream(body, controller, attempt = 1) {
@@ -86,15 +85,6 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       return stream(body, controller, attempt + 1);
     }
     if (state.run?.id === body.runId) set(failRun(state, "incomplete", "The connection closed before the answer was complete."));
-  }
-
-  /** A card does not say what may be edited or when it expires; the list of approvals does. */
-  async function learnApprovals() {
-    const { threadId } = state;
-    if (openAsks(state).length === 0) return;
-    const approvals = await api.listApprovals().catch(() => []);
-    const mine = approvals.filter((approval) => approval.thread_id === threadId);
-    if (mine.length > 0 && !state.run && state.threadId === threadId) set(takeApprovals(state, mine));
   }
 
   /** Send what is decided: all of it, or (with `partial`) what is decided so far. */

@@ -1,11 +1,12 @@
 /** The threads this browser has seen, and the drawer they are in on narrow screens. */
 
 import { h, icon } from "./dom.js";
+import { humanize } from "./fields.js";
 import { forgetThread, readThreads } from "./storage.js";
 
 const DAY = 86_400_000; // ms
 
-/** `actions.open(thread)` shows one; `render(currentId)` draws the list anew. */
+/** `actions.open(thread)` shows one; `render(currentId, approvals)` draws the list, with a mark where something waits. */
 export function createSidebar({ list, drawer, toggle, scrim }, actions) {
   const setOpen = (open) => {
     drawer.classList.toggle("open", open);
@@ -20,7 +21,9 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
     setOpen(false);
     toggle.focus();
   });
-  const render = (currentId) => {
+  let waiting = [];
+  const render = (currentId, approvals = waiting) => {
+    waiting = approvals;
     const choose = (thread) => {
       setOpen(false);
       actions.open(thread);
@@ -29,15 +32,26 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
       forgetThread(thread.id);
       render(currentId);
     };
-    list.replaceChildren(...groups(readThreads(), Date.now()).flatMap(([name, threads]) => [
+    const threads = readThreads();
+    const marked = new Set(approvals.map((approval) => approval.thread_id));
+    const sections = [...elsewhere(threads, approvals), ...byDay(threads, Date.now())];
+    list.replaceChildren(...sections.flatMap(([name, members]) => [
       h("li", { class: "thread-group" }, h("h2", {}, name)),
-      ...threads.map((thread) => threadItem(thread, thread.id === currentId, choose, forget)),
+      ...members.map((thread) => threadItem(thread, { current: thread.id === currentId, waits: marked.has(thread.id), choose, forget })),
     ]));
   };
   return { render, close: () => setOpen(false) };
 }
 
-function groups(threads, now) {
+/** Approvals that wait on chats this browser has not seen. */
+function elsewhere(threads, approvals) {
+  const known = new Set(threads.map((thread) => thread.id));
+  const others = new Map(approvals.filter(({ thread_id }) => !known.has(thread_id)).map((approval) => [approval.thread_id, approval]));
+  const members = [...others.values()].map(({ thread_id, agent, tool }) => ({ id: thread_id, agent, title: humanize(tool), foreign: true }));
+  return members.length > 0 ? [["Waiting for you", members]] : [];
+}
+
+function byDay(threads, now) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   const named = { Today: [], Yesterday: [], Earlier: [] };
   for (const thread of threads) {
@@ -48,9 +62,11 @@ function groups(threads, now) {
   return Object.entries(named).filter(([, members]) => members.length > 0);
 }
 
-function threadItem(thread, current, choose, forget) {
+function threadItem(thread, { current, waits, choose, forget }) {
   const title = thread.title || "New chat";
-  const open = h("button", { class: "thread", type: "button", "aria-current": current ? "page" : null, onclick: () => choose(thread) }, title);
+  const mark = waits ? h("span", { class: "thread-mark" }, h("span", { class: "visually-hidden" }, "Waits for you: ")) : null;
+  const open = h("button", { class: "thread", type: "button", "aria-current": current ? "page" : null, onclick: () => choose(thread) }, mark, title);
+  if (thread.foreign) return h("li", { class: "thread-item" }, open);
   const label = `Remove “${title}” from this list`;
   const remove = h("button", { class: "thread-remove", type: "button", title: "Remove from this list", "aria-label": label, onclick: () => forget(thread) }, icon("cross"));
   return h("li", { class: "thread-item" }, open, remove);

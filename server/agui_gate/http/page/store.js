@@ -63,20 +63,13 @@ function reopen(state, interrupts) {
 /** A thread as `GET /threads/{id}` returns it. */
 export function restore(state, { id, agent, messages, state: shared, approvals }) {
   const fresh = initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent });
-  return takeApprovals({ ...fresh, messages: messages ?? [], shared: shared ?? {} }, approvals ?? []);
+  return { ...fresh, messages: messages ?? [], shared: shared ?? {}, interrupts: (approvals ?? []).map(asInterrupt) };
 }
 
-/** Open approvals as `GET /approvals` lists them, as interrupts: an approval's id is its interrupt's id. */
-export function takeApprovals(state, approvals) {
-  const interrupts = approvals.map((approval) => ({
-    id: approval.id,
-    reason: "tool_call",
-    toolCallId: approval.call_id,
-    message: approval.message ?? undefined,
-    expiresAt: approval.expires_at ?? undefined,
-    metadata: { tool: approval.tool, arguments: approval.arguments, editable: approval.editable },
-  }));
-  return { ...state, interrupts };
+/** An open approval can be answered like the interrupt that asked for it: they have the same id. */
+function asInterrupt({ id, call_id, message, expires_at, tool, arguments: args, editable }) {
+  const metadata = { tool, arguments: args, editable: editable ?? [] };
+  return { id, reason: "tool_call", toolCallId: call_id, message, expiresAt: expires_at ?? undefined, metadata };
 }
 
 export function reduce(state, event, now) {

@@ -1,0 +1,131 @@
+"""Answers to gated calls: every dialect in, one `Answer` out.
+
+A card's tool message, a tool message on the real call, `resume[]`, the legacy interrupt command, a user message's
+`function_approvals`, `POST /approvals/{id}` and the shell all end here, and from here on there is one path (B1).
+
+It fails closed: booleans are strict, contradictions and unknown shapes are never a yes. An answer that can't be
+understood carries `problem`; its call stays pending and is shown again.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from agui_gate.core.jsontext import canonical, parse_object
+
+Target = Literal["approval", "call", "card"]
+Verdict = Literal["approve", "reject", "cancel"]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody said about one gated call, before it was checked against the record.
+
+    ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
+    ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited`` replaces all arguments.
+    """
+
+    target: Target
+    id: str
+    verdict: Verdict = "reject"
+    reason: str | None = None
+    edited: dict[str, Any] | None = None
+    name: str | None = None
+    arguments: str | None = None
+    problem: str | None = None
+
+
+def from_payload(target: Target, target_id: str, payload: Any) -> Answer:
+    """An answer from a decoded payload such as ``{"approved": true, "editedArgs": {…}, "reason": "…"}``.
+
+    ``accepted`` is read like ``approved``; both must agree. A step that was switched off is a no.
+    """
+    if not isinstance(payload, Mapping):
+        return Answer(target=target, id=target_id, problem="the answer is not an object with a boolean 'approved'")
+    said = [payload[key] for key in ("approved", "accepted") if key in payload]
+    if not said or not all(isinstance(value, bool) for value in said):
+        return Answer(target=target, id=target_id, problem="'approved' must be true or false")
+    if len(set(said)) > 1:
+        return Answer(target=target, id=target_id, problem="'approved' and 'accepted' contradict each other")
+    edited = _first(payload, "editedArgs", "edited_arguments")
+    if edited is not None and not isinstance(edited, dict):
+        return Answer(target=target, id=target_id, problem="the edited arguments must be an object")
+    reason = payload.get("reason")
+    approved = said[0] and not _step_declined(payload.get("steps"))
+    return Answer(
+        target=target,
+        id=target_id,
+        verdict="approve" if approved else "reject",
+        reason=reason if isinstance(reason, str) and reason.strip() else None,
+        edited=edited if approved else None,
+    )
+
+
+def from_text(target: Target, target_id: str, content: str) -> Answer:
+    """An answer from a tool message's content. Plain text such as "yes" is not an answer."""
+    return from_payload(target, target_id, parse_object(content))
+
+
+def from_resume(entry_id: str, status: str, payload: Any) -> Answer:
+    """An answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying it."""
+    if status == "cancelled":
+        return Answer(target="approval", id=entry_id, verdict="cancel")
+    return from_payload("approval", entry_id, payload)
+
+
+def from_command(command: Any) -> Answer | None:
+    """An answer from the legacy `forwardedProps.command`: ``{"resume": payload, "interruptEvent": value}``.
+
+    None unless it names the interrupt: a guess could approve the wrong call.
+    """
+    if not isinstance(command, Mapping) or "resume" not in command:
+        return None
+    event = command.get("interruptEvent")
+    payload = parse_object(command["resume"]) if isinstance(command["resume"], str) else command["resume"]
+    if isinstance(event, Mapping):
+        for key, target in (("id", "approval"), ("interruptId", "approval"), ("toolCallId", "call")):
+            if isinstance(event.get(key), str):
+                return from_payload("call" if target == "call" else "approval", event[key], payload)
+    return None
+
+
+def from_function_approval(item: Any) -> Answer | None:
+    """An answer from one item of a user message's ``function_approvals``; None if it names no call."""
+    if not isinstance(item, Mapping):
+        return None
+    call_id, approval_id = item.get("call_id"), item.get("id")
+    if isinstance(call_id, str) and call_id:
+        answer = from_payload("call", call_id, item)
+    elif isinstance(approval_id, str) and approval_id:
+        answer = from_payload("approval", approval_id, item)
+    else:
+        return None
+    name, arguments = item.get("name"), item.get("arguments")
+    if name is not None and not isinstance(name, str):
+        return msgspec.structs.replace(answer, problem="'name' must be a string")
+    if arguments is None:
+        return msgspec.structs.replace(answer, name=name)
+    if not isinstance(arguments, str | dict):
+        return msgspec.structs.replace(answer, problem="'arguments' must be an object")
+    try:
+        return msgspec.structs.replace(answer, name=name, arguments=canonical(arguments))
+    except ValueError:
+        return msgspec.structs.replace(answer, problem="'arguments' is not JSON")
+
+
+def looks_like_answer(content: str) -> bool:
+    """Whether a tool message's content is approval-shaped JSON, true or not (facts: protocol §5 f)."""
+    if len(content) > 10_000 or '"a' not in content:
+        return False
+    value = parse_object(content)
+    return value is not None and ("accepted" in value or "approved" in value)
+
+
+def _first(payload: Mapping[str, Any], *keys: str) -> Any:
+    return next((payload[key] for key in keys if payload.get(key) is not None), None)
+
+
+def _step_declined(steps: Any) -> bool:
+    if not isinstance(steps, list):
+        return steps is not None
+    return any(not isinstance(step, Mapping) or step.get("status", "enabled") != "enabled" for step in steps)

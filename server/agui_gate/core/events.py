@@ -1,0 +1,180 @@
+"""The AG-UI events this server sends, as small frozen structs that encode straight to the wire's JSON.
+
+Only shapes that 0.0.59 and 1.0 clients both accept (facts: AG-UI 1.0 schema; the compat dialect of DESIGN.md §5), except where a
+docstring says "1.0 only". Absent means absent: nothing here ever encodes to null.
+"""
+
+from typing import Any, Literal, dataclass_transform
+
+import msgspec
+
+
+# Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel", tag_field="type"):
+    """Base of all events."""
+
+
+class RunStarted(Event, tag="RUN_STARTED"):
+    """Opens the stream, with the ids of the request."""
+
+    thread_id: str
+    run_id: str
+    protocol_version: str
+
+
+class TextMessageStart(Event, tag="TEXT_MESSAGE_START"):
+    """An assistant message begins."""
+
+    message_id: str
+    role: str
+
+
+class TextMessageContent(Event, tag="TEXT_MESSAGE_CONTENT"):
+    """A piece of text, never empty."""
+
+    message_id: str
+    delta: str
+
+
+class TextMessageEnd(Event, tag="TEXT_MESSAGE_END"):
+    """The message is complete."""
+
+    message_id: str
+
+
+class ToolCallStart(Event, tag="TOOL_CALL_START"):
+    """A call begins, shown on the assistant message ``parent_message_id``."""
+
+    tool_call_id: str
+    tool_call_name: str
+    parent_message_id: str
+
+
+class ToolCallArgs(Event, tag="TOOL_CALL_ARGS"):
+    """A piece of the call's JSON arguments."""
+
+    tool_call_id: str
+    delta: str
+
+
+class ToolCallEnd(Event, tag="TOOL_CALL_END"):
+    """The arguments are complete. The chip still runs until its result."""
+
+    tool_call_id: str
+
+
+class ToolCallResult(Event, tag="TOOL_CALL_RESULT"):
+    """What a call came to. This is what ends a chip."""
+
+    message_id: str
+    tool_call_id: str
+    content: str
+    role: str
+
+
+class ReasoningStart(Event, tag="REASONING_START"):
+    """A reasoning span begins."""
+
+    message_id: str
+
+
+class ReasoningMessageStart(Event, tag="REASONING_MESSAGE_START"):
+    """Visible reasoning begins."""
+
+    message_id: str
+    role: str
+
+
+class ReasoningMessageContent(Event, tag="REASONING_MESSAGE_CONTENT"):
+    """A piece of visible reasoning."""
+
+    message_id: str
+    delta: str
+
+
+class ReasoningMessageEnd(Event, tag="REASONING_MESSAGE_END"):
+    """Visible reasoning is complete."""
+
+    message_id: str
+
+
+class ReasoningEnd(Event, tag="REASONING_END"):
+    """The reasoning span is complete."""
+
+    message_id: str
+
+
+class ReasoningEncryptedValue(Event, tag="REASONING_ENCRYPTED_VALUE"):
+    """The sealed form of a reasoning message, to survive in client histories (B16)."""
+
+    subtype: Literal["message", "tool-call"]
+    entity_id: str
+    encrypted_value: str
+
+
+class StateSnapshot(Event, tag="STATE_SNAPSHOT"):
+    """The whole shared state."""
+
+    snapshot: Any
+
+
+class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
+    """The whole conversation as the client should show it."""
+
+    messages: list[dict[str, Any]]
+
+
+class Custom(Event, tag="CUSTOM"):
+    """Anything else, under a namespaced name."""
+
+    name: str
+    value: Any
+
+
+class Interrupt(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """Something that waits for a person."""
+
+    id: str
+    reason: str
+    tool_call_id: str
+    message: str | None = None
+    response_schema: dict[str, Any] | None = None
+    expires_at: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class InterruptOutcome(Event, tag="interrupt"):
+    """The run waits for answers to these."""
+
+    interrupts: tuple[Interrupt, ...]
+
+
+class SuccessOutcome(Event, tag="success"):
+    """The run is over. ``pending_tool_call_ids`` is 1.0 only."""
+
+    pending_tool_call_ids: tuple[str, ...] = ()
+
+
+class CancelledOutcome(Event, tag="cancelled"):
+    """The run was stopped. 1.0 only: a 0.0.59 client can't parse it."""
+
+
+Outcome = InterruptOutcome | SuccessOutcome | CancelledOutcome
+
+
+class RunFinished(Event, tag="RUN_FINISHED"):
+    """The run ended without failing."""
+
+    thread_id: str
+    run_id: str
+    result: Any = None
+    outcome: Outcome | None = None
+    usage: tuple[Any, ...] = ()
+
+
+class RunError(Event, tag="RUN_ERROR"):
+    """The run failed, with one of the codes of CONTRACT.md."""
+
+    message: str
+    code: str

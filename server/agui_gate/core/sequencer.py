@@ -1,0 +1,195 @@
+"""The one way out: turns whatever happens in a run into a legal AG-UI stream.
+
+Theory of operation
+-------------------
+The sequencer knows what is open: the run itself, text messages, reasoning, tool calls and which of those still owe the
+client a result. Its methods may be called in any order with any ids; what would be illegal on the wire is repaired
+(a delta opens its message, a second START is ignored) or dropped (anything after the terminal event). So:
+
+* RUN_STARTED comes first, exactly once, and exactly one RUN_FINISHED or RUN_ERROR comes last;
+* every START has its END before the terminal event, in the right nesting;
+* no id is opened twice; no delta is empty;
+* every call that was started gets exactly one result before the terminal event, unless it was handed over with
+  `leave_open` because a person or the client owes it.
+
+The verifier of the real clients is the source of these rules (facts: protocol §1.2).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agui_gate.core import events as ev
+from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect
+
+Emit = Callable[[ev.Event], None]
+
+UNFINISHED = '{"status":"cancelled","message":"This call was not completed."}'
+"""Content of the result of a call that nobody finished."""
+
+
+class Sequencer:
+    """One run's stream. ``emit`` takes each event in order; it must not raise."""
+
+    __slots__ = (
+        "_begun",
+        "_calls",
+        "_dialect",
+        "_emit",
+        "_open",
+        "_owed",
+        "_reasoning",
+        "_run_id",
+        "_seen",
+        "_texts",
+        "_thread_id",
+    )
+
+    def __init__(self, thread_id: str, run_id: str, emit: Emit, dialect: Dialect = Dialect.COMPAT) -> None:
+        self._thread_id = thread_id
+        self._run_id = run_id
+        self._emit = emit
+        self._dialect = dialect
+        self._begun = self._open = False
+        self._seen: set[str] = set()  # every message and call id that was ever opened
+        self._texts: set[str] = set()
+        self._reasoning: dict[str, bool] = {}  # id -> whether its visible message is open
+        self._calls: set[str] = set()  # between START and END
+        self._owed: dict[str, None] = {}  # started, no result yet; in order
+
+    @property
+    def open(self) -> bool:
+        """Between RUN_STARTED and the terminal event."""
+        return self._open
+
+    def started(self) -> None:
+        """RUN_STARTED."""
+        if not self._begun:
+            self._begun = self._open = True
+            self._emit(ev.RunStarted(self._thread_id, self._run_id, PROTOCOL_VERSION))
+
+    # --- text ---------------------------------------------------------------------------------------------------
+    def text(self, message_id: str, delta: str) -> None:
+        """A piece of assistant text; opens its message."""
+        if message_id not in self._texts:
+            if not (delta and self._begin(message_id)):
+                return
+            self._texts.add(message_id)
+            self._emit(ev.TextMessageStart(message_id, "assistant"))
+        if delta:
+            self._emit(ev.TextMessageContent(message_id, delta))
+
+    def text_end(self, message_id: str) -> None:
+        """The message is complete (nothing happens if it never had text)."""
+        if message_id in self._texts:
+            self._texts.discard(message_id)
+            self._emit(ev.TextMessageEnd(message_id))
+
+    # --- reasoning ----------------------------------------------------------------------------------------------
+    def reasoning(self, message_id: str, delta: str) -> None:
+        """A piece of visible reasoning; opens its span and message."""
+        if not delta:
+            return
+        if message_id not in self._reasoning and not self._reasoning_start(message_id):
+            return
+        if not self._reasoning[message_id]:
+            self._reasoning[message_id] = True
+            self._emit(ev.ReasoningMessageStart(message_id, "reasoning"))
+        self._emit(ev.ReasoningMessageContent(message_id, delta))
+
+    def reasoning_end(self, message_id: str, encrypted: str | None = None) -> None:
+        """The reasoning is complete. A sealed value opens an empty span if nothing was visible."""
+        if encrypted and message_id not in self._reasoning:
+            self._reasoning_start(message_id)
+        visible = self._reasoning.pop(message_id, None)
+        if visible is None:
+            return
+        if encrypted and not visible:  # clients attach the value to a message, so there has to be one
+            self._emit(ev.ReasoningMessageStart(message_id, "reasoning"))
+            visible = True
+        if visible:
+            self._emit(ev.ReasoningMessageEnd(message_id))
+        if encrypted:
+            self._emit(ev.ReasoningEncryptedValue("message", message_id, encrypted))
+        self._emit(ev.ReasoningEnd(message_id))
+
+    def _reasoning_start(self, message_id: str) -> bool:
+        if not self._begin(message_id):
+            return False
+        self._reasoning[message_id] = False
+        self._emit(ev.ReasoningStart(message_id))
+        return True
+
+    # --- calls --------------------------------------------------------------------------------------------------
+    def call(self, call_id: str, name: str, parent_id: str) -> None:
+        """A tool call begins. ``parent_id`` names the message that shows it and may be new."""
+        if name and parent_id and self._begin(call_id):
+            self._calls.add(call_id)
+            self._owed[call_id] = None
+            self._seen.add(parent_id)
+            self._emit(ev.ToolCallStart(call_id, name, parent_id))
+
+    def call_args(self, call_id: str, delta: str) -> None:
+        """A piece of its arguments."""
+        if delta and call_id in self._calls:
+            self._emit(ev.ToolCallArgs(call_id, delta))
+
+    def call_end(self, call_id: str) -> None:
+        """Its arguments are complete."""
+        if call_id in self._calls:
+            self._calls.discard(call_id)
+            self._emit(ev.ToolCallEnd(call_id))
+
+    def result(self, call_id: str, message_id: str, content: str) -> None:
+        """What the call came to: once per call of this run; calls of earlier runs may get theirs here too."""
+        if not self._open or message_id in self._seen:
+            return
+        self.call_end(call_id)
+        self._seen.add(message_id)
+        self._owed.pop(call_id, None)
+        self._emit(ev.ToolCallResult(message_id, call_id, content, "tool"))
+
+    def leave_open(self, call_ids: Sequence[str]) -> None:
+        """These calls get their results later: a person or the client owes them."""
+        for call_id in call_ids:
+            self._owed.pop(call_id, None)
+
+    # --- the rest -----------------------------------------------------------------------------------------------
+    def other(self, event: ev.Event) -> None:
+        """A snapshot or a custom event."""
+        if self._open:
+            self._emit(event)
+
+    def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = ()) -> None:
+        """RUN_FINISHED. A cancelled outcome is only for the 1.0 dialect; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
+        if isinstance(outcome, ev.CancelledOutcome) and self._dialect is Dialect.COMPAT:
+            self.fail("abort", "The run was stopped.")
+            return
+        if self._close():
+            self._emit(ev.RunFinished(self._thread_id, self._run_id, outcome=outcome, usage=tuple(usage)))
+
+    def fail(self, code: str, message: str) -> None:
+        """RUN_ERROR."""
+        if self._close():
+            self._emit(ev.RunError(message, code))
+
+    def _begin(self, entity_id: str) -> bool:
+        """Whether a new entity may open now under this id; takes the id."""
+        if not self._open or not entity_id or entity_id in self._seen:
+            return False
+        self._seen.add(entity_id)
+        return True
+
+    def _close(self) -> bool:
+        """End what is open; False if the stream is over already (or never began)."""
+        if not self._open:
+            return False
+        for message_id in sorted(self._texts):
+            self.text_end(message_id)
+        for message_id in list(self._reasoning):
+            self.reasoning_end(message_id)
+        for call_id in sorted(self._calls):
+            self.call_end(call_id)
+        for call_id in list(self._owed):
+            self.result(call_id, f"{call_id}-result", UNFINISHED)
+        self._open = False
+        return True

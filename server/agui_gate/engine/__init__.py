@@ -1,0 +1,1 @@
+"""The engine: one run from request to terminal event."""

@@ -1,0 +1,218 @@
+"""What a request brings to a thread: the pure part of "two transcripts never coexist".
+
+The server's journal is the authority for what the server issued. From the client's replayed history it takes only what
+the client alone can know: new messages of the user (by id; without an id, by their place among equal ones), results of
+client tools, and answers. A thread the server has never seen is built from the client's history, with nothing in it trusted as
+an approval.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import msgspec
+
+from agui_gate.core import answers as an
+from agui_gate.core.answers import Answer
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import (
+    CallPart,
+    CardClosedEntry,
+    CardEntry,
+    Entry,
+    Output,
+    ResultEntry,
+    Role,
+    TextPart,
+    TurnEntry,
+    UserEntry,
+)
+from agui_gate.protocol.inbound import Message, RunInput, parts
+
+CARD_TOOL = "confirm_changes"
+UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
+
+NewId = Callable[[], str]
+
+
+class Intake(msgspec.Struct, kw_only=True):
+    """What is new. ``keep`` is set when the request branches back: the journal's first ``keep`` entries stay.
+
+    ``said``: the user said something new. ``unknown``: it held answers to calls this thread never had.
+    ``repeated``: approvals that were decided before and are answered again.
+    """
+
+    entries: list[Entry] = msgspec.field(default_factory=list)
+    answers: list[Answer] = msgspec.field(default_factory=list)
+    repeated: list[Approval] = msgspec.field(default_factory=list)
+    keep: int | None = None
+    said: bool = False
+    unknown: bool = False
+
+
+def take(run: RunInput, entries: Sequence[Entry], approvals: Sequence[Approval], new_id: NewId) -> Intake:
+    """Compare a request with the thread it is for."""
+    if not entries:
+        intake = Intake(entries=list(import_history(run.messages, new_id)))
+        intake.said = bool(intake.entries) and isinstance(intake.entries[-1], UserEntry)
+        intake.unknown = bool(run.resume) and not intake.entries
+        return intake
+    return _Comparison(run, entries, approvals, new_id).take()
+
+
+class _Comparison:
+    """One request against one known thread."""
+
+    def __init__(self, run: RunInput, entries: Sequence[Entry], approvals: Sequence[Approval], new_id: NewId) -> None:
+        self.run, self.entries, self.new_id = run, entries, new_id
+        self.by_approval = {a.id: a for a in approvals}
+        self.by_call = {a.call_id: a for a in approvals}
+        self.cards = {e.id: e.approval_id for e in entries if isinstance(e, CardEntry)}
+        self.closed_cards = {e.card_id for e in entries if isinstance(e, CardClosedEntry)}
+        self.calls = {c.id: c for e in entries if isinstance(e, TurnEntry) for c in e.calls}
+        self.resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
+        self.users = {e.id: i for i, e in enumerate(entries) if isinstance(e, UserEntry)}
+        self.unnamed = [e for e in entries if isinstance(e, UserEntry) and e.minted]
+        self.intake = Intake()
+
+    def take(self) -> Intake:
+        for entry in self.run.resume or ():
+            self._answer(an.from_resume(entry.interrupt_id, entry.status, entry.payload))
+        props = self.run.forwarded_props
+        command = an.from_command(props.get("command")) if isinstance(props, dict) else None
+        if command is not None:
+            self._answer(command)
+        for message in self.run.messages:
+            if message.role == "tool":
+                self._tool(message)
+            elif message.role in ("user", "system", "developer"):
+                self._user(message)
+        self._branch()
+        return self.intake
+
+    def _answer(self, answer: Answer) -> None:
+        found = self.by_call.get(answer.id) if answer.target == "call" else self.by_approval.get(answer.id)
+        if found is None:
+            self.intake.unknown = True
+        elif found.state is State.PENDING:
+            self.intake.answers.append(msgspec.structs.replace(answer, target="approval", id=found.id))
+        else:
+            self.intake.repeated.append(found)
+
+    def _tool(self, message: Message) -> None:
+        call_id = message.tool_call_id or ""
+        if call_id in self.cards:
+            self._card(call_id, message)
+        elif call_id in self.by_call:
+            if self.by_call[call_id].state is State.PENDING:
+                self._answer(an.from_text("call", call_id, message.text))
+        elif call_id not in self.calls:
+            self.intake.unknown |= message is self.run.messages[-1]
+        elif self.calls[call_id].kind == "client" and call_id not in self.resulted:
+            self.resulted.add(call_id)
+            output = Output(message.text if message.error is None else message.error, message.error is not None)
+            self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), output))
+
+    def _card(self, card_id: str, message: Message) -> None:
+        if card_id in self.closed_cards:
+            return
+        self.closed_cards.add(card_id)
+        self.intake.entries.append(CardClosedEntry(card_id, message.id or self.new_id(), message.text))
+        approval = self.by_approval.get(self.cards[card_id])
+        if approval is not None and approval.state is State.PENDING:
+            self._answer(an.from_text("approval", approval.id, message.text))
+
+    def _user(self, message: Message) -> None:
+        known = self._is_known(message)
+        for item in message.function_approvals or ():
+            answer = an.from_function_approval(item)
+            if answer is not None and not (known and self._settled(answer)):
+                self._answer(answer)
+        content = parts(message.content)
+        if known or not content:
+            return
+        entry = UserEntry(message.id or self.new_id(), content, _role(message), minted=not message.id)
+        if not entry.minted:
+            self.users[entry.id] = len(self.entries)
+        self.intake.entries.append(entry)
+        self.intake.said = True
+
+    def _settled(self, answer: Answer) -> bool:
+        found = self.by_call.get(answer.id) or self.by_approval.get(answer.id)
+        return found is None or found.state is not State.PENDING
+
+    def _is_known(self, message: Message) -> bool:
+        if message.id:
+            return message.id in self.users
+        content = parts(message.content)
+        last = message is self.run.messages[-1] and not (self.run.resume or self.intake.answers)
+        for i, entry in enumerate(self.unnamed):
+            if entry.content == content:
+                repeats = last and i == len(self.unnamed) - 1  # said again, as the newest message
+                del self.unnamed[: i + 1]
+                return not repeats
+        return False
+
+    def _branch(self) -> None:
+        """A history that ends at a message the server has answered means "go back to it" (DESIGN.md §5)."""
+        intake = self.intake
+        if intake.answers or intake.repeated or intake.unknown or intake.entries or self.run.resume:
+            return
+        last = next((m for m in reversed(self.run.messages) if m.role not in ("activity", "reasoning")), None)
+        if last is None or last.role != "user" or not last.id or last.id not in self.users:
+            return
+        index = self.users[last.id]
+        entry = self.entries[index]
+        content = parts(last.content)
+        if isinstance(entry, UserEntry) and content and content != entry.content:
+            intake.keep = index
+            intake.entries.append(UserEntry(last.id, content, entry.role))
+            intake.said = True
+        elif self._answered(index):
+            intake.keep = index + 1
+
+    def _answered(self, index: int) -> bool:
+        """Whether the model's answer to the message at ``index`` is there, or is waiting for somebody.
+
+        Outputs that the model has not seen yet mean that the answer is still under way: the request is a retry (B10).
+        """
+        turns = [e for e in self.entries[index + 1 :] if isinstance(e, TurnEntry)]
+        if not turns or turns[-1].cut or not turns[-1].calls:
+            return bool(turns)
+        return any(not self._has_outcome(call) for call in turns[-1].calls)
+
+    def _has_outcome(self, call: CallPart) -> bool:
+        approval = self.by_call.get(call.id)
+        return call.id in self.resulted or (approval is not None and approval.output is not None)
+
+
+def import_history(messages: Sequence[Message], new_id: NewId) -> Iterator[Entry]:
+    """A client's history as loose entries, for a thread the server has never seen. Cards and activity stay out (B8)."""
+    cards = {c.id for m in messages for c in m.tool_calls or () if c.function.name == CARD_TOOL}
+    for message in messages:
+        if message.role in ("user", "system", "developer"):
+            content = parts(message.content)
+            if content:
+                yield UserEntry(message.id or new_id(), content, _role(message), minted=not message.id)
+        elif message.role == "assistant":
+            turn = _imported_turn(message, new_id)
+            if turn.parts:
+                yield turn
+        elif message.role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
+            text = message.text if message.error is None else message.error
+            output = Output(UNTRUSTED, True) if an.looks_like_answer(text) else Output(text, message.error is not None)
+            yield ResultEntry(message.tool_call_id, message.id or new_id(), output)
+
+
+def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
+    turn_id = message.id or new_id()
+    text = message.text
+    found: list[TextPart | CallPart] = [TextPart(turn_id, text)] if text.strip() else []
+    for call in message.tool_calls or ():
+        if call.function.name != CARD_TOOL and call.id and call.function.name:
+            arguments = call.function.arguments or "{}"
+            found.append(CallPart(call.id, call.id, call.function.name, arguments, turn_id, kind="client"))
+    return TurnEntry(turn_id, tuple(found))
+
+
+def _role(message: Message) -> Role:
+    return cast(Role, message.role)  # callers have checked which roles come here

@@ -1,0 +1,154 @@
+"""A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.sanitizer import Outcome, sanitize
+from agui_gate.core.transcript import (
+    AssistantTurn,
+    CallPart,
+    ConversationRef,
+    Entry,
+    ReportedEntry,
+    ResultEntry,
+    Text,
+    TurnEntry,
+    UserEntry,
+    UserTurn,
+)
+from agui_gate.engine import outcomes
+from agui_gate.protocol.messages import agui_messages
+from agui_gate.stores.base import Change, RunStatus, Store, Thread
+
+TITLE_LENGTH = 80
+
+
+class OpenThread:
+    """Everything a run knows and changes of its thread. Saved by `commit`, in one store transaction each time."""
+
+    def __init__(self, store: Store, thread: Thread, run_key: str) -> None:
+        self._store = store
+        self._run_key = run_key
+        self._unsaved: list[Entry] = []
+        self._keep: int | None = None
+        self._sizes = _state_bytes(thread.state)
+        self.thread = thread
+        self.entries: list[Entry] = thread.entries
+        self.approvals = {a.call_id: outcomes.completed(a) for a in thread.approvals}
+        self.ref = thread.ref
+        self.state: Any = thread.state
+        self._known = {c.id for c in self._calls()}
+        self.call_ids = self._known | set(self.approvals)
+        self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
+        self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
+
+    # --- changing -----------------------------------------------------------------------------------------------
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Add to the journal, to be saved with the next commit."""
+        for entry in entries:
+            self.entries.append(entry)
+            self._unsaved.append(entry)
+            if isinstance(entry, ResultEntry):
+                self._resulted.add(entry.call_id)
+            elif isinstance(entry, ReportedEntry):
+                self._reported.add(entry.call_id)
+            elif isinstance(entry, TurnEntry):
+                self._known.update(call.id for call in entry.calls)
+
+    def branch(self, keep: int) -> list[Approval]:
+        """Go back: only the first ``keep`` entries stay. Returns what was pending in the part that goes.
+
+        The provider's conversation is left (it has later items); a response id committed before the cut is used again.
+        """
+        dropped = {c.id for e in self.entries[keep:] if isinstance(e, TurnEntry) for c in e.calls}
+        del self.entries[keep:]
+        self._known -= dropped
+        self._keep = keep
+        last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
+        ref = last.ref if last else None
+        self.ref = ref if ref and ref.previous_response_id else None
+        return [a for call_id, a in self.approvals.items() if call_id in dropped and a.state is State.PENDING]
+
+    def decided(self, approval: Approval) -> None:
+        """Take over a record that was moved in the store."""
+        self.approvals[approval.call_id] = outcomes.completed(approval)
+
+    async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
+        """Save what is new; with ``status``, end the run and give the lease back. Raises `ThreadBusy` if the lease is lost."""
+        state = _state_bytes(self.state)
+        change = Change(
+            keep=self._keep,
+            entries=self._unsaved,
+            approvals=approvals,
+            state=self.state if state != self._sizes else msgspec.UNSET,
+            ref=self.ref,
+            title=msgspec.UNSET if self.thread.title else self._title(),
+            status=status,
+        )
+        await self._store.commit(self.thread, change, self._run_key)
+        self._unsaved, self._keep, self._sizes = [], None, state
+        for approval in approvals:
+            self.approvals[approval.call_id] = approval
+
+    # --- reading ------------------------------------------------------------------------------------------------
+    def transcript(self) -> tuple[UserTurn | AssistantTurn, ...]:
+        """The settled transcript, as it is now."""
+        settled = {
+            (a.turn_id, a.call_id): Outcome(a.output, a.effective_arguments)
+            for a in self.approvals.values()
+            if a.output is not None
+        }
+        return sanitize(self.entries, settled)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation as AG-UI messages."""
+        return agui_messages(self.entries, list(self.approvals.values()))
+
+    def last_turn(self) -> TurnEntry | None:
+        """The newest assistant turn: the only one whose calls can still be open."""
+        return next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
+
+    def pending(self) -> list[Approval]:
+        """What waits for a person, oldest first."""
+        return [a for a in self.approvals.values() if a.state is State.PENDING]
+
+    def claimed(self) -> list[Approval]:
+        """What a process that died was running."""
+        return [a for a in self.approvals.values() if a.state is State.CLAIMED]
+
+    def unreported(self) -> list[Approval]:
+        """Outcomes that no stream has told the client yet."""
+        return [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
+
+    def shows(self, call_id: str) -> bool:
+        """Whether the client shows this gated call and has not been told its outcome."""
+        return call_id not in self._reported and call_id in self._known
+
+    def open_calls(self) -> list[CallPart]:
+        """Calls of the newest turn, other than gated ones, that have no result."""
+        turn = self.last_turn()
+        calls = turn.calls if turn else ()
+        return [c for c in calls if c.id not in self._resulted and c.id not in self.approvals]
+
+    def _calls(self) -> Iterator[CallPart]:
+        return (c for e in self.entries if isinstance(e, TurnEntry) for c in e.calls)
+
+    def _title(self) -> str | None:
+        for entry in self.entries:
+            if isinstance(entry, UserEntry) and entry.role == "user":
+                text = " ".join(" ".join(p.text for p in entry.content if isinstance(p, Text)).split())
+                if text:
+                    return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
+        return None
+
+
+def committed_ref(ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:
+    """The adapter's ref, completed with what only the engine knows."""
+    return msgspec.structs.replace(ref, turn_id=turn_id, committed_at=now) if ref else None
+
+
+def _state_bytes(state: Any) -> bytes:
+    return msgspec.json.encode(state)

@@ -1,0 +1,53 @@
+"""The words for how a call came out: one text for the model, the user and the record.
+
+All are JSON objects with a ``status``, so that a page can tell them apart. A result of a tool that ran is what the
+tool returned, as it is.
+"""
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import Output
+
+_MESSAGES = {
+    State.REJECTED: "The user rejected this call. It was not executed.",
+    State.SUPERSEDED: "Not executed: the user went on without answering. Nobody denied it; ask again if it is still wanted.",
+    State.CANCELLED: "Not executed: it was cancelled before it ran. Nobody denied it.",
+    State.EXPIRED: "Not executed: nobody answered before it expired.",
+    State.UNKNOWN: "It was interrupted while it ran. Whether it took effect is not known; check before trying again.",
+}
+
+
+def closed(state: State, reason: str | None = None) -> Output:
+    """The output of a gated call that ended in ``state`` without a result."""
+    return status(str(state), _MESSAGES[state], reason)
+
+
+def status(word: str, message: str, reason: str | None = None) -> Output:
+    """An output that reports a status other than success."""
+    body = {"status": word, "message": message}
+    if reason:
+        body["reason"] = reason
+    return Output(msgspec.json.encode(body).decode(), True)
+
+
+def failed(message: str) -> Output:
+    """The output of a tool that failed."""
+    return Output(msgspec.json.encode({"status": "error", "error": message}).decode(), True)
+
+
+UNANSWERED_CLIENT = status("cancelled", "Not executed: the client gave no result.")
+INTERRUPTED = closed(State.UNKNOWN)
+CANCELLED_RUNNING = status("cancelled", "It was cancelled while it ran. Whether it took effect is not known.")
+CUT_OFF = status("cancelled", "Not executed: the answer was cut off before the call was complete.")
+LIMIT = status("cancelled", "Not executed: the run reached its limit of turns.")
+
+
+def completed(approval: Approval) -> Approval:
+    """``approval`` with its output filled in where the store closed it by itself (expiry)."""
+    waiting = approval.state in (State.PENDING, State.CLAIMED)
+    if waiting or approval.output is not None:
+        return approval
+    if approval.state not in _MESSAGES:
+        return msgspec.structs.replace(approval, output=closed(State.UNKNOWN))
+    return msgspec.structs.replace(approval, output=closed(approval.state))

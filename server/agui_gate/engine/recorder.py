@@ -1,0 +1,174 @@
+"""Model events → the client's stream and the turn's record, in one pass. Pure.
+
+The adapter's keys are mapped to AG-UI ids here. Message ids are fresh for every turn, since clients run handlers only for messages
+they have not seen (facts: protocol, trap 8). A provider's call id is kept for the client where it is free in
+this thread and re-minted where it repeats; the provider's own is kept beside it (S24).
+
+A call is only recorded as runnable if its end came: a stream that breaks off leaves its calls malformed, in a turn
+marked ``cut`` (B25).
+"""
+
+from collections.abc import Callable, Sequence
+
+from agui_gate.adapter import (
+    CallDelta,
+    CallEnd,
+    CallPart,
+    CallStart,
+    ModelEvent,
+    Notice,
+    Private,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningPart,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextPart,
+    TextStart,
+    TurnDone,
+)
+from agui_gate.core.events import Custom
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import TurnEntry
+
+MAX_CALL_ID = 128
+
+
+class _Item:
+    """One item of the response while it streams."""
+
+    __slots__ = ("encrypted", "ended", "id", "kind", "name", "paragraph", "parent_id", "pieces", "private", "wire_id")
+
+    def __init__(self, kind: str, item_id: str) -> None:
+        self.kind, self.id = kind, item_id
+        self.pieces: list[str] = []
+        self.private: Private | None = None
+        self.encrypted: str | None = None
+        self.ended = False
+        self.paragraph = 0
+        self.wire_id = self.name = self.parent_id = ""
+
+
+class Recorder:
+    """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows."""
+
+    def __init__(self, sequencer: Sequencer, new_id: Callable[[], str], call_ids: set[str], origin: str) -> None:
+        self._seq = sequencer
+        self._new_id = new_id
+        self._call_ids = call_ids
+        self._origin = origin
+        self._items: dict[tuple[str, str], _Item] = {}
+        self._order: list[_Item] = []
+        self._parent_id = ""
+        self.turn_id = new_id()
+        self.done: TurnDone | None = None
+
+    def feed(self, events: Sequence[ModelEvent]) -> None:
+        """Take one batch, in order."""
+        for event in events:
+            if type(event) is TextDelta:  # by far the most frequent
+                item = self._item("text", event.key)
+                if event.text:
+                    item.pieces.append(event.text)
+                    self._parent_id = item.id
+                    self._seq.text(item.id, event.text)
+            else:
+                self._other(event)
+
+    def entry(self) -> TurnEntry:
+        """The turn as it is recorded now. Without a `TurnDone` it is a cut one."""
+        cut = self.done is None
+        parts = [part for item in self._order if (part := self._part(item)) is not None]
+        return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut)
+
+    def _other(self, event: ModelEvent) -> None:
+        match event:
+            case TextStart():
+                self._fresh("text", event.key)
+            case TextEnd():
+                item = self._item("text", event.key)
+                item.private, item.ended = event.private, True
+                self._seq.text_end(item.id)
+            case CallStart():
+                self._call(event)
+            case CallDelta():
+                self._call_delta(event.key, event.text)
+            case CallEnd():
+                self._call_end(event)
+            case ReasoningStart():
+                self._fresh("reasoning", event.key)
+            case ReasoningDelta():
+                self._reasoning(event)
+            case ReasoningEnd():
+                item = self._item("reasoning", event.key)
+                item.private, item.encrypted, item.ended = event.private, event.encrypted, True
+                self._seq.reasoning_end(item.id, event.encrypted)
+            case Notice():
+                self._seq.other(Custom(event.name, event.value))
+            case TurnDone():
+                self.done = event
+
+    def _fresh(self, kind: str, key: str) -> _Item:
+        item = _Item(kind, self._new_id())
+        self._items[kind, key] = item
+        self._order.append(item)
+        return item
+
+    def _item(self, kind: str, key: str) -> _Item:
+        item = self._items.get((kind, key))
+        return item if item is not None and not item.ended else self._fresh(kind, key)
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        item = self._item("reasoning", event.key)
+        if not event.text:
+            return
+        text = event.text
+        if not item.pieces or event.paragraph != item.paragraph:
+            text = f"\n\n{text}" if item.pieces else text
+            item.paragraph = event.paragraph
+            item.pieces.append(event.text)
+        else:
+            item.pieces[-1] += event.text
+        self._seq.reasoning(item.id, text)
+
+    def _call(self, event: CallStart) -> None:
+        item = self._fresh("call", event.key)
+        free = 0 < len(event.wire_id) <= MAX_CALL_ID and event.wire_id not in self._call_ids
+        item.id = event.wire_id if free else f"call_{item.id}"
+        self._call_ids.add(item.id)
+        self._parent_id = self._parent_id or self._new_id()
+        item.wire_id, item.name, item.parent_id = event.wire_id or item.id, event.name, self._parent_id
+        self._seq.call(item.id, item.name, item.parent_id)
+
+    def _call_delta(self, key: str, text: str) -> None:
+        item = self._items.get(("call", key))
+        if item is not None and not item.ended and text:
+            item.pieces.append(text)
+            self._seq.call_args(item.id, text)
+
+    def _call_end(self, event: CallEnd) -> None:
+        item = self._items.get(("call", event.key))
+        if item is None or item.ended:
+            return
+        streamed = "".join(item.pieces)
+        arguments = event.arguments if event.arguments.strip() else "{}"
+        if arguments.startswith(streamed):  # what was not streamed yet
+            self._seq.call_args(item.id, arguments[len(streamed) :])
+        item.pieces, item.private, item.ended = [arguments], event.private, True
+        self._seq.call_end(item.id)
+
+    def _part(self, item: _Item) -> TextPart | ReasoningPart | CallPart | None:
+        text = "".join(item.pieces)
+        if item.kind == "text":
+            return TextPart(item.id, text, item.private) if text else None
+        if item.kind == "reasoning":
+            kept = bool(item.pieces or item.encrypted or item.private)
+            return ReasoningPart(item.id, tuple(item.pieces), item.encrypted, item.private) if kept else None
+        if not item.name:
+            return None
+        malformed = not item.ended or parse_object(text) is None
+        return CallPart(
+            item.id, item.wire_id, item.name, text, item.parent_id, malformed=malformed, private=item.private
+        )

@@ -1,0 +1,250 @@
+"""One run, from the open thread to the terminal event (DESIGN.md §4).
+
+The order is what makes it safe: what a dead process left is recovered first, then answers are settled, then what nobody
+answered is dealt with by the agent's policy, and only then is a model asked. Everything that can't be repeated
+is saved before it is shown.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from agui_gate.adapter import Usage
+from agui_gate.agent import Agent
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.dialect import Dialect
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
+from agui_gate.engine import outcomes
+from agui_gate.engine.intake import Intake, NewId, take
+from agui_gate.engine.live import LiveRun
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.settlement import Settlement, judge
+from agui_gate.engine.turn import Clock, Turns
+from agui_gate.engine.waiting import Asker, success
+from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.messages import result_id
+from agui_gate.stores.base import RunStatus, Store
+
+CLEANUP_TIMEOUT = 10.0
+"""Seconds that saving the end of a failed or cancelled run may take."""
+
+log = structlog.get_logger("agui_gate.run")
+
+
+class Run:
+    """Everything one run does. `execute` is its task's body and never raises."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        run: RunInput,
+        thread: OpenThread,
+        store: Store,
+        live: LiveRun,
+        dialect: Dialect,
+        new_id: NewId,
+        clock: Clock,
+    ) -> None:
+        self._agent, self._input, self._thread, self._dialect = agent, run, thread, dialect
+        self._key, self._new_id, self._store = live.key, new_id, store
+        self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
+        self._asker = Asker(agent, run, thread, self._seq, new_id, live.key)
+        self._turns = Turns(agent, run, thread, self._seq, live, self._asker, new_id, clock)
+        self._settlement = Settlement(store, self._run_approved, self._closed)
+        self._snapshot_due = False
+
+    async def execute(self) -> None:
+        """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
+        self._seq.started()
+        try:
+            await self._go()
+        except asyncio.CancelledError:
+            await self._stopped("cancelled")
+            self._seq.finish(ev.CancelledOutcome())
+        except Exception as caught:
+            error = _first(caught)
+            await self._stopped("failed")
+            if isinstance(error, AguiGateError):
+                self._seq.fail(error.code, error.message)
+            else:
+                log.error("run_failed", run=self._key, exc_info=caught)
+                self._seq.fail("internal", "Something went wrong on the server. Its log has the details.")
+
+    # --- the order of things ------------------------------------------------------------------------------------
+    async def _go(self) -> None:
+        await self._settlement.recover(self._thread.claimed(), self._agent.by_name)
+        intake = take(self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id)
+        self._check_refusal(intake)
+        await self._apply(intake)
+        await self._settle(intake)
+        if intake.said and self._agent.on_unanswered == "supersede":
+            await self._settlement.close(self._thread.pending(), State.SUPERSEDED)
+        self._report(intake)
+        if intake.said:
+            self._give_up_on_client()
+        if self._snapshot_due:
+            self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
+        if self._thread.pending() or self._thread.open_calls():
+            await self._wait()
+            return
+        await self._converse(intake)
+
+    def _check_refusal(self, intake: Intake) -> None:
+        """`on_unanswered="refuse"`: everything that waits must be answered by this run (AG-UI's strict rule)."""
+        pending = {approval.id for approval in self._thread.pending()}
+        answered = {answer.id for answer in intake.answers}
+        if self._agent.on_unanswered == "refuse" and pending - answered:
+            raise ApprovalPending(f"{len(pending - answered)} call(s) wait for an answer; answer them all in one run.")
+
+    async def _apply(self, intake: Intake) -> None:
+        """Take over what is new. A branch is saved at once, with what was pending in the dropped part superseded."""
+        if self._input.state:
+            self._thread.state = self._input.state
+        imported = not self._thread.entries
+        if intake.keep is not None:
+            dropped = self._thread.branch(intake.keep)
+            await self._settlement.close(dropped, State.SUPERSEDED)
+        self._thread.append(intake.entries)
+        if intake.keep is not None:
+            await self._thread.commit()
+        if imported:
+            self._close_imported(intake)
+
+    def _close_imported(self, intake: Intake) -> None:
+        """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
+        resulted = {e.call_id for e in intake.entries if isinstance(e, ResultEntry)}
+        for entry in intake.entries:
+            for call in entry.calls if isinstance(entry, TurnEntry) else ():
+                if call.id not in resulted:
+                    resulted.add(call.id)
+                    self._turns.result(call, outcomes.UNANSWERED_CLIENT)
+
+    async def _settle(self, intake: Intake) -> None:
+        pending = {approval.id: approval for approval in self._thread.pending()}
+        judgement = judge(intake.answers, pending, self._agent.by_name, self._thread.thread.principal)
+        self._asker.refused.update(judgement.refused)
+        for approval_id, reason in judgement.refused.items():
+            self._seq.other(ev.Custom("agui-gate:answer_refused", {"approvalId": approval_id, "message": reason}))
+        await self._settlement.carry_out(judgement.verdicts)
+
+    def _report(self, intake: Intake) -> None:
+        """Outcomes the client has not seen: decided elsewhere, expired, recovered, or answered again."""
+        for approval in self._thread.unreported():
+            self._closed(approval)
+        for approval in {a.id: a for a in intake.repeated}.values():
+            if approval.output is not None:
+                self._seq.result(approval.call_id, result_id(approval.call_id), approval.output.content)
+                self._snapshot_due = True
+
+    def _give_up_on_client(self) -> None:
+        """The user went on: client tools that gave no result are closed."""
+        for call in self._thread.open_calls():
+            self._turns.result(call, outcomes.UNANSWERED_CLIENT if call.kind == "client" else outcomes.INTERRUPTED)
+
+    async def _converse(self, intake: Intake) -> None:
+        """Turns of the model, until it is done, waits for somebody, or reaches the limit."""
+        if not self._has_work(intake):
+            if intake.unknown and not intake.entries and not intake.repeated:
+                raise ApprovalRefused("This answer is to nothing that was asked here, so nothing was run.")
+            await self._finish("finished")
+            return
+        for _ in range(self._agent.max_turns):
+            turn = await self._turns.one()
+            if not turn.calls or turn.cut:
+                await self._finish("finished")
+                return
+            if self._thread.pending() or self._thread.open_calls():
+                await self._wait()
+                return
+        raise LimitReached(f"The agent stopped after {self._agent.max_turns} turns. Send a message to let it go on.")
+
+    def _has_work(self, intake: Intake) -> bool:
+        last = self._thread.last_turn()
+        retry = last is not None and last.cut and self._thread.entries[-1] is last
+        return intake.keep is not None or retry or awaits_model(self._thread.transcript())
+
+    # --- ending -------------------------------------------------------------------------------------------------
+    async def _wait(self) -> None:
+        """End the run, saying what it waits for."""
+        pending = [await self._fresh(approval) for approval in self._thread.pending()]
+        client = [call.id for call in self._thread.open_calls()]
+        self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
+        cards = self._asker.show_cards(pending) if self._asker.style == "card" else []
+        interrupting = bool(pending) and not cards and not client
+        if interrupting:
+            self._seq.other(ev.StateSnapshot(self._thread.state if self._thread.state is not None else {}))
+            self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
+        outcome = self._asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
+        await self._thread.commit(status="waiting")
+        self._seq.finish(outcome, self._usage())
+
+    async def _fresh(self, approval: Approval) -> Approval:
+        """The record with its absolute times, if it has any to show."""
+        if approval.expires_at is None:
+            return approval
+        stored = await self._store.approval(approval.principal, approval.id)
+        return stored or approval
+
+    async def _finish(self, status: RunStatus) -> None:
+        await self._thread.commit(status=status)
+        self._seq.finish(None, self._usage())
+
+    async def _stopped(self, status: RunStatus) -> None:
+        """Close every open call before anything else (S29), then save. Bounded; a store that is away can't hold it up."""
+        try:
+            async with asyncio.timeout(CLEANUP_TIMEOUT):
+                if status == "cancelled":
+                    mine = [a for a in self._thread.pending() if a.run_key == self._key]
+                    await self._settlement.close(mine, State.CANCELLED)
+                for call in self._thread.open_calls():
+                    if call.kind != "client" or status == "cancelled":
+                        self._turns.result(call, outcomes.CANCELLED_RUNNING)
+                self._seq.leave_open([call.id for call in self._thread.open_calls()])
+                self._seq.leave_open([approval.call_id for approval in self._thread.pending()])
+                await self._thread.commit(status=status)
+        except Exception:
+            log.exception("run_not_saved", run=self._key)
+
+    # --- small things -------------------------------------------------------------------------------------------
+    async def _run_approved(self, approval: Approval) -> Output:
+        return await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments)
+
+    def _closed(self, approval: Approval) -> None:
+        """A gated call has its outcome: show it, once, and end its cards."""
+        self._thread.decided(approval)
+        completed = self._thread.approvals[approval.call_id]
+        if completed.output is None or not self._thread.shows(approval.call_id):
+            return
+        self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content)
+        self._asker.close_cards(completed)
+        self._thread.append([ReportedEntry(approval.call_id)])
+        self._snapshot_due = True
+
+    def _usage(self) -> Sequence[Usage]:
+        """Token counts of the run, one entry per provider and model."""
+        totals: dict[tuple[str, str], Usage] = {}
+        for done in self._turns.done:
+            if (usage := done.usage) is not None:
+                key = (usage.provider, usage.model)
+                totals[key] = _sum(totals[key], usage) if key in totals else usage
+        return tuple(totals.values())
+
+
+def _sum(left: Usage, right: Usage) -> Usage:
+    counts = {
+        name: getattr(left, name) + getattr(right, name)
+        for name in ("input_tokens", "output_tokens", "total_tokens", "cached_input_tokens", "reasoning_tokens")
+    }
+    return msgspec.structs.replace(left, **counts)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error inside the groups that parallel work wraps around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,165 @@
+"""Answers → outcomes: the only place where a gated call is decided and run.
+
+`judge` is pure: it matches answers with pending records and says for each what is to be done, failing closed. `Settlement`
+does it: the record is moved first (`claimed` before the tool starts, the output before anybody sees it), one
+conditional update each, so that of any number of clicks, replays and replicas exactly one gets through.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+import msgspec
+import structlog
+
+from agui_gate.core.answers import Answer
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.engine import outcomes
+from agui_gate.engine.tools import check_arguments
+from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound
+from agui_gate.protocol.cards import NotAllowed, checked_edit
+from agui_gate.stores.base import ApprovalStore
+from agui_gate.tool import Tool
+
+log = structlog.get_logger("agui_gate.settlement")
+
+RunCall = Callable[[Approval], Awaitable[Output]]
+"""Runs the tool of a claimed approval with its effective arguments."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What is to be done about one pending record: move it to ``to`` (claimed means: then run it)."""
+
+    approval: Approval
+    to: State
+    decision: Decision
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """``verdicts`` to carry out; ``refused`` says why an answer could not be taken, by approval id."""
+
+    verdicts: tuple[Verdict, ...]
+    refused: Mapping[str, str]
+
+
+_TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCELLED}
+
+
+def judge(
+    answers: Iterable[Answer], pending: Mapping[str, Approval], tools: Mapping[str, Tool], principal: str
+) -> Judgement:
+    """Match answers (whose ids are approval ids) with ``pending``. Contradicting answers to one call are a no to all of them."""
+    grouped: dict[str, list[Answer]] = {}
+    for answer in answers:
+        if answer.id in pending:
+            grouped.setdefault(answer.id, []).append(answer)
+    verdicts: list[Verdict] = []
+    refused: dict[str, str] = {}
+    for approval_id, said in grouped.items():
+        try:
+            verdicts.append(_verdict(pending[approval_id], said, tools, principal))
+        except ApprovalRefused as error:
+            refused[approval_id] = error.message
+    return Judgement(tuple(verdicts), refused)
+
+
+def _verdict(approval: Approval, said: Sequence[Answer], tools: Mapping[str, Tool], principal: str) -> Verdict:
+    valid = [answer for answer in said if answer.problem is None]
+    if not valid:
+        raise ApprovalRefused(f"The answer was not understood: {said[0].problem}.")
+    answer = valid[0]
+    if any((other.verdict, other.edited) != (answer.verdict, answer.edited) for other in valid[1:]):
+        raise ApprovalRefused("The answers to this call contradict each other.")
+    for claim in valid:
+        if claim.name is not None and claim.name != approval.tool:
+            raise ApprovalRefused("The answer is about another tool than the one that was asked about.")
+        if claim.arguments is not None and claim.arguments != approval.arguments:
+            raise ApprovalRefused("The answer is about other arguments than those that were asked about.")
+    edited = _edit(approval, answer, tools) if answer.edited is not None else None
+    decision = Decision(answer.verdict == "approve", principal, answer.reason, edited)
+    return Verdict(approval, _TO[answer.verdict], decision)
+
+
+def _edit(approval: Approval, answer: Answer, tools: Mapping[str, Tool]) -> str | None:
+    try:
+        edited = checked_edit(approval, answer.edited or {})
+    except ValueError as error:
+        reason = str(error) if isinstance(error, NotAllowed) else "the edited arguments are not JSON"
+        raise ApprovalRefused(f"The edit was refused: {reason}.") from None
+    tool = tools.get(approval.tool)
+    if edited is not None and tool is not None:
+        problem, _ = check_arguments(tool, edited)
+        if problem is not None:
+            raise ApprovalRefused(f"The edit was refused: {problem}")
+    return edited
+
+
+class Settlement:
+    """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
+
+    def __init__(self, store: ApprovalStore, run_call: RunCall, on_closed: Callable[[Approval], None]) -> None:
+        self._store = store
+        self._run_call = run_call
+        self._on_closed = on_closed
+
+    async def carry_out(self, verdicts: Sequence[Verdict]) -> list[Approval]:
+        """Decide and run, approved calls in parallel; every outcome is reported as it happens, once it is recorded.
+
+        Cancelling marks calls that were running as `unknown` before it goes on.
+        """
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._one(verdict)) for verdict in verdicts]
+        return [task.result() for task in tasks]
+
+    async def close(self, approvals: Sequence[Approval], to: State) -> list[Approval]:
+        """Close pending records without a person's decision (superseded, cancelled)."""
+        return [await self._move(approval, to, None, outcomes.closed(to)) for approval in approvals]
+
+    async def recover(self, claimed: Sequence[Approval], tools: Mapping[str, Tool]) -> list[Approval]:
+        """Records that a dead process left claimed: unknown, unless the tool may simply run again."""
+        found = []
+        for approval in claimed:
+            tool = tools.get(approval.tool)
+            if tool is not None and tool.idempotent:
+                found.append(await self._execute(approval))
+            else:
+                found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
+        return found
+
+    async def _one(self, verdict: Verdict) -> Approval:
+        if verdict.to is State.CLAIMED:
+            try:
+                claimed = await self._store.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
+            except IllegalMove:
+                return await self._lost(verdict.approval)
+            return await self._execute(claimed)
+        output = outcomes.closed(verdict.to, verdict.decision.reason)
+        return await self._move(verdict.approval, verdict.to, verdict.decision, output)
+
+    async def _execute(self, claimed: Approval) -> Approval:
+        try:
+            output = await self._run_call(claimed)
+        except asyncio.CancelledError:
+            await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
+            raise
+        return await self._move(claimed, State.FAILED if output.is_error else State.DONE, None, output)
+
+    async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
+        try:
+            moved = await self._store.move(approval.id, to, decision=decision, output=output)
+        except IllegalMove:
+            return await self._lost(approval)
+        self._on_closed(moved)
+        return moved
+
+    async def _lost(self, approval: Approval) -> Approval:
+        """Somebody else decided first, or it expired: report what is true now."""
+        try:
+            now = await self._store.approval(approval.principal, approval.id)
+        except (NotFound, AguiGateError):
+            now = None
+        if now is None or now.output is None:
+            log.warning("approval_not_settled", approval=approval.id, state=str(now.state) if now else "missing")
+            return now or approval
+        self._on_closed(now)
+        return now

@@ -1,0 +1,113 @@
+"""Running tools: validated arguments in, an `Output` out, whatever the tool does.
+
+Async tools run in the run's task, sync ones in daemon threads of their own, so that neither a blocking tool nor one that
+never returns can hold the event loop or the process's exit. A time limit ends the waiting; a sync tool that can't be
+stopped is abandoned and its late result ignored.
+"""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.transcript import Output
+from agui_gate.engine import outcomes
+from agui_gate.errors import ToolError
+from agui_gate.tool import Tool, ToolContext
+
+DEFAULT_TIMEOUT = 300.0
+"""Seconds; for tools that set none. Every wait is bounded."""
+
+MAX_RESULT = 4 * 1024 * 1024
+"""Characters of a result that are kept."""
+
+log = structlog.get_logger("agui_gate.tools")
+
+
+async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolContext) -> Output:
+    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too)."""
+    if tool is None:
+        return outcomes.failed(f"There is no tool called {name}.")
+    problem, kwargs = check_arguments(tool, arguments)
+    if problem is not None:
+        return outcomes.failed(problem)
+    limit = tool.timeout or DEFAULT_TIMEOUT
+    deadline = asyncio.timeout(limit)
+    try:
+        async with deadline:
+            value = await _call(tool, tool.bind(kwargs, context))
+        return Output(_as_text(value))
+    except ToolError as error:
+        return outcomes.failed(error.message)
+    except Exception as error:
+        if isinstance(error, TimeoutError) and deadline.expired():
+            return outcomes.failed(f"{name} did not finish within {limit:g} seconds.")
+        log.exception("tool_failed", tool=name, call_id=context.call_id)
+        return outcomes.failed(f"{name} failed: {type(error).__name__}.")
+
+
+def check_arguments(tool: Tool, arguments: str) -> tuple[str | None, dict[str, Any]]:
+    """What is wrong with the arguments (None if nothing), and the validated keyword arguments."""
+    parsed = parse_object(arguments)
+    if parsed is None:
+        return f"The arguments of {tool.name} are not a JSON object.", {}
+    try:
+        return None, tool.validate(parsed)
+    except ToolError as error:
+        return error.message, {}
+
+
+async def _call(tool: Tool, kwargs: dict[str, Any]) -> Any:
+    if tool.is_async:
+        return await tool.fn(**kwargs)
+    value = await _in_thread(lambda: tool.fn(**kwargs))
+    return await value if asyncio.iscoroutine(value) else value
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Run ``function`` in a daemon thread. Cancelling abandons the thread; nobody waits for it, not even at exit."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(result: Any, error: BaseException | None) -> None:
+        if not future.done():
+            future.set_exception(error) if error else future.set_result(result)
+
+    def work() -> None:
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            result = context.run(function)
+        except StopIteration as stop:  # a future can't carry it
+            error = RuntimeError(f"tool raised StopIteration: {stop}")
+        except BaseException as caught:
+            error = caught
+        try:
+            loop.call_soon_threadsafe(deliver, result, error)
+        except RuntimeError:  # the loop is gone: nobody waits any more
+            log.warning("late_tool_result")
+
+    threading.Thread(target=work, name="agui-gate-tool", daemon=True).start()
+    return await future
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return "null"
+    text = value if isinstance(value, str) else _encode(value)
+    return text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}… (cut)"
+
+
+def _encode(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        from pydantic_core import to_json
+
+        return to_json(value, fallback=str).decode()

@@ -1,0 +1,185 @@
+"""One turn of the model: ask it, stream what it says, and deal with the calls it makes."""
+
+import asyncio
+from contextlib import aclosing
+from typing import Protocol
+
+import msgspec
+
+from agui_gate.adapter import ToolSpec, TurnDone, TurnRequest
+from agui_gate.agent import Agent
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
+from agui_gate.engine import outcomes
+from agui_gate.engine.intake import CARD_TOOL, NewId
+from agui_gate.engine.live import LiveRun
+from agui_gate.engine.open_thread import OpenThread, committed_ref
+from agui_gate.engine.recorder import Recorder
+from agui_gate.engine.tools import check_arguments, run_tool
+from agui_gate.engine.waiting import Asker
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.messages import result_id
+from agui_gate.tool import Tool, ToolContext
+
+
+class Clock(Protocol):
+    """Now, in ms since the epoch."""
+
+    def __call__(self) -> int: ...
+
+
+class Turns:
+    """Runs turns of one run. ``done`` collects how each ended, for the usage."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        run: RunInput,
+        thread: OpenThread,
+        sequencer: Sequencer,
+        live: LiveRun,
+        asker: Asker,
+        new_id: NewId,
+        clock: Clock,
+    ) -> None:
+        self._agent, self._run, self._thread = agent, run, thread
+        self._seq, self._live, self._asker = sequencer, live, asker
+        self._new_id, self._clock = new_id, clock
+        self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
+        self._instructions = _instructions(agent, run)
+        self._specs = (*agent.specs, *self._client_specs())
+        self.done: list[TurnDone] = []
+
+    async def one(self) -> TurnEntry:
+        """Ask the model once, record the turn, and run its free calls.
+
+        The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final commit.
+        A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
+        """
+        recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.model.origin)
+        request = TurnRequest(self._thread.transcript(), self._instructions, self._specs, self._thread.ref)
+        try:
+            async with aclosing(self._agent.model.stream(request)) as batches:
+                async for batch in batches:
+                    recorder.feed(batch)
+                    await self._live.room()
+        except BaseException:
+            self._cut(recorder.entry())
+            raise
+        turn = self._classified(recorder.entry())
+        if recorder.done is None:
+            self._cut(turn)
+            return turn
+        self.done.append(recorder.done)
+        self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._clock())
+        turn = msgspec.structs.replace(turn, ref=self._thread.ref)
+        self._thread.append([turn])
+        if turn.calls:
+            await self._calls(turn)
+        return turn
+
+    async def execute(self, call_id: str, name: str, arguments: str) -> Output:
+        """Run one tool of the agent, and pass on what it did to the shared state."""
+        tool = self._agent.by_name.get(name)
+        before = msgspec.json.encode(self._thread.state)
+        state = self._thread.state if isinstance(self._thread.state, dict) else {}
+        output = await run_tool(tool, name, arguments, self._context(call_id, state))
+        if state or isinstance(self._thread.state, dict):
+            self._thread.state = state
+        if _encoded(self._thread.state) != before:
+            self._seq.other(ev.StateSnapshot(self._thread.state))
+        return output
+
+    def result(self, call: CallPart, output: Output) -> None:
+        """Record and show the output of a call that needed no approval."""
+        message_id = result_id(call.id)
+        self._thread.append([ResultEntry(call.id, message_id, output)])
+        self._seq.result(call.id, message_id, output.content)
+
+    async def _calls(self, turn: TurnEntry) -> None:
+        """Record the gated calls, then run the free ones in parallel. Their results are saved as they come."""
+        gated = [self._record(call, turn.id) for call in turn.calls if call.kind == "gated"]
+        await self._thread.commit(approvals=gated)
+        self._seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
+        free = [call for call in turn.calls if call.kind == "server"]
+        async with asyncio.TaskGroup() as group:
+            for call in free:
+                group.create_task(self._free(call))
+
+    async def _free(self, call: CallPart) -> None:
+        if call.malformed:
+            output = outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
+        else:
+            output = await self.execute(call.id, call.name, call.arguments)
+        self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
+        await self._thread.commit()
+        self._seq.result(call.id, result_id(call.id), output.content)
+
+    def _record(self, call: CallPart, turn_id: str) -> Approval:
+        gate = self._agent.by_name[call.name].gate
+        assert gate is not None  # `_kind` said so
+        return self._asker.record(call, gate, turn_id)
+
+    def _cut(self, turn: TurnEntry) -> None:
+        """Keep what a broken stream said; none of its calls run (B25)."""
+        turn = msgspec.structs.replace(turn, cut=True)
+        if turn.parts:
+            self._thread.append([turn])
+        for call in turn.calls:
+            self.result(call, outcomes.CUT_OFF)
+
+    def _classified(self, turn: TurnEntry) -> TurnEntry:
+        parts = tuple(
+            msgspec.structs.replace(part, kind=self._kind(part)) if isinstance(part, CallPart) else part
+            for part in turn.parts
+        )
+        return msgspec.structs.replace(turn, parts=parts)
+
+    def _kind(self, call: CallPart) -> CallKind:
+        """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
+        if call.name in self._client_tools:
+            return "server" if call.malformed else "client"
+        tool = self._agent.by_name.get(call.name)
+        if tool is None or tool.gate is None or call.malformed:
+            return "server"
+        return "gated" if _needs_person(tool, call.arguments) else "server"
+
+    def _context(self, call_id: str, state: dict[str, object]) -> ToolContext:
+        thread = self._thread.thread
+        return ToolContext(
+            thread_id=self._run.thread_id,
+            run_id=self._run.run_id,
+            call_id=call_id,
+            principal=thread.principal,
+            idempotency_key=f"{thread.key}:{call_id}",
+            state=state,
+        )
+
+    def _client_specs(self) -> tuple[ToolSpec, ...]:
+        empty = {"type": "object", "properties": {}}
+        return tuple(
+            ToolSpec(t.name, t.description or "", t.parameters if isinstance(t.parameters, dict) else empty)
+            for t in self._client_tools.values()
+        )
+
+
+def _needs_person(tool: Tool, arguments: str) -> bool:
+    problem, _ = check_arguments(tool, arguments)
+    return problem is None and tool.gate is not None and tool.gate.applies(parse_object(arguments) or {})
+
+
+def _instructions(agent: Agent, run: RunInput) -> str:
+    """The agent's instructions, and what the application said about the situation."""
+    items = [
+        f"- {item.description or 'context'}: {item.value if isinstance(item.value, str) else _encoded(item.value).decode()}"
+        for item in run.context or ()
+    ]
+    context = "Context from the application:\n" + "\n".join(items) if items else ""
+    return "\n\n".join(part for part in (agent.instructions, context) if part)
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value)

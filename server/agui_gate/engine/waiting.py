@@ -1,0 +1,117 @@
+"""Calls that wait for a person: recording them, and showing them as cards or as interrupts."""
+
+from typing import Any
+
+import msgspec
+
+from agui_gate.agent import Agent
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.dialect import Dialect
+from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import CallPart, CardClosedEntry, CardEntry
+from agui_gate.engine.intake import CARD_TOOL, NewId
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.protocol import cards
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.stores.base import provider_id
+from agui_gate.tool import Gate
+
+REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
+
+
+class Asker:
+    """Asks people about gated calls, in one style per run: never cards and interrupts together (facts: trap 5)."""
+
+    def __init__(
+        self, agent: Agent, run: RunInput, thread: OpenThread, sequencer: Sequencer, new_id: NewId, run_key: str
+    ) -> None:
+        self._agent, self._thread, self._seq, self._new_id = agent, thread, sequencer, new_id
+        self._run_key = run_key
+        self.refused: dict[str, str] = {}
+        offered = CARD_TOOL in run.client_tools
+        self.style: Style = "card" if agent.hitl == "card" or (agent.hitl == "auto" and offered) else "interrupt"
+
+    def record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
+        """A new record for ``call``, with times relative to the store's clock, as `commit` wants them."""
+        thread = self._thread.thread
+        arguments = parse_object(call.arguments) or {}
+        return Approval(
+            id=f"apr_{self._new_id()}",
+            principal=thread.principal,
+            thread_id=thread.id,
+            agent=self._agent.name,
+            run_key=self._run_key,
+            turn_id=turn_id,
+            call_id=call.id,
+            tool=call.name,
+            arguments=canonical(arguments),
+            style=self.style,
+            provider_ref=provider_id(self._thread.ref),
+            editable=tuple(gate.editable),
+            message=_fill(gate.message, arguments),
+            expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
+        )
+
+    def show_cards(self, approvals: list[Approval]) -> list[str]:
+        """Emit a card for each and return their call ids. An earlier card that is still open is replaced."""
+        return [self._card(approval) for approval in approvals]
+
+    def close_cards(self, approval: Approval) -> None:
+        """End the cards of a call that can no longer be answered, so that they lose their buttons."""
+        output = approval.output.content if approval.output else REPLACED
+        self._end_cards(approval.id, output)
+
+    def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
+        """The outcome that asks about ``approvals``."""
+        return ev.InterruptOutcome(tuple(self._interrupt(approval) for approval in approvals))
+
+    def _interrupt(self, approval: Approval) -> ev.Interrupt:
+        tool = self._agent.by_name.get(approval.tool)
+        shown = cards.interrupt(approval, tool.parameters if tool else {"type": "object"})
+        refused = self.refused.get(approval.id)
+        if refused is None:
+            return shown
+        return msgspec.structs.replace(
+            shown, message=f"{refused} {shown.message}", metadata={**(shown.metadata or {}), "refused": refused}
+        )
+
+    def _card(self, approval: Approval) -> str:
+        self._end_cards(approval.id, REPLACED)
+        card_id, message_id = f"card_{self._new_id()}", self._new_id()
+        arguments = cards.card_arguments(approval)
+        self._seq.call(card_id, CARD_TOOL, message_id)
+        self._seq.call_args(card_id, arguments)
+        self._seq.call_end(card_id)
+        self._seq.leave_open([card_id])
+        self._thread.append([CardEntry(card_id, message_id, approval.id, arguments)])
+        return card_id
+
+    def _end_cards(self, approval_id: str, content: str) -> None:
+        closed = {e.card_id for e in self._thread.entries if isinstance(e, CardClosedEntry)}
+        still_open = [
+            e
+            for e in self._thread.entries
+            if isinstance(e, CardEntry) and e.approval_id == approval_id and e.id not in closed
+        ]
+        for card in still_open:
+            message_id = f"{card.id}-result"
+            self._seq.result(card.id, message_id, content)
+            self._thread.append([CardClosedEntry(card.id, message_id, content)])
+
+
+def success(dialect: Dialect, waiting_ids: list[str]) -> ev.SuccessOutcome | None:
+    """The outcome of a run that didn't ask by interrupt. Calls left to the client are named in the 1.0 dialect only."""
+    if dialect is Dialect.V1 and waiting_ids:
+        return ev.SuccessOutcome(tuple(waiting_ids))
+    return None
+
+
+def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
+    """``message`` with its ``{argument}`` placeholders filled in; unknown ones stay as they are."""
+    if message is None:
+        return None
+    for name, value in arguments.items():
+        message = message.replace(f"{{{name}}}", value if isinstance(value, str) else canonical([value])[1:-1])
+    return message

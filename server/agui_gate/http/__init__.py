@@ -1,0 +1,1 @@
+"""The HTTP surface: a Starlette application around the engine."""

@@ -1,0 +1,93 @@
+"""`create_app`: agents in, a Starlette application out."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from agui_gate.agent import Agent
+from agui_gate.core.dialect import Dialect
+from agui_gate.engine.engine import Engine
+from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.http import errors
+from agui_gate.http.auth import Auth, Guard, bearer
+from agui_gate.http.routes import Routes
+from agui_gate.stores import open_store
+from agui_gate.stores.base import Store
+
+if TYPE_CHECKING:
+    from agui_gate.settings import Settings
+
+LOOPBACK_ORIGIN = r"https?://(localhost|[a-z0-9-]+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?"
+
+
+def create_app(
+    *agents: Agent,
+    store: str | Store | None = None,
+    bus: str | None = None,
+    auth: Auth | None = None,
+    settings: "Settings | None" = None,
+    page: bool = True,
+) -> Starlette:
+    """A Starlette application that serves ``agents``; the first one also answers `POST /`.
+
+    ``store``: a URL (`memory://`, `sqlite:///file.db`) or a store object. ``auth``: a sync or async callable
+    ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``, and those from
+    the environment. Serve it, or mount it in another application (then it starts with its first request).
+
+    Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
+    """
+    if settings is None:
+        from agui_gate.settings import load_settings
+
+        settings = load_settings()
+    if not agents:
+        raise ConfigurationError("create_app needs at least one agent")
+    if len({agent.name for agent in agents}) != len(agents):
+        raise ConfigurationError("two agents have the same name; their URLs would collide")
+    if (bus or settings.bus) != "memory://":
+        raise ConfigurationError("this version has the bus memory:// only")
+    opened = open_store(store or settings.store) if isinstance(store, str | None) else store
+    if auth is None and settings.tokens:
+        auth = bearer(settings.tokens)
+    engine = Engine(agents, opened, Dialect(settings.dialect))
+    guard = Guard(auth, settings.cors_origins, settings.allowed_hosts)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
+        await engine.start()
+        try:
+            yield
+        finally:
+            await engine.aclose()
+
+    app = Starlette(
+        routes=Routes(engine, guard, settings.max_body_bytes).all(page=page),
+        middleware=[_cors(guard, settings.cors_origins)],
+        exception_handlers={
+            AguiGateError: errors.on_own_error,
+            HTTPException: errors.on_http_error,
+            Exception: errors.on_bug,
+        },
+        lifespan=lifespan,
+    )
+    app.state.engine = engine
+    app.state.guard = guard
+    return app
+
+
+def _cors(guard: Guard, origins: list[str]) -> Middleware:
+    """Browsers on other origins: those that are configured, and on an open (loopback-only) server loopback ones."""
+    return Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_origin_regex=LOOPBACK_ORIGIN if guard.open else None,
+        allow_methods=["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
+        allow_headers=["*"],
+        allow_credentials="*" not in origins,
+        expose_headers=["AGUI-Run-Key"],
+    )

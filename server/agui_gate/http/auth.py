@@ -1,0 +1,115 @@
+"""Who is asking, and whether this server may answer at all.
+
+Loopback is open, everything else is closed (DESIGN.md §5): without ``auth`` the server answers only loopback clients that ask
+for a loopback Host and, if they send one, come from a loopback Origin or an allowed one. That shuts out other machines
+and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding).
+"""
+
+import hmac
+import inspect
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from agui_gate.errors import Forbidden, Unauthorized
+
+Auth = Callable[[Request], str | None | Awaitable[str | None]]
+"""Returns the principal's id, or None for 401."""
+
+LOCAL = "local"
+"""The principal of an open loopback server."""
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether ``host`` (a name or an address, without a port) means this machine alone."""
+    if host is None:
+        return False
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """Turns a request into a principal, or refuses it."""
+
+    def __init__(self, auth: Auth | None, origins: Collection[str], hosts: Collection[str]) -> None:
+        self._auth = auth
+        self._origins = frozenset(origins)
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    @property
+    def open(self) -> bool:
+        """No auth is configured: loopback only."""
+        return self._auth is None
+
+    def allows_origin(self, origin: str) -> bool:
+        """Whether a page of ``origin`` may read our answers."""
+        return origin in self._origins or "*" in self._origins or (self.open and is_loopback(_hostname(origin)))
+
+    async def principal(self, request: Request) -> str:
+        """The principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in."""
+        origin = request.headers.get("origin")
+        if self._auth is None:
+            self._check_loopback(request)
+        if origin is not None and not self._same_origin(request, origin) and not self.allows_origin(origin):
+            raise Forbidden("This origin is not allowed. Add it to AGUI_GATE_CORS_ORIGINS.")
+        if self._auth is None:
+            return LOCAL
+        found = self._auth(request)
+        principal = await found if inspect.isawaitable(found) else found
+        if not isinstance(principal, str) or not principal:
+            raise Unauthorized("Authentication is required.")
+        return principal
+
+    def _check_loopback(self, request: Request) -> None:
+        server = request.scope.get("server")
+        if server is not None and not _is_address(server[0]):
+            return  # called in this process, without a socket: nobody else can be asking
+        if request.client is not None and not is_loopback(request.client.host):
+            raise Forbidden("This server answers loopback clients only, as no auth is configured (AGUI_GATE_TOKENS).")
+        host = _hostname(f"//{request.headers.get('host', '')}")
+        if not is_loopback(host) and (host or "") not in self._hosts:
+            raise Forbidden("This Host is not allowed. Ask for localhost, or configure auth (AGUI_GATE_TOKENS).")
+
+    @staticmethod
+    def _same_origin(request: Request, origin: str) -> bool:
+        return urlsplit(origin).netloc == request.headers.get("host")
+
+
+def bearer(tokens: Mapping[str, str]) -> Auth:
+    """Auth by bearer token; ``tokens`` maps principals to their tokens. Compared in constant time."""
+    known = [(principal, token.encode()) for principal, token in tokens.items()]
+
+    def principal_of(request: Request) -> str | None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        offered = token.strip().encode()
+        found = None
+        for principal, secret in known:  # all of them, so that time tells nothing
+            if hmac.compare_digest(secret, offered):
+                found = principal
+        return found
+
+    return principal_of
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _hostname(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,43 @@
+"""Errors as the one shape of CONTRACT.md: ``{"error": {"code": …, "message": …}}``."""
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from agui_gate.errors import AguiGateError, InvalidRequest
+
+log = structlog.get_logger("agui_gate.http")
+
+
+def error_response(status: int, code: str, message: str) -> Response:
+    """The shape."""
+    return JSONResponse({"error": {"code": code, "message": message}}, status)
+
+
+def status_of(error: AguiGateError) -> int:
+    """HTTP status: 422 instead of 400 for what is well-formed but wrong."""
+    return 422 if isinstance(error, InvalidRequest) and error.well_formed else error.status
+
+
+async def on_own_error(request: Request, error: Exception) -> Response:
+    """An error we raised on purpose."""
+    assert isinstance(error, AguiGateError)
+    response = error_response(status_of(error), error.code, error.message)
+    if response.status_code == 401:
+        response.headers["www-authenticate"] = "Bearer"
+    return response
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """Starlette's own: no such route, or not with this method."""
+    assert isinstance(error, HTTPException)
+    if error.status_code in (404, 405):
+        return error_response(404, "not_found", f"There is no {request.method} {request.url.path[:200]} here.")
+    return error_response(400, "invalid_request", "The request could not be understood.")
+
+
+async def on_bug(request: Request, error: Exception) -> Response:
+    """A bug of ours: the log has the details, the answer has none."""
+    log.error("request_failed", path=request.url.path, exc_info=error)
+    return error_response(500, "internal", "Something went wrong on the server. Its log has the details.")

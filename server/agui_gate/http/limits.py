@@ -1,0 +1,29 @@
+"""What a request body may be, checked before anything looks at it."""
+
+from starlette.requests import ClientDisconnect, Request
+
+from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
+
+MAX_BODY = 4 * 1024 * 1024
+"""Bytes, unless the settings say otherwise."""
+
+
+async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
+    """The body's bytes. Raises `UnsupportedMediaType`, or `TooLarge` as soon as it is known, without reading on."""
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMediaType("Send application/json.")
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > limit:
+        raise TooLarge(f"The body may have at most {limit:,} bytes.")
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge(f"The body may have at most {limit:,} bytes.")
+            chunks.append(chunk)
+    except ClientDisconnect:
+        raise InvalidRequest("The request was cut off.") from None
+    return b"".join(chunks)

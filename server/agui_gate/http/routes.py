@@ -1,0 +1,127 @@
+"""The routes of CONTRACT.md. Every one that touches a thread or an approval asks the guard for its principal first."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from agui_gate.agent import Agent
+from agui_gate.core.approvals import State
+from agui_gate.engine.engine import Engine
+from agui_gate.engine.live import LiveRun
+from agui_gate.errors import NotFound
+from agui_gate.http.auth import Guard
+from agui_gate.http.limits import json_body
+from agui_gate.http.sse import RunStream
+from agui_gate.http.views import agent_view, approval_view, capabilities, thread_view
+from agui_gate.protocol.inbound import check_id, decode, decode_json
+
+PAGE = Path(__file__).parent / "page"
+
+
+class Routes:
+    """Request handlers over one engine."""
+
+    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
+        self._engine, self._guard, self._max_body = engine, guard, max_body
+
+    def all(self, *, page: bool) -> list[BaseRoute]:
+        """Every route; ``page`` includes the built-in page."""
+        routes: list[BaseRoute] = [
+            Route("/", self.run, methods=["POST"]),
+            Route("/agents", self.agents),
+            Route("/agents/{name}", self.run, methods=["POST"]),
+            Route("/agents/{name}/capabilities", self.capabilities),
+            Route("/approvals", self.approvals),
+            Route("/approvals/{id}", self.decide, methods=["POST"]),
+            Route("/threads/{id:path}", self.thread),
+            Route("/healthz", self.healthy),
+            Route("/readyz", self.ready),
+        ]
+        if page:
+            routes += [Route("/", self.page), Mount("/page", StaticFiles(directory=PAGE))]
+        return routes
+
+    async def run(self, request: Request) -> Response:
+        """`POST /` and `POST /agents/{name}`: one run, as an event stream."""
+        principal = await self._guard.principal(request)
+        agent = self._agent(request.path_params.get("name"))
+        run = decode(await json_body(request, self._max_body))
+        await self._engine.start()
+        live = await self._engine.run(agent, run, principal)
+        return RunStream(live, self._left if agent.on_disconnect == "cancel" else lambda _: None)
+
+    async def agents(self, request: Request) -> Response:
+        """`GET /agents`."""
+        await self._guard.principal(request)
+        return _json({"agents": [agent_view(agent) for agent in self._engine.agents.values()]})
+
+    async def capabilities(self, request: Request) -> Response:
+        """`GET /agents/{name}/capabilities`."""
+        await self._guard.principal(request)
+        return _json(capabilities(self._agent(request.path_params["name"])))
+
+    async def approvals(self, request: Request) -> Response:
+        """`GET /approvals`."""
+        principal = await self._guard.principal(request)
+        await self._engine.start()
+        pending = await self._engine.store.pending_approvals(principal)
+        return _json({"approvals": [approval_view(approval) for approval in pending]})
+
+    async def decide(self, request: Request) -> Response:
+        """`POST /approvals/{id}`. Already decided: 409 with the outcome."""
+        principal = await self._guard.principal(request)
+        payload = decode_json(await json_body(request, self._max_body))
+        await self._engine.start()
+        decided, ours = await self._engine.decide(principal, request.path_params["id"], payload)
+        view: dict[str, Any] = msgspec.to_builtins(decided)
+        if ours:
+            return _json(view)
+        message = f"This was decided before: {decided.state}."
+        if decided.state is State.EXPIRED:
+            message = "This expired before it was decided."
+        return _json({"error": {"code": "approval_refused", "message": message}, **view}, 409)
+
+    async def thread(self, request: Request) -> Response:
+        """`GET /threads/{thread_id}`."""
+        principal = await self._guard.principal(request)
+        thread_id = request.path_params["id"]
+        check_id(thread_id, "thread_id")
+        await self._engine.start()
+        thread = await self._engine.store.read_thread(principal, thread_id)
+        if thread is None:
+            raise NotFound("There is no such thread.")
+        return _json(thread_view(thread))
+
+    async def healthy(self, request: Request) -> Response:
+        """`GET /healthz`: the process answers."""
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """`GET /readyz`: the store can be read and written. Raises `Unavailable` (503)."""
+        await self._engine.start()
+        await self._engine.store.check()
+        return JSONResponse({"status": "ready"})
+
+    async def page(self, request: Request) -> Response:
+        """`GET /`: the built-in page. It holds no data, so anybody who may connect may have it."""
+        return FileResponse(PAGE / "index.html", headers={"content-security-policy": "default-src 'self'"})
+
+    def _agent(self, name: str | None) -> Agent:
+        agents = self._engine.agents
+        agent = next(iter(agents.values())) if name is None else agents.get(name)
+        if agent is None:
+            raise NotFound("There is no such agent.")
+        return agent
+
+    @staticmethod
+    def _left(live: LiveRun) -> None:
+        live.cancel()
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,79 @@
+"""Records as the JSON of CONTRACT.md. Times are ISO 8601 in UTC."""
+
+from typing import Any
+
+from agui_gate.agent import Agent
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.jsontext import parse_object
+from agui_gate.engine import outcomes
+from agui_gate.protocol.cards import iso
+from agui_gate.protocol.messages import agui_messages
+from agui_gate.stores.base import Thread
+
+
+def approval_view(approval: Approval) -> dict[str, Any]:
+    """One pending approval."""
+    return {
+        "id": approval.id,
+        "thread_id": approval.thread_id,
+        "agent": approval.agent,
+        "call_id": approval.call_id,
+        "tool": approval.tool,
+        "arguments": parse_object(approval.arguments) or {},
+        "editable": list(approval.editable),
+        "message": approval.message,
+        "asked_at": iso(approval.asked_at),
+        "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
+    }
+
+
+def thread_view(thread: Thread) -> dict[str, Any]:
+    """A thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
+    approvals = [outcomes.completed(approval) for approval in thread.approvals]
+    pending = [a for a in approvals if a.state is State.PENDING and not a.expired_at(thread.now)]
+    return {
+        "id": thread.id,
+        "agent": thread.agent,
+        "title": thread.title,
+        "created_at": iso(thread.created_at),
+        "updated_at": iso(thread.updated_at),
+        "run": {"key": thread.run_key, "status": thread.run_status} if thread.run_key else None,
+        "messages": agui_messages(thread.entries, approvals),
+        "state": {} if thread.state is None else thread.state,
+        "approvals": [approval_view(approval) for approval in pending],
+    }
+
+
+def agent_view(agent: Agent) -> dict[str, Any]:
+    """An agent, as a page wants to introduce it. Instructions stay on the server."""
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "examples": list(agent.examples),
+        "tools": [
+            {"name": tool.name, "description": tool.description, "gated": tool.gate is not None}
+            for tool in agent.by_name.values()
+        ],
+    }
+
+
+def capabilities(agent: Agent) -> dict[str, Any]:
+    """The agent's AG-UI `AgentCapabilities`."""
+    tools = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in agent.by_name.values()]
+    editable = any(tool.gate and tool.gate.editable for tool in agent.by_name.values())
+    gated = any(tool.gate for tool in agent.by_name.values())
+    return {
+        "identity": {"name": agent.name, "type": "agui-gate", "description": agent.description},
+        "transport": {"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
+        "tools": {"supported": True, "items": tools, "parallelCalls": True, "clientProvided": True},
+        "state": {"snapshots": True, "deltas": False, "memory": False, "persistentState": True},
+        "reasoning": {"supported": True, "streaming": True, "encrypted": True},
+        "multimodal": {"input": {"image": True, "pdf": True, "file": True, "audio": False, "video": False}},
+        "execution": {"codeExecution": False, "maxIterations": agent.max_turns},
+        "humanInTheLoop": {
+            "supported": gated,
+            "approvals": gated,
+            "interrupts": gated and agent.hitl != "card",
+            "approveWithEdits": editable,
+        },
+    }

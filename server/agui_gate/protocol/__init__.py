@@ -1,0 +1,1 @@
+"""The protocol edge: AG-UI in and out, without I/O."""

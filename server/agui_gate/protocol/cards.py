@@ -1,0 +1,99 @@
+"""Confirm cards and interrupts: how a gated call is shown, and the schema of its answer.
+
+`approved` is checked by `core/answers.py`, and the schema of `editedArgs` is the tool's own, made from the model that validates the
+edit, so what is advertised and what is accepted can't disagree. An edit replaces all arguments; whether editing is possible is
+told by `editedArgs` being in the schema (facts: protocol §2).
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from agui_gate.core.approvals import Approval
+from agui_gate.core.events import Interrupt
+from agui_gate.core.jsontext import canonical, parse_object
+
+CARD_TOOL = "confirm_changes"
+
+
+class NotAllowed(ValueError):
+    """An edit that the gate's policy or the tool's schema forbids; the text says why."""
+
+
+def card_arguments(approval: Approval) -> str:
+    """JSON arguments of the `confirm_changes` call that shows ``approval``."""
+    arguments = parse_object(approval.arguments) or {}
+    card: dict[str, Any] = {
+        "function_name": approval.tool,
+        "function_call_id": approval.call_id,
+        "function_arguments": arguments,
+        "steps": [{"description": approval.message or f"Execute {approval.tool}", "status": "enabled"}],
+    }
+    if approval.editable:
+        card["editable"] = list(approval.editable)
+    if approval.expires_at is not None:
+        card["expires_at"] = iso(approval.expires_at)
+    return msgspec.json.encode(card).decode()
+
+
+def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
+    """The interrupt that shows ``approval``. ``parameters`` is the tool's JSON Schema.
+
+    No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
+    business (facts: protocol §2). It is in the metadata for pages that count down.
+    """
+    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": parse_object(approval.arguments) or {}}
+    if approval.editable:
+        metadata["editable"] = list(approval.editable)
+    if approval.expires_at is not None:
+        metadata["expires_at"] = iso(approval.expires_at)
+    return Interrupt(
+        id=approval.id,
+        reason="tool_call",
+        tool_call_id=approval.call_id,
+        message=approval.message or f"Run {approval.tool}?",
+        response_schema=response_schema(parameters if approval.editable else None),
+        metadata=metadata,
+    )
+
+
+def response_schema(parameters: dict[str, Any] | None) -> dict[str, Any]:
+    """JSON Schema of an answer; ``parameters`` (a tool's schema) only where editing is allowed."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "approved": {"type": "boolean", "description": "Whether the call may run."},
+            "reason": {"type": "string", "description": "Why, for the model and the record."},
+        },
+        "required": ["approved"],
+    }
+    if parameters is not None:
+        edited = {**parameters, "description": "Replaces all arguments."}
+        definitions = edited.pop("$defs", None)  # references point at the root
+        schema["properties"]["editedArgs"] = edited
+        if definitions:
+            schema["$defs"] = definitions
+    return schema
+
+
+def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:
+    """Canonical JSON of the edited arguments, or None if they change nothing.
+
+    Raises `NotAllowed` if a field changed that may not be edited. Whether the values fit the tool is the tool's to say.
+    """
+    original = parse_object(approval.arguments) or {}
+    changed = {
+        name
+        for name in {*original, *edited}
+        if (name in original) != (name in edited) or canonical([original.get(name)]) != canonical([edited.get(name)])
+    }
+    forbidden = sorted(changed - set(approval.editable))
+    if forbidden:
+        raise NotAllowed(f"these arguments may not be edited: {', '.join(forbidden)[:200]}")
+    return canonical(edited) if changed else None
+
+
+def iso(ms: int) -> str:
+    """A time in ms since the epoch as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat().replace("+00:00", "Z")
