@@ -1,0 +1,123 @@
+"""What each setting may be: one reader a setting.
+
+A reader takes text, or what TOML gives, or the checked value itself; it returns the checked value, or raises `ValueError` with
+the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError("must be a line of text")
+    return value.strip()
+
+
+def _store(value: Any) -> str:
+    url = _text(value)
+    if "://" not in url:
+        raise ValueError("must be a URL, such as memory:// or sqlite:///file.db")
+    return url
+
+
+def _bus(value: Any) -> str:
+    url = _text(value)
+    if url.partition("://")[0] == "redis":
+        raise ValueError("must be memory://, as this version of agui-gate has no Redis bus yet")
+    if url != "memory://":
+        raise ValueError("must be memory://, the only bus that this version of agui-gate has")
+    return url
+
+
+def _tokens(value: Any) -> Mapping[str, str]:
+    pairs = list(value.items()) if isinstance(value, Mapping) else [_pair(item) for item in _items(value)]
+    for principal, token in pairs:
+        if not isinstance(token, str) or not principal.strip() or not token or any(c.isspace() for c in token):
+            raise ValueError('must be pairs "name:TOKEN", separated by commas, with no spaces in a token')
+    tokens = dict(pairs)
+    if len(tokens) < len(pairs):
+        raise ValueError("must name each principal once")
+    if len(set(tokens.values())) < len(tokens):
+        raise ValueError("must give each principal a token of their own")
+    return MappingProxyType(tokens)
+
+
+def _pair(item: str) -> tuple[str, str]:
+    principal, _, token = item.partition(":")
+    return principal.strip(), token.strip()
+
+
+def _items(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    if isinstance(value, Iterable) and all(isinstance(item, str) for item in value):
+        return [item.strip() for item in value]
+    raise ValueError("must be a list, or one text with commas")
+
+
+def _origins(value: Any) -> tuple[str, ...]:
+    origins = tuple(item.rstrip("/") for item in _items(value))
+    for origin in origins:
+        if origin != "*" and not _is_origin(origin):
+            raise ValueError(f'must be origins such as "https://shop.example" or "*", not {origin!r}')
+    return origins
+
+
+def _is_origin(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.path or parts.query)
+    except ValueError:
+        return False
+
+
+def _hosts(value: Any) -> tuple[str, ...]:
+    hosts = tuple(_items(value))
+    for host in hosts:
+        if not host.isprintable() or any(c in host for c in "/:* "):
+            raise ValueError(f'must be plain host names such as "gate.internal", without scheme or port, not {host!r}')
+    return hosts
+
+
+def _dialect(value: Any) -> str:
+    if value not in ("compat", "1.0"):
+        raise ValueError(f'must be "compat" or "1.0", not {value!r}')
+    return str(value)
+
+
+def _number(low: int, high: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        try:
+            number = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+        except ValueError:
+            number = None
+        if number is None or not low <= number <= high:
+            raise ValueError(f"must be a whole number from {low:,} to {high:,}, not {value!r}")
+        return number
+
+    return read
+
+
+def _switch(value: Any) -> bool:
+    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    text = str(value).strip().lower()
+    if text not in known:
+        raise ValueError(f"must be true or false, not {value!r}")
+    return known[text]
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "store": _store,
+    "bus": _bus,
+    "tokens": _tokens,
+    "cors_origins": _origins,
+    "allowed_hosts": _hosts,
+    "dialect": _dialect,
+    "max_body_bytes": _number(1024, 1 << 30),
+    "host": _text,
+    "port": _number(0, 65_535),
+    "page": _switch,
+}

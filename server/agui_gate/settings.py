@@ -1,0 +1,176 @@
+"""Settings of a deployment, and where each of them came from.
+
+A value is looked for in this order, and the first place that has one wins: an option of the command line, an ``AGUI_GATE_*``
+variable, the file named by ``--config``, the default. An empty variable counts as not set, since that is what container
+tools pass for a value nobody gave. The file is TOML if its name ends in ``.toml``, else lines of ``NAME=value``; names in
+it may be written with or without the prefix.
+
+    store = "sqlite:///support.db"          AGUI_GATE_STORE=sqlite:///support.db
+    cors_origins = ["https://shop.example"] AGUI_GATE_CORS_ORIGINS=https://shop.example
+    [tokens]                                AGUI_GATE_TOKENS=alice:TOKEN,bob:TOKEN
+    alice = "TOKEN"
+
+Divergence: not pydantic-settings, whose import costs more than this whole package may, and which can't say where a value
+came from.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from agui_gate.errors import ConfigurationError
+from agui_gate.setting_values import READERS
+
+PREFIX = "AGUI_GATE_"
+DEFAULT = "default"
+MASK = "********"
+
+_META = ("sources", "warnings")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Checked settings. Raises `ConfigurationError` with one sentence that names the setting that is wrong.
+
+    * ``store``, ``bus``: URLs (CONTRACT.md). ``tokens``: principal to bearer token; empty means no auth, loopback only.
+    * ``cors_origins``: pages of other origins that may call this server. ``allowed_hosts``: Host names to answer to
+      besides the loopback ones while no auth is configured.
+    * ``dialect``: which AG-UI shapes the deployment's clients take. ``max_body_bytes``: the largest request body.
+    * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
+    * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
+    """
+
+    store: str = field(default="sqlite:///agui-gate.db", repr=False)
+    bus: str = field(default="memory://", repr=False)
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    dialect: Literal["compat", "1.0"] = "compat"
+    max_body_bytes: int = 4 * 1024 * 1024
+    host: str = "127.0.0.1"
+    port: int = 8000
+    page: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, read in READERS.items():
+            try:
+                object.__setattr__(self, name, read(getattr(self, name)))
+            except ValueError as problem:
+                raise ConfigurationError(f"{_label(name, self.sources.get(name))} {problem}.") from None
+
+    def source(self, name: str) -> str:
+        """Where the value of ``name`` came from: a variable, an option, a file's name, or ``default``."""
+        return self.sources.get(name, DEFAULT)
+
+    def shown(self, name: str) -> str:
+        """The value of ``name`` as text, with every secret masked."""
+        value = getattr(self, name)
+        if name == "tokens":
+            return ", ".join(f"{principal}:{MASK}" for principal in value)
+        if isinstance(value, tuple):
+            return ", ".join(value)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return _without_password(value) if name in ("store", "bus") else str(value)
+
+
+def load_settings(
+    config: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read the settings from everywhere. ``options`` are those of the command line; None in it means not given.
+
+    Raises `ConfigurationError` for a wrong value or a file that can't be read.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    warnings: list[str] = []
+    found: list[tuple[str, str, Any]] = []
+    if config is not None:
+        found += [(_plain(key), config.name, value) for key, value in _read_file(config)]
+    found += [(_plain(key), key, value) for key, value in environ.items() if key.startswith(PREFIX)]
+    found += [(key, _option(key), value) for key, value in (options or {}).items()]
+    for name, source, value in found:
+        if value is None or value == "":
+            continue
+        if name in READERS:
+            values[name], sources[name] = value, source
+        else:
+            warnings.append(_unknown(name, source))
+    return Settings(**values, sources=MappingProxyType(sources), warnings=tuple(warnings))
+
+
+def names() -> list[str]:
+    """The names of all settings, in the order in which they are shown."""
+    return [f.name for f in fields(Settings) if f.name not in _META]
+
+
+# --- names and files -------------------------------------------------------------------------------------------------
+
+
+def _plain(key: str) -> str:
+    return key.removeprefix(PREFIX).lower()
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _label(name: str, source: str | None) -> str:
+    """How a complaint calls a setting: as the person who set it wrote it."""
+    if source is None or source == DEFAULT:
+        return f"The setting {name}"
+    return source if source.startswith((PREFIX, "--")) else f"{name} in {source}"
+
+
+def _unknown(name: str, source: str) -> str:
+    close = difflib.get_close_matches(name, READERS, n=1)
+    written = source if source.startswith(PREFIX) else f"{name} in {source}"
+    hint = (PREFIX + close[0].upper() if source.startswith(PREFIX) else close[0]) if close else None
+    return f"{written} is not a setting{f'; did you mean {hint}?' if hint else ', so it has no effect.'}"
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    if at:
+        scheme, _, user = head.partition("://")
+        name, colon, _ = user.partition(":")
+        url = f"{scheme}://{name}{colon and f':{MASK}'}@{tail}"
+    return re.sub(r"(?<=password=)[^&]*", MASK, url)
+
+
+def _read_file(path: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        yield from tomllib.loads(text).items() if path.suffix == ".toml" else _lines(text, path.name)
+    except OSError as error:
+        raise ConfigurationError(f"The file {path} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"The file {path} is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"The file {path} is not valid TOML: {error}.") from None
+
+
+def _lines(text: str, name: str) -> Iterator[tuple[str, str]]:
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip().removeprefix("export ")
+        if not line or line.startswith("#"):
+            continue
+        key, separator, value = line.partition("=")
+        if not separator:
+            raise ConfigurationError(f"Line {number} of {name} is not NAME=value (for TOML, name the file *.toml).")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        yield key.strip(), value
