@@ -1,7 +1,7 @@
 """What each setting may be: one reader a setting.
 
-A reader takes text, or what TOML gives, or the checked value itself; it returns the checked value, or raises `ValueError` with
-the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value.
+A reader takes text, or what TOML gives, or the checked value itself; it returns the checked value, or raises `ValueError`
+with the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value.
 """
 
 from collections.abc import Callable, Iterable, Mapping
