@@ -7,7 +7,7 @@ import { CARD_TOOL, findResult } from "./store.js";
 export function toRows(state) {
   const asks = openAsks(state);
   const rows = state.messages.flatMap((message) => [...messageRows(state, message, asks), ...footerRow(state, message)]);
-  const shown = new Set(rows.map((row) => row.callId));
+  const shown = new Set(rows.filter((row) => row.kind === "tool").map((row) => row.callId));
   const orphans = asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
   return [...rows, ...orphans, ...tail(state, rows)];
 }

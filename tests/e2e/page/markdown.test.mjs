@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { page } from "./support.mjs";
+
+const { renderBlocks, renderMarkdown } = await page("markdown.js");
+
+const CASES = [
+  ["two\nlines", "<p>two<br>lines</p>"],
+  ["one\n\ntwo", "<p>one</p><p>two</p>"],
+  ["**bold** and *it* and _it_", "<p><strong>bold</strong> and <em>it</em> and <em>it</em></p>"],
+  ["snake_case_name and 2*3*4 = 24 * 1", "<p>snake_case_name and 2<em>3</em>4 = 24 * 1</p>"],
+  ["`a < b` and **`c`**", "<p><code>a &lt; b</code> and <strong><code>c</code></strong></p>"],
+  ["# Title", "<h3>Title</h3>"],
+  ["- a\n- b\n  - c", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>"],
+  ["3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'],
+  ["- a\n\n- b", "<ul><li>a</li><li>b</li></ul>"],
+  ["> q\n> r", "<blockquote>q<br>r</blockquote>"],
+  ["---", "<hr>"],
+  ["```py\nx < 1\n```\nafter", '<pre tabindex="0" data-language="py"><code>x &lt; 1</code></pre><p>after</p>'],
+  ["```\nstill open", '<pre tabindex="0"><code>still open</code></pre>'],
+  ["| a | b |\n|---|---|\n| 1 | 2 |", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>"],
+];
+
+for (const [source, html] of CASES) test(`renders ${JSON.stringify(source)}`, () => assert.equal(renderMarkdown(source), html));
+
+test("links are http(s) only and carry no opener", () => {
+  const rel = 'target="_blank" rel="noopener noreferrer nofollow"';
+  assert.equal(renderMarkdown("[x](https://e.org/?a=1&b=2)"), `<p><a href="https://e.org/?a=1&amp;b=2" ${rel}>x</a></p>`);
+  assert.equal(renderMarkdown("see https://e.org/a."), `<p>see <a href="https://e.org/a" ${rel}>https://e.org/a</a>.</p>`);
+  for (const bad of ["[x](javascript:alert(1))", "[x](data:text/html,1)", "[x](//e.org)", "![x](https://e.org/a.png)"]) {
+    assert.doesNotMatch(renderMarkdown(bad), /href="(?!https:)|<img/);
+  }
+});
+
+test("no input gets a tag or an attribute past the escaping", () => {
+  const pieces = ["<script>", "</p>", '"', "'", "<img src=x onerror=1>", "`", "**", "_", "[", "](https://e.org", ")", "\n", "\n\n", "- ", "|", "|---|", "\0", "\x000\0", "&", "```", "> ", "# ", "a"];
+  let seed = 7;
+  const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+  for (let round = 0; round < 3000; round += 1) {
+    const source = Array.from({ length: 1 + random(14) }, () => pieces[random(pieces.length)]).join("");
+    const tags = renderMarkdown(source).match(/<[^>]*>/g) ?? [];
+    for (const tag of tags) assert.match(tag, ALLOWED, JSON.stringify(source));
+    assert.doesNotMatch(renderMarkdown(source).replace(/<[^>]*>/g, ""), /</);
+  }
+});
+
+const ALLOWED =
+  /^<(\/?(p|em|strong|del|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|h[3-6]|a)|br|hr|pre tabindex="0"( data-language="[\w+#.-]*")?|ol start="\d+"|a href="https?:[^"<>]*" target="_blank" rel="noopener noreferrer nofollow")>$/;
+
+test("a growing text only changes its last blocks", () => {
+  const source = "first\n\n- a\n- b\n\nlast paragraph";
+  const first = renderBlocks(source)[0];
+  for (let end = 7; end <= source.length; end += 1) assert.equal(renderBlocks(source.slice(0, end))[0], first);
+});
+
+test("long hostile input is rendered in linear time", () => {
+  const started = performance.now();
+  for (const piece of ["*", "_", "`", "[", "**a", "| ", "- ", "> ", "[a](", "~~"]) renderMarkdown(piece.repeat(20_000));
+  assert.ok(performance.now() - started < 4000);
+});

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ARGS, call, finished, interrupt, interrupted, page, result, text } from "./support.mjs";
+
+const { createSession } = await page("session.js");
+
+/** A server that answers each run with the next of `scripts`: events, an error to throw, or "hang" (until aborted). */
+function scripted(...scripts) {
+  const inputs = [];
+  async function* run(agent, input, signal) {
+    inputs.push(structuredClone(input));
+    const script = scripts.shift() ?? [];
+    if (script instanceof Error) throw script;
+    for (const event of script) {
+      if (event !== "hang") yield event;
+      else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("stop", "AbortError"))));
+    }
+  }
+  const getThread = async () => ({ messages: [], approvals: [] });
+  let serial = 0;
+  const session = createSession({ api: { run, getThread }, onChange() {}, now: () => 0, newId: () => `id-${(serial += 1)}` });
+  session.startNew("support", "t1");
+  return { session, inputs };
+}
+
+const failure = (code) => Object.assign(new Error(code), { code });
+const gated = (...ids) => [...ids.flatMap((id) => call(id, "refund", ARGS)), interrupted(...ids.map((id) => interrupt(id)))];
+
+test("every run sends the whole history under the thread's id and a fresh run id", async () => {
+  const { session, inputs } = scripted([...text("a1", "Hi"), finished()], [...text("a2", "Yes"), finished()]);
+  await session.send("one");
+  await session.send("two");
+  assert.deepEqual(inputs.map((input) => input.messages.length), [1, 3]);
+  assert.deepEqual(inputs.map((input) => input.threadId), ["t1", "t1"]);
+  assert.notEqual(inputs[0].runId, inputs[1].runId);
+  assert.equal("resume" in inputs[1], false);
+});
+
+test("several asks are decided apart and sent together", async () => {
+  const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), result("c2", "no"), finished()]);
+  await session.send("refund both");
+  await session.decide({ id: "apr-c1" }, { approved: true });
+  assert.equal(inputs.length, 1);
+  await session.decide({ id: "apr-c2" }, { approved: false });
+  assert.deepEqual(inputs[1].resume.map(({ payload }) => payload), [{ approved: true }, { approved: false }]);
+});
+
+test("some can be sent before the rest", async () => {
+  const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), interrupted(interrupt("c2"))], [finished()]);
+  await session.send("refund both");
+  await session.decide({ id: "apr-c1" }, { approved: true });
+  await session.sendDecisions({ partial: true });
+  assert.deepEqual(inputs[1].resume.map(({ interruptId }) => interruptId), ["apr-c1"]);
+  await session.decide({ id: "apr-c2" }, { approved: true });
+  assert.deepEqual(inputs[2].resume.map(({ interruptId }) => interruptId), ["apr-c2"]);
+});
+
+test("new text while something waits goes out without a resume", async () => {
+  const { session, inputs } = scripted(gated("c1"), [result("c1", '{"status":"superseded","message":"…"}'), finished()]);
+  await session.send("refund");
+  await session.send("never mind");
+  assert.equal("resume" in inputs[1], false);
+  assert.deepEqual(session.state.interrupts, []);
+});
+
+test("retrying an answer repeats exactly that answer", async () => {
+  const { session, inputs } = scripted(gated("c1"), failure("network"), [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  await session.decide({ id: "apr-c1" }, { approved: true });
+  assert.equal(session.state.notice.code, "network");
+  await session.retry();
+  assert.deepEqual(inputs[2].resume, inputs[1].resume);
+  assert.equal(session.state.notice, null);
+});
+
+test("retrying a broken answer drops the half that came", async () => {
+  const broken = [...text("a1", "Let me"), { type: "RUN_ERROR", code: "provider_unavailable", message: "m" }];
+  const { session, inputs } = scripted(broken, [...text("a2", "Done"), finished()]);
+  await session.send("hello");
+  await session.retry();
+  assert.deepEqual(inputs[1].messages.map(({ role }) => role), ["user"]);
+});
+
+test("trying again resends the history up to the last question", async () => {
+  const { session, inputs } = scripted([...text("a1", "A"), finished()], [...text("a2", "B"), finished()]);
+  await session.send("hello");
+  await session.regenerate();
+  assert.deepEqual(inputs[1].messages, inputs[0].messages);
+  assert.deepEqual(session.state.messages.map(({ id }) => id), [inputs[0].messages[0].id, "a2"]);
+});
+
+test("stopping ends the run as stopped", async () => {
+  const { session } = scripted([...call("c1", "search", ARGS), "hang"]);
+  const sent = session.send("slow");
+  await new Promise(setImmediate);
+  session.stop();
+  await sent;
+  assert.deepEqual([session.state.run, session.state.notice.code], [null, "abort"]);
+});
+
+test("a stream that ends without a terminal event is an error", async () => {
+  const { session } = scripted([...text("a1", "Hal")]);
+  await session.send("hello");
+  assert.deepEqual([session.state.run, session.state.notice.code], [null, "incomplete"]);
+});
+
+test("moving on to another thread leaves the old run's events behind", async () => {
+  const { session } = scripted([...text("a1", "old"), "hang"]);
+  const sent = session.send("hello");
+  await new Promise(setImmediate);
+  session.startNew("support", "t2");
+  await sent;
+  assert.deepEqual([session.state.threadId, session.state.messages, session.state.notice], ["t2", [], null]);
+});
