@@ -14,7 +14,7 @@ from agui_gate.adapter import ConversationRef, Finding, ModelEvent, TurnRequest
 from agui_gate.errors import ConfigurationError, ProviderRejected, ProviderUnavailable
 
 from . import doctor
-from .failures import Failure, unreachable
+from .failures import Failure, Kind, unreachable
 from .machine import ResponseMachine
 from .recovery import Ladder
 from .request import Mode, Plan, Settings, plan
@@ -150,11 +150,12 @@ async def _decoded(
             if machine.done or machine.failure is not None:
                 break
         else:
-            batch = machine.feed(splitter.flush())
+            # A frame without its end is one only if its JSON has an end.
+            batch = machine.feed([payload for payload in splitter.flush() if payload.endswith(b"}")])
             if batch:
                 yield batch
     except ProviderUnavailable as error:
-        raise Failure(error) from error
+        raise Failure(error, Kind.AMBIGUOUS) from error
     if machine.failure is not None:
         raise machine.failure
     if not machine.done:

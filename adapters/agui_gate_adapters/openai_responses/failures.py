@@ -119,7 +119,7 @@ def _conversation_failure(code: str, message: str, param: str) -> Failure | None
     if code == "conversation_locked":
         return Failure(ProviderUnavailable("The conversation is busy at the provider."), Kind.LOCKED)
     lost = (
-        param in ("previous_response_id", "conversation", "conversation_id") and code != "mutually_exclusive_parameters"
+        param in ("previous_response_id", "conversation", "conversation_id") and code != "unknown_parameter"
     )
     if code in _FORGOTTEN_CODES or lost or _FORGOTTEN.search(message):
         return Failure(ProviderRejected("The provider no longer has this conversation."), Kind.FORGOTTEN)

@@ -12,6 +12,7 @@ every call in it can be answered next time; else its ref is withheld, and the ne
 from collections.abc import Callable
 
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
+from agui_gate.errors import ProviderUnavailable
 
 from . import states
 from .failures import Failure, Kind, classify_code
@@ -38,7 +39,8 @@ RefOf = Callable[[str], ConversationRef | None]
 class ResponseMachine:
     """Feeds on payloads, yields model events.
 
-    ``done`` is true once the terminal event was seen; ``failure`` is set when the provider said that it failed.
+    ``done`` is true once the terminal event was seen; ``failure`` is set when the provider said that it failed,
+    or when what it says can't be read.
     """
 
     def __init__(self, model: str, ref_of: RefOf) -> None:
@@ -59,7 +61,11 @@ class ResponseMachine:
                 break
             if payload == b"[DONE]":
                 continue
-            event = decode_event(payload)
+            try:
+                event = decode_event(payload)
+            except ProviderUnavailable as error:
+                self.failure = Failure(error, Kind.AMBIGUOUS)
+                break
             if event.type == "response.output_text.delta":
                 self._text_delta(event, out)
             elif (handler := _HANDLERS.get(event.type)) is not None:
@@ -72,7 +78,7 @@ class ResponseMachine:
         state = self._by_id.get(event.item_id) or self._by_index.get(event.output_index)
         if type(state) is not MessageState:
             state = self._message(event, out)
-        if event.delta:
+        if event.delta and not state.closed:
             state.seen.add(event.content_index)
             out.append(TextDelta(state.key, event.delta))
 

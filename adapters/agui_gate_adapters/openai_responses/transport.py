@@ -11,6 +11,7 @@ import asyncio
 import weakref
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -128,7 +129,7 @@ class Transport:
         """What the provider says about the model. Raises `Failure`."""
         client = await self.client()
         try:
-            return await client.get(f"/models/{self._model}", cast_to=object, options={"max_retries": 0})
+            return await client.get(f"/models/{quote(self._model, safe='/:@')}", cast_to=object, options={"max_retries": 0})
         except Exception as error:
             raise self._failure(error) from error
 

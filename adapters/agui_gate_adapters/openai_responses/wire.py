@@ -126,7 +126,7 @@ _RAWS = ("annotation", "error", "item", "response")
 
 
 def decode_event(payload: bytes) -> WireEvent:
-    """One event; one without a type when the payload is JSON of no use, or none at all (a keep-alive of a proxy)."""
+    """One event, one without a type when it is JSON of no use. Raises `ProviderUnavailable` when it is no JSON at all."""
     try:
         return _event.decode(payload)
     except msgspec.ValidationError:
