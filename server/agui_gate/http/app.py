@@ -1,6 +1,6 @@
 """`create_app`: agents in, a Starlette application out."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,6 @@ def create_app(
     bus: str | None = None,
     auth: Auth | None = None,
     settings: "Settings | None" = None,
-    page: bool = True,
 ) -> Starlette:
     """A Starlette application that serves ``agents``; the first one also answers `POST /`.
 
@@ -66,7 +65,7 @@ def create_app(
             await engine.aclose()
 
     app = Starlette(
-        routes=Routes(engine, guard, settings.max_body_bytes).all(page=page),
+        routes=Routes(engine, guard, settings.max_body_bytes).all(page=settings.page),
         middleware=[_cors(guard, settings.cors_origins)],
         exception_handlers={
             AguiGateError: errors.on_own_error,
@@ -80,7 +79,7 @@ def create_app(
     return app
 
 
-def _cors(guard: Guard, origins: list[str]) -> Middleware:
+def _cors(guard: Guard, origins: Sequence[str]) -> Middleware:
     """Browsers on other origins: those that are configured, and on an open (loopback-only) server loopback ones."""
     return Middleware(
         CORSMiddleware,
