@@ -166,7 +166,7 @@ def canonical_json(arguments: Arguments) -> str | None:
             return arguments
     try:
         text = _dump(arguments)
-        return _dump(_loads(text)) if ".0" in text or "e" in text else text
+        return _dump(_loads(text)) if ".0" in text else text
     except (TypeError, RecursionError) as error:
         raise ValueError("arguments that are no JSON") from error
 

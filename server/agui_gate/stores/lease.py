@@ -39,9 +39,10 @@ class LeaseOwner:
 
 def is_gone(owner: str | None) -> bool:
     """Whether the holder called ``owner`` (`LeaseOwner.name`) certainly doesn't exist any more."""
-    machine, pid, started, instance = (owner or "|||").split("|", 3)
-    if machine != _machine() or not pid:
+    parts = (owner or "").split("|")
+    if len(parts) != 4 or parts[0] != _machine():
         return False
+    _, pid, started, instance = parts
     if int(pid) == os.getpid() and started == (_started(os.getpid()) or ""):
         return instance not in _live
     return not _alive(int(pid), started)

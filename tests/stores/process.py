@@ -1,0 +1,63 @@
+"""What the test processes do: `python -m tests.stores.process JOB PATH`.
+
+Each prints a line when it is ready, and is then killed or told to go on. ``hold``: take the lease of the thread
+``held`` and keep it. ``decide``: record three approvals, claim the first and finish it, claim the second and stay in
+the middle of running it. ``race``: claim all that alice has pending; print what was won.
+"""
+
+import asyncio
+import sys
+
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import IllegalMove
+from agui_gate.stores.base import Change, Store
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.stores.support import gated, said
+
+
+async def hold(store: Store) -> None:
+    await store.open_thread("alice", "held", "support", "r-held")
+    ready()
+
+
+async def decide(store: Store) -> None:
+    thread = await store.open_thread("alice", "t", "support", "r1")
+    change = Change(entries=said("refund it"), approvals=[gated("a1"), gated("a2"), gated("a3")], status="waiting")
+    await store.commit(thread, change, "r1")
+    thread = await store.open_thread("alice", "t", "support", "r2")
+    await store.move("a1", State.CLAIMED, decision=Decision(True, by="alice"))
+    await store.move("a1", State.DONE, output=Output("refunded"))
+    await store.move("a2", State.CLAIMED, decision=Decision(True, by="alice"))
+    await store.commit(thread, Change(entries=said("more")), "r2")
+    ready()
+
+
+async def race(store: Store) -> None:
+    pending = await store.pending_approvals("alice")
+    ready()
+    won = []
+    for approval in pending:
+        try:
+            await store.move(approval.id, State.CLAIMED)
+            won.append(approval.id)
+        except IllegalMove:
+            continue
+    print(*won, flush=True)
+
+
+def ready() -> None:
+    """Say so, and wait for a line (or, more likely, for the end)."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+async def main(job: str, path: str) -> None:
+    store = SQLiteStore(path)
+    await store.start()
+    await {"hold": hold, "decide": decide, "race": race}[job](store)
+    await store.aclose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

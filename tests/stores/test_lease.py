@@ -1,0 +1,77 @@
+"""Who is gone and who only seems so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agui_gate.stores.lease import LeaseOwner, is_gone
+
+
+def renamed(owner: LeaseOwner, **parts: str) -> str:
+    machine, pid, started, instance = owner.name.split("|")
+    named = {"machine": machine, "pid": pid, "started": started, "instance": instance} | parts
+    return "|".join(named.values())
+
+
+@pytest.fixture
+def owner() -> LeaseOwner:
+    return LeaseOwner()
+
+
+@pytest.fixture(scope="module")
+def dead() -> str:
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait(30)
+    return str(process.pid)
+
+
+def test_an_owner_is_there_until_it_closes(owner: LeaseOwner) -> None:
+    assert not is_gone(owner.name)
+    owner.close()
+    owner.close()
+    assert is_gone(owner.name)
+
+
+def test_an_instance_that_this_process_does_not_know_is_gone(owner: LeaseOwner) -> None:
+    assert is_gone(renamed(owner, instance="another"))
+
+
+def test_a_living_process_is_there(owner: LeaseOwner) -> None:
+    assert not is_gone(renamed(owner, pid=str(os.getppid()), started=""))
+
+
+def test_a_dead_process_is_gone(owner: LeaseOwner, dead: str) -> None:
+    assert is_gone(renamed(owner, pid=dead, started=""))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the time of a process's start is known on Linux")
+def test_a_process_id_that_is_used_again_is_not_the_same_process(owner: LeaseOwner) -> None:
+    assert is_gone(renamed(owner, pid=str(os.getppid()), started="1"))
+    assert is_gone(renamed(owner, started="1")), "our own id, of an earlier process"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="zombies are seen on Linux")
+def test_a_process_that_ended_but_was_not_waited_for_is_gone(owner: LeaseOwner) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        started = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        name = renamed(owner, pid=str(process.pid), started=started)
+        assert not is_gone(name)
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert is_gone(name)
+
+
+def test_nothing_is_said_about_another_machine(owner: LeaseOwner, dead: str) -> None:
+    assert not is_gone(renamed(owner, machine="elsewhere", pid=dead))
+    assert not is_gone(renamed(owner, machine="elsewhere", instance="another"))
+
+
+@pytest.mark.parametrize("name", [None, "", "x", "a|b|c|d"])
+def test_a_name_that_is_not_ours_is_not_gone(name: str | None) -> None:
+    assert not is_gone(name)

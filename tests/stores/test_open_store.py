@@ -1,0 +1,47 @@
+"""Which URL makes which store."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agui_gate.errors import ConfigurationError
+from agui_gate.stores import open_store
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.sqlite import SQLiteStore
+
+
+def test_memory() -> None:
+    assert isinstance(open_store("memory://"), MemoryStore)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("absolute", [True, False])
+async def test_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = open_store(f"sqlite:///{tmp_path}/my gate.db" if absolute else "sqlite:///my gate.db")
+    assert isinstance(store, SQLiteStore)
+    assert os.listdir(tmp_path) == [], "nothing is opened before start"
+    await store.start()
+    assert (tmp_path / "my gate.db").exists()
+    await store.aclose()
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:secret@h/db", "postgres://u:secret@h/db"])
+def test_postgresql_is_not_there_yet(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="no PostgreSQL store yet") as caught:
+        open_store(url)
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("url", ["", "agui-gate.db", "mysql://u:secret@h/db", "sqlite:file.db", "memory:"])
+def test_a_url_that_names_no_store_is_told_which_do(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"memory://.*sqlite:///file\.db.*sqlite:////absolute") as caught:
+        open_store(url)
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://file.db", "sqlite:///:memory:", "memory://x"])
+def test_a_url_that_is_incomplete_is_told_how_it_goes(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"sqlite:///file\.db|memory:// with nothing"):
+        open_store(url)
