@@ -78,14 +78,21 @@ class Engine:
         self._heart = asyncio.create_task(self._beat(), name="agui-gate leases")
         self._started = True
 
-    async def aclose(self, grace: float = 5.0) -> None:
-        """Stop runs in flight (each ends its own stream), wait up to ``grace`` seconds for them, close everything."""
+    async def drain(self, grace: float = 5.0) -> None:
+        """Take no new runs, stop those in flight (each ends its own stream), wait up to ``grace`` seconds for them.
+
+        What else is under way can still use the store. Safe to call twice.
+        """
         self._closing = True
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=grace)
+
+    async def aclose(self, grace: float = 5.0) -> None:
+        """Drain, then close everything. Safe to call twice."""
+        await self.drain(grace)
         if self._heart is not None:
             self._heart.cancel()
         for agent in self.agents.values():
