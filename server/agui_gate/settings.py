@@ -1,8 +1,8 @@
 """Settings of a deployment, and where each of them came from.
 
 A value is looked for in this order, and the first place that has one wins: an option of the command line, an
-``AGUI_GATE_*`` variable, the file named by ``--config``, the default. An empty variable counts as not set, since that is
-what container tools pass for a value nobody gave. The file is TOML if its name ends in ``.toml``, else lines of
+``AGUI_GATE_*`` variable, the file named by ``--config``, the default. An empty variable counts as not set, since that
+is what container tools pass for a value nobody gave. The file is TOML if its name ends in ``.toml``, else lines of
 ``NAME=value``; names in it may be written with or without the prefix.
 
     store = "sqlite:///support.db"          AGUI_GATE_STORE=sqlite:///support.db
@@ -31,6 +31,9 @@ PREFIX = "AGUI_GATE_"
 DEFAULT = "default"
 MASK = "********"
 
+CLIENT_NAMES = frozenset({"url", "token"})
+"""What `agui-gate approvals` reads as a client of some server; no settings of this one."""
+
 _META = ("sources", "warnings")
 
 
@@ -42,7 +45,7 @@ class Settings:
     * ``cors_origins``: pages of other origins that may call this server. ``allowed_hosts``: Host names to answer to
       besides the loopback ones while no auth is configured.
     * ``dialect``: which AG-UI shapes the deployment's clients take. ``max_body_bytes``: the largest request body.
-    * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
+    * ``host``, ``port``: where `agui-gate serve` listens.
     * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
     """
 
@@ -55,7 +58,6 @@ class Settings:
     max_body_bytes: int = 4 * 1024 * 1024
     host: str = "127.0.0.1"
     port: int = 8000
-    page: bool = True
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -77,8 +79,6 @@ class Settings:
             return ", ".join(f"{principal}:{MASK}" for principal in value)
         if isinstance(value, tuple):
             return ", ".join(value)
-        if isinstance(value, bool):
-            return str(value).lower()
         return _without_password(value) if name in ("store", "bus") else str(value)
 
 
@@ -106,7 +106,7 @@ def load_settings(
             continue
         if name in READERS:
             values[name], sources[name] = value, source
-        else:
+        elif name not in CLIENT_NAMES:
             warnings.append(_unknown(name, source))
     return Settings(**values, sources=MappingProxyType(sources), warnings=tuple(warnings))
 
