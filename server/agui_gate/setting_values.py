@@ -101,6 +101,14 @@ def _number(low: int, high: int) -> Callable[[Any], int]:
     return read
 
 
+def _switch(value: Any) -> bool:
+    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    text = str(value).strip().lower()
+    if text not in known:
+        raise ValueError(f"must be true or false, not {value!r}")
+    return known[text]
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
@@ -111,4 +119,5 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "max_body_bytes": _number(1024, 1 << 30),
     "host": _text,
     "port": _number(0, 65_535),
+    "page": _switch,
 }

@@ -45,7 +45,7 @@ class Settings:
     * ``cors_origins``: pages of other origins that may call this server. ``allowed_hosts``: Host names to answer to
       besides the loopback ones while no auth is configured.
     * ``dialect``: which AG-UI shapes the deployment's clients take. ``max_body_bytes``: the largest request body.
-    * ``host``, ``port``: where `agui-gate serve` listens.
+    * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
     * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
     """
 
@@ -58,6 +58,7 @@ class Settings:
     max_body_bytes: int = 4 * 1024 * 1024
     host: str = "127.0.0.1"
     port: int = 8000
+    page: bool = True
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
@@ -79,6 +80,8 @@ class Settings:
             return ", ".join(f"{principal}:{MASK}" for principal in value)
         if isinstance(value, tuple):
             return ", ".join(value)
+        if isinstance(value, bool):
+            return str(value).lower()
         return _without_password(value) if name in ("store", "bus") else str(value)
 
 
