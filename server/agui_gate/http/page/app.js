@@ -129,21 +129,23 @@ function send(text) {
 const threadInAddress = () => new URLSearchParams(location.hash.slice(1)).get("t");
 
 /** Show what the address says: a thread, or a new chat. */
-function show(agent = session.state.agent) {
+async function show(agent = session.state.agent) {
   const threadId = threadInAddress();
   const known = readThreads().find((thread) => thread.id === threadId);
-  if (threadId) void session.open(threadId, known?.agent || agent);
-  else session.startNew(agent);
+  composer.setReady(false);
+  composer.focus();
   sidebar.render(threadId);
+  const opened = threadId ? session.open(threadId, known?.agent || agent) : session.startNew(agent);
   renderWelcome(element("welcome"), agents.find(({ name }) => name === session.state.agent), send);
   scroller.jump();
-  composer.focus();
+  await opened;
+  if (threadId === threadInAddress()) composer.setReady(true);
 }
 
 function go(threadId, agent) {
   if (threadId === threadInAddress()) return;
   history.pushState(null, "", threadId ? `#t=${encodeURIComponent(threadId)}` : location.pathname + location.search);
-  show(agent);
+  void show(agent);
 }
 
 function setUpTheme() {
@@ -170,7 +172,7 @@ function setUpAgents() {
   choice.replaceChildren(...agents.map(({ name }) => h("option", { value: name }, humanize(name))));
   choice.addEventListener("change", () => {
     history.pushState(null, "", location.pathname + location.search);
-    show(choice.value);
+    void show(choice.value);
   });
 }
 
@@ -193,7 +195,7 @@ async function start() {
     return;
   }
   setUpAgents();
-  show(session.state.agent || agents[0]?.name || "");
+  await show(session.state.agent || agents[0]?.name || "");
   await markWaiting();
 }
 
@@ -208,5 +210,5 @@ element("new-chat").addEventListener("click", () => {
   composer.focus();
 });
 element("batch-send").addEventListener("click", () => void session.sendDecisions({ partial: true }));
-addEventListener("popstate", () => show());
+addEventListener("popstate", () => void show());
 void start();

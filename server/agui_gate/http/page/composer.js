@@ -6,6 +6,8 @@ const MAX_HEIGHT = 220; // px; then it scrolls
 
 export function createComposer({ form, input, button }, actions) {
   let running = false;
+  let ready = false; // false while a chat is being loaded
+  let early = false; // sent before that: goes out once it is loaded
   const fit = () => {
     input.style.height = "auto";
     input.style.height = `${Math.min(input.scrollHeight, MAX_HEIGHT)}px`;
@@ -16,7 +18,8 @@ export function createComposer({ form, input, button }, actions) {
   };
   const submit = () => {
     const text = input.value.trim();
-    if (running || text === "") return;
+    early = !ready;
+    if (running || !ready || text === "") return;
     input.value = "";
     refresh();
     actions.send(text);
@@ -48,6 +51,10 @@ export function createComposer({ form, input, button }, actions) {
       if (next === running) return;
       running = next;
       show();
+    },
+    setReady(next) {
+      ready = next;
+      if (ready && early) submit();
     },
     setHint(text) {
       if (input.placeholder !== text) input.placeholder = text;
