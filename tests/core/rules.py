@@ -6,7 +6,7 @@ providers' error texts they stand for:
 
 * Responses: R1 "No tool output found for function call", R2 "No tool call found for function call output",
   R3 "Duplicate item found with id", R4 "reasoning … without its required following item", R5 "function_call … without
-  its required 'reasoning' item"; two outputs for one call are refused too.
+  its required 'reasoning' item", R9 "Item with id … not found"; two outputs for one call are refused too.
 * Chat: C1 "must be followed by tool messages", C2 "must be a response to a preceeding message", C3 "Duplicate value for
   'tool_call_id'", C4 content null, C5 empty array.
 * Anthropic: A1 tool_use without tool_result, A2 unexpected tool_use_id, A3 ids must be unique, A4 multiple results,
@@ -15,11 +15,12 @@ providers' error texts they stand for:
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from agui_gate.core.transcript import (
     AssistantTurn,
+    CallPart,
     Entry,
     ReasoningPart,
     SettledCall,
@@ -36,7 +37,7 @@ Item = dict[str, Any]
 def violations(transcript: Transcript, entries: Iterable[Entry] = ()) -> list[str]:
     """Everything any provider would refuse about ``transcript``; ``entries`` tell what the provider issued."""
     return [
-        *check_responses(responses_items(transcript), partners(entries)),
+        *check_responses(responses_items(transcript), remembered(entries)),
         *check_chat(chat_messages(transcript)),
         *check_anthropic(anthropic_messages(transcript)),
         *check_arguments(transcript),
@@ -57,16 +58,33 @@ def check_arguments(transcript: Transcript) -> Iterator[str]:
 # --- OpenAI Responses, stateless ------------------------------------------------------------------------------------
 
 
-def partners(entries: Iterable[Entry]) -> dict[str, str]:
-    """What a provider remembers: for each reasoning item, the one that followed. Cut streams leave nothing."""
-    found: dict[str, str] = {}
+class Memory(NamedTuple):
+    """What a provider remembers: the items it issued, and for each reasoning item the one that followed it."""
+
+    items: frozenset[str]
+    partners: Mapping[str, str]
+
+
+def remembered(entries: Iterable[Entry]) -> Memory:
+    """Everything in turns that ended by themselves; streams that were cut leave nothing behind."""
+    items: set[str] = set()
+    partners: dict[str, str] = {}
     for entry in entries:
-        if isinstance(entry, TurnEntry) and entry.origin and not entry.cut:
-            for i, part in enumerate(entry.parts):
-                followers = [p.id for p in entry.parts[i + 1 :] if not isinstance(p, ReasoningPart)]
-                if isinstance(part, ReasoningPart) and followers:
-                    found[f"rs_{part.id}"] = f"it_{followers[0]}"
-    return found
+        if not isinstance(entry, TurnEntry) or entry.cut or not entry.origin:
+            continue
+        reasoning: list[str] = []
+        for part in entry.parts:
+            items.add(_item_id(part))
+            if isinstance(part, ReasoningPart):
+                reasoning.append(_item_id(part))
+            else:
+                partners |= dict.fromkeys(reasoning, _item_id(part))
+                reasoning = []
+    return Memory(frozenset(items), partners)
+
+
+def _item_id(part: TextPart | ReasoningPart | CallPart) -> str:
+    return f"{'rs' if isinstance(part, ReasoningPart) else 'it'}_{part.id}"
 
 
 def responses_items(transcript: Transcript) -> list[Item]:
@@ -79,24 +97,21 @@ def responses_items(transcript: Transcript) -> list[Item]:
             continue
         outputs: list[Item] = []
         for part in turn.parts:
-            own = bool(turn.origin)
+            issued = part.part if isinstance(part, SettledCall) else part
+            own = {"id": _item_id(issued)} if turn.origin else {}
             if isinstance(part, ReasoningPart):
-                items += [{"type": "reasoning", "id": f"rs_{part.id}", "summary": list(part.summary)}] if own else []
+                items += [own | {"type": "reasoning", "summary": list(part.summary)}] if own else []
             elif isinstance(part, TextPart):
-                items.append({"type": "message", "role": "assistant", "content": part.text} | _own_id(own, part.id))
+                items.append(own | {"type": "message", "role": "assistant", "content": part.text})
             else:
                 call_id = next(ids)
-                items.append({"type": "function_call", "call_id": call_id} | _own_id(own, part.part.id))
+                items.append(own | {"type": "function_call", "call_id": call_id})
                 outputs.append({"type": "function_call_output", "call_id": call_id, "output": part.output.content})
         items += outputs
     return items
 
 
-def _own_id(own: bool, part_id: str) -> Item:
-    return {"id": f"it_{part_id}"} if own else {}
-
-
-def check_responses(items: Sequence[Item], recorded: dict[str, str]) -> Iterator[str]:
+def check_responses(items: Sequence[Item], memory: Memory) -> Iterator[str]:
     calls = [item["call_id"] for item in items if item["type"] == "function_call"]
     seen: list[str] = []
     answered: list[str] = []
@@ -111,19 +126,18 @@ def check_responses(items: Sequence[Item], recorded: dict[str, str]) -> Iterator
     yield from (f"two outputs for {call_id}" for call_id in _repeated(answered))
     yield from (f"two calls {call_id}" for call_id in _repeated(calls))
     yield from (f"R3 {item_id}" for item_id in _repeated([item["id"] for item in items if "id" in item]))
-    yield from _check_reasoning(items, recorded)
+    yield from (f"R9 {item['id']}" for item in items if "id" in item and item["id"] not in memory.items)
+    yield from _check_reasoning(items, memory.partners)
 
 
-def _check_reasoning(items: Sequence[Item], recorded: dict[str, str]) -> Iterator[str]:
-    follows: dict[str, str | None] = {}
+def _check_reasoning(items: Sequence[Item], partners: Mapping[str, str]) -> Iterator[str]:
     for i, item in enumerate(items):
         if item["type"] == "reasoning":
             after = next((later for later in items[i + 1 :] if later["type"] != "reasoning"), {})
-            follows[item["id"]] = after.get("id")
-            if item["id"] not in recorded or after.get("id") != recorded[item["id"]]:
+            if item["id"] not in partners or after.get("id") != partners[item["id"]]:
                 yield f"R4 {item['id']}"
     sent = {item["id"] for item in items if "id" in item}
-    for reasoning, follower in recorded.items():
+    for reasoning, follower in partners.items():
         if follower in sent and reasoning not in sent:
             yield f"R5 {follower} without {reasoning}"
 

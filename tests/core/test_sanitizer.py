@@ -224,6 +224,11 @@ def test_a_result_sent_again_after_a_later_call_does_not_displace_that_calls_own
     assert outputs(sanitize(entries, {})) == [["1"], ["2"]]
 
 
+def test_a_result_too_many_does_not_displace_an_earlier_turns() -> None:
+    entries = [turn("t1", "x"), result("x", "1"), turn("t2", "x"), result("x", "2"), result("x", "3")]
+    assert outputs(sanitize(entries, {})) == [["1"], ["2"]]
+
+
 def test_results_with_equal_message_ids_are_all_used_where_each_call_has_one() -> None:
     entries = [turn("t1", "x"), result("x", "ok", "x-result"), turn("t2", "x"), result("x", "ok", "x-result")]
     assert outputs(sanitize(entries, {})) == [["ok"], ["ok"]]
