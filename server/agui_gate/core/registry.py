@@ -7,21 +7,21 @@ the entry up with all of them, so that a second answer finds nothing, whichever 
 What the mapping reads mean: `len` counts entries (approvals that wait), which is what ``max_size`` bounds; iteration,
 `in` and `[]` go by key. An entry equals the bare name of its function, since older callers kept a dict of key to name.
 
-When two sets of arguments are the same is decided by their canonical JSON (`canonical_json`).
+Arguments are the same if their canonical JSON is (`core.jsontext`): key order, whitespace and escapes don't matter, and
+a number is its value (50 and 50.0 are one, since a browser can't send 50.0 back in any other way than 50). A boolean
+is no number and a string neither: true, 1 and "1" differ.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from threading import Lock
 from typing import Any, Literal, NamedTuple
+
+from agui_gate.core.jsontext import canonical
 
 Arguments = dict[str, Any] | str | None
 """An object, its JSON text, or None: the arguments don't matter."""
 
 Status = Literal["ok", "missing", "name_mismatch", "arguments_mismatch"]
-
-_EXACT = 2**53
-"""Up to here a double holds every integer exactly (RFC 8259 §6)."""
 
 
 class PendingApproval:
@@ -85,7 +85,7 @@ class PendingApprovalRegistry:
         unique = (keys,) if isinstance(keys, str) else tuple(dict.fromkeys(keys))
         if not unique:
             raise ValueError("an approval needs at least one key")
-        entry = PendingApproval(unique, name, canonical_json(arguments))
+        entry = PendingApproval(unique, name, _canonical(arguments))
         with self._lock:
             for key in unique:
                 if (older := self._by_key.get(key)) is not None:
@@ -104,7 +104,7 @@ class PendingApprovalRegistry:
         match an entry that was registered with None.
         """
         try:
-            given = canonical_json(arguments)
+            given = _canonical(arguments)
         except ValueError:
             given = None  # equal to nothing that was registered with arguments
         with self._lock:
@@ -149,39 +149,14 @@ class PendingApprovalRegistry:
             self.register(key, name, None)
 
 
-def canonical_json(arguments: Arguments) -> str | None:
+def _canonical(arguments: Arguments) -> str | None:
     """Return one text for all ways to write the same arguments; None for None. Raises ValueError if they can't be JSON.
 
-    Key order, whitespace and escapes don't matter. A number is its value, as in RFC 8785: 50, 50.0 and 5e1 are one
-    (a browser can't send 50.0 back in any other way than 50). A boolean is no number, a string neither: true, 1 and "1"
-    differ.
-    Text that is no JSON, or names a key twice, stands for itself: it equals only the very same text.
+    Text that isn't JSON stands for itself: it equals only the very same text.
     """
-    if arguments is None:
-        return None
-    if isinstance(arguments, str):
-        try:
-            return _dump(_loads(arguments))
-        except (ValueError, RecursionError):
-            return arguments
+    if not isinstance(arguments, str):
+        return None if arguments is None else canonical(arguments)
     try:
-        text = _dump(arguments)
-        return _dump(_loads(text)) if ".0" in text else text
-    except (TypeError, RecursionError) as error:
-        raise ValueError("arguments that are no JSON") from error
-
-
-def _number(text: str) -> int | float:
-    value = float(text)
-    return int(value) if value.is_integer() and abs(value) <= _EXACT else value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key comes twice")
-    return found
-
-
-_loads = json.JSONDecoder(parse_float=_number, object_pairs_hook=_unique_keys).decode
-_dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+        return canonical(arguments)
+    except ValueError:
+        return arguments
