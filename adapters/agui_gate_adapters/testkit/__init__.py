@@ -21,12 +21,14 @@ from agui_gate_adapters.testkit.profiles import PROFILES, Profile
 from agui_gate_adapters.testkit.script import Script, ScriptError, Turn, When, load_script
 from agui_gate_adapters.testkit.server import main, serve
 from agui_gate_adapters.testkit.state import Clock, ProviderState
+from agui_gate_adapters.testkit.transport import EmulatorTransport
 from agui_gate_adapters.testkit.violations import Violation
 
 __all__ = [
     "PROFILES",
     "Clock",
     "Emulator",
+    "EmulatorTransport",
     "Entry",
     "Fault",
     "Profile",

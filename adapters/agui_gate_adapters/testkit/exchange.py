@@ -81,7 +81,7 @@ class Exchange:
         """Give up on the client: finish in the background, or abort and store nothing."""
         if self.ended is not None:
             return
-        if self.background and (self.fault is None or self.fault.kind != "hang"):
+        if self.background and self.body.get("stream") and (self.fault is None or self.fault.kind != "hang"):
             self.finish()
         elif not self.background:
             self._end("aborted")

@@ -124,14 +124,14 @@ def _best_tool(clause: str, tools: list[Json]) -> Json | None:
 
 def _score(clause: str, tool: Json) -> float:
     """Rate how well a clause asks for a tool: its name's words, the place of its verb, its description."""
-    words = [stem(word) for word in content_words(clause)]
+    words = [stem(word) for word in content_words(_QUOTE.sub(" ", clause))]
     verb, *nouns = stems_of_name(tool["name"])
     exact = sum(part in words for part in (verb, *nouns))
     at = next((index for index, word in enumerate(words) if same_verb(word, verb)), None)
     synonym = at is not None and verb not in words
     described = {stem(word) for word in content_words(str(tool.get("description") or ""))}
     overlap = len(described.intersection(words))
-    if tool["name"] in clause:
+    if nouns and tool["name"] in clause:
         return 3.0  # Called by its very name.
     if not exact and not (synonym and overlap):
         return 0.0

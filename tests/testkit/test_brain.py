@@ -1,0 +1,134 @@
+"""The demo brain: picks tools from the prompt, fills arguments, tells how it went; always the same way."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agui_gate_adapters.testkit import Emulator
+from tests.testkit.driving import answer, output, user
+
+
+def tool(name: str, description: str, **types: Any) -> dict[str, Any]:
+    properties = {key: {"type": kind} if isinstance(kind, str) else {"enum": kind} for key, kind in types.items()}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "name": name, "description": description, "parameters": schema}
+
+
+TOOLS = [
+    tool("search_orders", "Find a customer's orders.", customer="string"),
+    tool("refund", "Refund an order.", order_id="string", amount="number"),
+    tool("send_email", "Send an email.", to="string", subject="string", body="string"),
+    tool("set_theme", "Change the page's theme.", theme=["light", "dark"]),
+    tool("get_weather", "Get the weather for a city.", city="string", days="integer"),
+]
+ORDERS = [{"order_id": "A1", "total": 20.0, "status": "delivered"}, {"order_id": "A2", "total": 35.5, "status": "new"}]
+
+
+def calls_of(response: dict[str, Any]) -> list[tuple[str, Any]]:
+    items = [item for item in response["output"] if item["type"] == "function_call"]
+    return [(item["name"], msgspec.json.decode(item["arguments"])) for item in items]
+
+
+def text_of(response: dict[str, Any]) -> str:
+    return " ".join(part["text"] for item in response["output"] if "role" in item for part in item["content"])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Refund order A1, 20 euros", [("refund", {"order_id": "A1", "amount": 20})]),
+        ("please refund order 1234, $12.50", [("refund", {"order_id": "1234", "amount": 12.5})]),
+        (
+            "refund A1 with 20 and A2 with 30",
+            [("refund", {"order_id": "A1", "amount": 20}), ("refund", {"order_id": "A2", "amount": 30})],
+        ),
+        ("What orders does Anna have?", [("search_orders", {"customer": "Anna"})]),
+        ("Show me Anna's orders", [("search_orders", {"customer": "Anna"})]),
+        (
+            'Email anna@example.com "Your refund" "It is on its way. Bye."',
+            [("send_email", {"to": "anna@example.com", "subject": "Your refund", "body": "It is on its way. Bye."})],
+        ),
+        ("switch to the dark theme", [("set_theme", {"theme": "dark"})]),
+        ("What's the weather in Paris for 3 days?", [("get_weather", {"city": "Paris", "days": 3})]),
+        ("call search_orders for Bob Smith", [("search_orders", {"customer": "Bob Smith"})]),
+        ("don't refund A1", []),
+        ("refund my order", []),
+        ("hello", []),
+    ],
+)
+def test_picks_tools_and_arguments(text: str, calls: list[tuple[str, Any]]) -> None:
+    assert calls_of(answer(Emulator(), input=text, tools=TOOLS)) == calls
+
+
+def test_a_call_comes_with_a_thought_and_a_preamble() -> None:
+    response = answer(Emulator(), input="Refund order A1, 20 euros", tools=TOOLS)
+    assert [item["type"] for item in response["output"]] == ["reasoning", "message", "function_call"]
+    assert "order_id=A1" in response["output"][0]["summary"][0]["text"]
+    assert text_of(response) == "Of course, I'll refund order **A1** (amount: 20)."
+
+
+def test_several_steps_one_after_the_other() -> None:
+    emulator = Emulator()
+    first = answer(emulator, input="Find Anna's orders and refund the first one", tools=TOOLS)
+    assert calls_of(first) == [("search_orders", {"customer": "Anna"})]
+    found = output(first["output"][-1]["call_id"], msgspec.json.encode(ORDERS).decode())
+    second = answer(emulator, previous_response_id=first["id"], input=[found], tools=TOOLS)
+    assert calls_of(second) == [("refund", {"order_id": "A1", "amount": 20})]
+    done = output(second["output"][-1]["call_id"], '{"refunded": true}')
+    third = answer(emulator, previous_response_id=second["id"], input=[done], tools=TOOLS)
+    assert calls_of(third) == []
+    assert "A1" in text_of(third)
+    both = answer(emulator, previous_response_id=first["id"], input=[found, user("refund both")], tools=TOOLS)
+    assert [arguments["order_id"] for _, arguments in calls_of(both)] == ["A1", "A2"]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("Refunded 20 euros", "Done"),
+        ('{"status": "refunded"}', "Done"),
+        ("The person rejected this call.", "rejected"),
+        ("Superseded: the user said something new; nobody denied it.", "undone"),
+        ("Cancelled by the user.", "cancelled"),
+        ("The approval expired.", "expired"),
+        ('{"error": "no such order"}', "could not"),
+        ('{"error": {"code": "rejected", "message": "rejected by a person"}}', "rejected"),
+    ],
+)
+def test_reacts_to_outputs(told: str, words: str) -> None:
+    emulator = Emulator()
+    first = answer(emulator, input="Refund order A1, 20 euros", tools=TOOLS)
+    made = first["output"][-1]["call_id"]
+    second = answer(emulator, previous_response_id=first["id"], input=[output(made, told)], tools=TOOLS)
+    assert calls_of(second) == []
+    assert words in text_of(second)
+
+
+def test_new_words_beside_a_superseded_call_are_followed() -> None:
+    emulator = Emulator()
+    first = answer(emulator, input="Refund order A1, 20 euros", tools=TOOLS)
+    closed = output(first["output"][-1]["call_id"], "Superseded by a new message.")
+    body: dict[str, Any] = {"previous_response_id": first["id"], "tools": TOOLS}
+    second = answer(emulator, input=[closed, user("What orders does Anna have?")], **body)
+    assert calls_of(second) == [("search_orders", {"customer": "Anna"})]
+    assert "undone" in text_of(second)
+
+
+def test_plain_talk_says_what_can_be_done() -> None:
+    said = text_of(answer(Emulator(), input="What can you do?", tools=TOOLS))
+    assert "**refund**: refund an order" in said
+    assert "Refund order A1, 20 euros" in said
+    assert "without tools" in text_of(answer(Emulator(), input="Hello"))
+
+
+def test_tool_choice_is_obeyed() -> None:
+    text = "Refund order A1, 20 euros"
+    assert calls_of(answer(Emulator(), input=text, tools=TOOLS, tool_choice="none")) == []
+    forced = answer(Emulator(), input="hm", tools=TOOLS, tool_choice={"type": "function", "name": "set_theme"})
+    assert [name for name, _ in calls_of(forced)] == ["set_theme"]
+
+
+def test_the_same_request_gets_the_same_answer() -> None:
+    one, two = (answer(Emulator(), input="refund A1 and A2", tools=TOOLS) for _ in range(2))
+    assert one["output"] == two["output"]
