@@ -159,13 +159,13 @@ class Sequencer:
         if self._open:
             self._emit(event)
 
-    def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = ()) -> None:
+    def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
         """RUN_FINISHED. A cancelled outcome is only for the 1.0 dialect; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
         if isinstance(outcome, ev.CancelledOutcome) and self._dialect is Dialect.COMPAT:
             self.fail("abort", "The run was stopped.")
             return
         if self._close():
-            self._emit(ev.RunFinished(self._thread_id, self._run_id, outcome=outcome, usage=tuple(usage)))
+            self._emit(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage)))
 
     def fail(self, code: str, message: str) -> None:
         """RUN_ERROR."""

@@ -89,7 +89,7 @@ class Run:
             self._give_up_on_client()
         if self._snapshot_due:
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
-        if self._thread.pending() or self._thread.open_calls():
+        if self._waits():
             await self._wait()
             return
         await self._converse(intake)
@@ -155,13 +155,17 @@ class Run:
             return
         for _ in range(self._agent.max_turns):
             turn = await self._turns.one()
-            if not turn.calls or turn.cut:
+            incomplete = self._turns.done[-1].status == "incomplete"
+            if not turn.calls or (incomplete and not self._waits()):
                 await self._finish("finished")
                 return
-            if self._thread.pending() or self._thread.open_calls():
+            if self._waits():
                 await self._wait()
                 return
         raise LimitReached(f"The agent stopped after {self._agent.max_turns} turns. Send a message to let it go on.")
+
+    def _waits(self) -> bool:
+        return bool(self._thread.pending() or self._thread.open_calls())
 
     def _has_work(self, intake: Intake) -> bool:
         last = self._thread.last_turn()
@@ -191,8 +195,11 @@ class Run:
         return stored or approval
 
     async def _finish(self, status: RunStatus) -> None:
+        """End the run. A turn that a limit or filter of the provider ended says so in the result."""
         await self._thread.commit(status=status)
-        self._seq.finish(None, self._usage())
+        last = self._turns.done[-1] if self._turns.done else None
+        result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
+        self._seq.finish(None, self._usage(), result)
 
     async def _stopped(self, status: RunStatus) -> None:
         """Close every open call before anything else (S29), then save. Bounded; a store that is away can't hold it up."""
@@ -223,7 +230,8 @@ class Run:
         self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content)
         self._asker.close_cards(completed)
         self._thread.append([ReportedEntry(approval.call_id)])
-        self._snapshot_due = True
+        # A client that answered may show its own answer as the result; a snapshot puts that right (facts: trap 6).
+        self._snapshot_due |= completed.decision is not None
 
     def _usage(self) -> Sequence[Usage]:
         """Token counts of the run, one entry per provider and model."""

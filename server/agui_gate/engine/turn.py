@@ -20,6 +20,7 @@ from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.tools import check_arguments, run_tool
 from agui_gate.engine.waiting import Asker
+from agui_gate.errors import ProviderUnavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.tool import Tool, ToolContext
@@ -69,10 +70,10 @@ class Turns:
         except BaseException:
             self._cut(recorder.entry())
             raise
+        if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
+            self._cut(recorder.entry())
+            raise ProviderUnavailable("The provider's answer ended early.")
         turn = self._classified(recorder.entry())
-        if recorder.done is None:
-            self._cut(turn)
-            return turn
         self.done.append(recorder.done)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
