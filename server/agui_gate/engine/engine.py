@@ -69,9 +69,9 @@ class Engine:
             self._starting = asyncio.ensure_future(self._start())
         try:
             await asyncio.shield(self._starting)
-        finally:
-            if not self._started and self._starting.done():
-                self._starting = None  # it failed; the next caller may try again
+        except Exception:
+            self._starting = None  # the next caller may try again
+            raise
 
     async def _start(self) -> None:
         await self.store.start()
