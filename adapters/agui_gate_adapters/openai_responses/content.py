@@ -10,7 +10,7 @@ Body = dict[str, Any]
 
 
 def user_message(turn: UserTurn) -> Body:
-    """A user's, system's or developer's message. The type is always said: some endpoints insist (facts §5)."""
+    """A user's, system's or developer's message. The type is always said: some endpoints insist."""
     return {"type": "message", "role": turn.role, "content": [_part(part) for part in turn.content] or [_text("")]}
 
 

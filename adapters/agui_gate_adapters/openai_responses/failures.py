@@ -1,7 +1,7 @@
 """What a provider's "no" means: the error a person sees, and what may be tried about it.
 
 Classification uses the HTTP status, the error's `code`, and, where there is no code, a part of its message that has
-been stable across vendors (facts: the error catalogue R1-R25). None of the provider's own words reach the error: they
+been stable across vendors (R1-R25 in the tests name the known replies). None of the provider's own words reach the error: they
 may quote the conversation, so they only go to the debug log.
 """
 
@@ -118,9 +118,7 @@ def unreachable(detail: str, *, sent: bool) -> Failure:
 def _conversation_failure(code: str, message: str, param: str) -> Failure | None:
     if code == "conversation_locked":
         return Failure(ProviderUnavailable("The conversation is busy at the provider."), Kind.LOCKED)
-    lost = (
-        param in ("previous_response_id", "conversation", "conversation_id") and code != "unknown_parameter"
-    )
+    lost = param in ("previous_response_id", "conversation", "conversation_id") and code != "unknown_parameter"
     if code in _FORGOTTEN_CODES or lost or _FORGOTTEN.search(message):
         return Failure(ProviderRejected("The provider no longer has this conversation."), Kind.FORGOTTEN)
     if _MISMATCH.search(message):

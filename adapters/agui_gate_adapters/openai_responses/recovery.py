@@ -1,4 +1,4 @@
-"""What is tried after a failure, as long as nothing of the turn was shown (B27, facts §1.5).
+"""What is tried after a failure, as long as nothing of the turn was shown (B27).
 
 | failure | tried | how often |
 |---|---|---|

@@ -37,7 +37,7 @@ def replay(transcript: Transcript, *, origin: str, sealed: frozenset[str] = froz
 
 
 def output(call_id: str, content: str) -> Body:
-    """A call's output. It pairs by ``call_id`` alone; an item id must never be in it (facts §0)."""
+    """A call's output. It pairs by ``call_id`` alone; an item id must never be in it."""
     return {"type": "function_call_output", "call_id": call_id, "output": content}
 
 

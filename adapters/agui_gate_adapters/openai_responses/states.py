@@ -162,7 +162,7 @@ class ReasoningState(ItemState):
         if raw:
             private["raw"] = raw
         self.closed = True
-        # The sealed form of `output_item.added` differs from this one; only this one is valid (facts §1.3).
+        # The sealed form of `output_item.added` differs from this one; only this one is valid.
         out.append(ReasoningEnd(self.key, item.encrypted_content or None, private))
 
     def abandon(self, out: Events) -> None:

@@ -126,7 +126,7 @@ _RAWS = ("annotation", "error", "item", "response")
 
 
 def decode_event(payload: bytes) -> WireEvent:
-    """One event, one without a type when it is JSON of no use. Raises `ProviderUnavailable` when it is no JSON at all."""
+    """One event; it has no type if it is JSON of no use. Raises `ProviderUnavailable` for what is no JSON at all."""
     try:
         return _event.decode(payload)
     except msgspec.ValidationError:

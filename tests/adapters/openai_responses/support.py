@@ -1,8 +1,8 @@
 """What these tests share: building transcripts, running turns, and a thread that is kept like the engine keeps it."""
 
 import time
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -34,8 +34,18 @@ from agui_gate.adapter import (
     UserTurn,
 )
 from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator, serve
 
 WEATHER = ToolSpec("weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+MODES = ("chain", "conversation", "stateless")
+CALLS = {
+    "output": [
+        {"type": "reasoning", "summary": ["I should look."]},
+        {"type": "function_call", "name": "weather", "arguments": {"city": "Paris"}},
+        {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}},
+    ]
+}
+ANSWER = {"output": [{"type": "reasoning"}, {"type": "message", "text": "Sunny in both."}]}
 Part = TextPart | ReasoningPart | SettledCall
 
 
@@ -147,3 +157,18 @@ class Thread:
         parts = turn.parts(self.outputs, self.edits)
         self.transcript.append(AssistantTurn(turn_id, parts, self.model.origin, ref))
         return turn
+
+
+@asynccontextmanager
+async def talking(script: Any, mode: str = "chain", **options: Any) -> AsyncIterator[tuple[Emulator, Thread]]:
+    """An emulator with this script, and a thread that talks to it."""
+    emulator = Emulator(script=script, **options)
+    async with serve(emulator) as base_url:
+        model = OpenAIResponses("gpt-test", mode=mode, base_url=base_url, api_key="sk-test")  # type: ignore[arg-type]
+        # What an Azure host name would have switched on.
+        azure = emulator.profile.single_sealed_turn
+        model._settings = msgspec.structs.replace(model._settings, newest_sealed_only=azure)
+        try:
+            yield emulator, Thread(model)
+        finally:
+            await model.aclose()

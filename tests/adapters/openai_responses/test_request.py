@@ -1,4 +1,4 @@
-"""Request bodies: what travels in which mode, proven rule by rule and, for any transcript, by the strict emulator's checks."""
+"""Request bodies: what travels in which mode, rule by rule; for any transcript, by the strict emulator's checks."""
 
 import itertools
 from typing import Any

@@ -1,5 +1,8 @@
 """The splitter gives the same payloads wherever the bytes are cut."""
 
+import itertools
+from collections import deque
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +40,7 @@ def test_cut_at_every_byte(end: bytes) -> None:
 def test_cut_anywhere(cuts: list[int], end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
     edges = [0, *sorted(cuts), len(stream)]
-    assert split(*(stream[start:stop] for start, stop in zip(edges, edges[1:], strict=False))) == PAYLOADS
+    assert split(*(stream[start:stop] for start, stop in itertools.pairwise(edges))) == PAYLOADS
 
 
 @given(st.lists(st.binary(max_size=30), max_size=5))
@@ -62,8 +65,7 @@ def test_the_last_frame_may_lack_its_end() -> None:
 def test_a_frame_is_bounded(frame: bytes) -> None:
     splitter = SSESplitter(limit=100)
     with pytest.raises(ProviderUnavailable):
-        for byte in frame:
-            splitter.feed(bytes([byte]))
+        deque((splitter.feed(bytes([byte])) for byte in frame), maxlen=0)
 
 
 def test_the_bound_is_a_frame_s_not_the_stream_s() -> None:
