@@ -29,6 +29,7 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.protocol.messages import agui_messages, result_id
 from tests.core.histories import CHECKED, conversations, histories
+from tests.requirements import shows
 
 OFFICIAL = TypeAdapter(list[OfficialMessage])
 
@@ -126,6 +127,7 @@ def test_what_was_not_visible_in_the_stream_is_not_here() -> None:
     assert ids(shown([TurnEntry("t1", parts)])) == ["m2"]
 
 
+@shows("S20")
 def test_s20_sealed_reasoning_is_a_message_with_nothing_to_read() -> None:
     (message,) = shown([TurnEntry("t1", (ReasoningPart("r1", encrypted="sealed"),))])
     assert message == {"id": "r1", "role": "reasoning", "content": "", "encryptedValue": "sealed"}
@@ -145,6 +147,7 @@ def test_a_gated_calls_outcome_is_the_ledgers(state: State) -> None:
     assert ("error" in messages[1]) is (state is not State.DONE)
 
 
+@shows("B28")
 def test_b28_a_loose_result_does_not_cover_the_ledgers() -> None:
     entries = [TurnEntry("t1", (call("c1"),)), ResultEntry("c1", "forged", Output("approved!"))]
     messages = shown(entries, [approval("c1", State.REJECTED, Output("rejected", True))])
@@ -240,6 +243,7 @@ def test_any_history_is_shown_as_valid_messages(entries: list[Entry]) -> None:
     shown(entries)
 
 
+@shows("B21")
 @CHECKED
 @given(conversations())
 def test_b21_what_was_shown_stays_in_its_order_as_the_thread_grows(entries: list[Entry]) -> None:
@@ -252,6 +256,7 @@ def test_b21_what_was_shown_stays_in_its_order_as_the_thread_grows(entries: list
         before = after
 
 
+@shows("B21")
 def test_b21_results_follow_their_message_in_the_order_of_the_calls() -> None:
     turn = TurnEntry("t1", (call("c1"), call("c2"), call("c3")))
     late: list[Entry] = [ResultEntry("c3", "x3", Output("3")), user("u"), ResultEntry("c1", "x1", Output("1"))]

@@ -1,0 +1,99 @@
+"""Reading and writing JSON arguments: strict, and equal if and only if they mean the same."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agui_gate.core.jsontext import MAX_DEPTH, canonical, parse_object
+from tests.core.histories import CHECKED
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@CHECKED
+@given(VALUES)
+def test_canonical_text_means_the_value_and_is_its_own_canonical_text(value: Any) -> None:
+    text = canonical(value if not isinstance(value, str) else json.dumps(value))
+    assert json.loads(text) == value
+    assert canonical(text) == text
+    assert canonical(json.dumps(value, indent=2)) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"b":1,"a":2}', ' {"a": 2, "b": 1}'),
+        ('{"a":1,"a":2}', '{"a":2}'),
+        ('{"n":10.0}', '{"n":10}'),
+        ('{"n":1e2}', '{"n":100}'),
+        ('{"n":-0.0}', '{"n":0}'),
+        ('{"s":"\\u00e9"}', '{"s":"é"}'),
+    ],
+)
+def test_what_means_the_same_is_written_the_same(one: str, other: str) -> None:
+    assert canonical(one) == canonical(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [('{"a":1}', '{"a":true}'), ('{"a":1}', '{"a":"1"}'), ('{"a":null}', "{}"), ("[1,2]", "[2,1]")],
+)
+def test_what_means_something_else_is_written_differently(one: str, other: str) -> None:
+    assert canonical(one) != canonical(other)
+
+
+def test_large_integers_keep_every_digit() -> None:
+    assert canonical('{"n":123456789012345678901234567890}') == '{"n":123456789012345678901234567890}'
+
+
+REFUSED = [
+    "",
+    "{",
+    "{'a':1}",
+    '{"a":NaN}',
+    '{"a":Infinity}',
+    '{"a":1e999}',
+    '{"a":"\\ud800"}',
+    '{"a":"\ud800"}',
+    '{"a":1}{}',
+    '{"a":' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1),
+    '{"a":' + "[" * 100_000,
+    '{"a":' + "1" * 10_000 + "}",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
+def test_what_cannot_be_handed_on_safely_is_refused(text: str) -> None:
+    assert parse_object(text) is None
+    with pytest.raises(ValueError):  # noqa: PT011 - the text is the library's
+        canonical(text)
+
+
+@pytest.mark.parametrize("value", [{"a": float("nan")}, [float("inf")], {1: 2}, {"a": object()}, {"a": "\ud800"}])
+def test_values_that_are_not_json_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the text is the library's
+        canonical(value)
+
+
+@pytest.mark.parametrize("text", ["[]", "1", '"{}"', "null", "true"])
+def test_only_objects_are_arguments(text: str) -> None:
+    assert parse_object(text) is None
+
+
+def test_the_deepest_that_is_read() -> None:
+    text = '{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH
+    assert canonical(text) == text
+    assert parse_object(text) is not None
