@@ -5,9 +5,9 @@ A test says which of them it shows:
     @shows("S1", "B3")
     async def test_an_approved_call_runs_once(mode): ...
 
-or, for a whole module, ``pytestmark = [pytest.mark.anyio, shows("S24")]``. An unknown id fails when the module is
-imported; `tests/test_requirements.py` holds the rest: every id that isn't for later has a test, and every test of the whole
-product (`tests/product`) names an id. ``later`` says what a requirement waits for.
+or `test_s24_…` by its name, or, for a whole module, ``pytestmark = [pytest.mark.anyio, shows("S24")]``. An unknown id fails when the module is
+imported; `tests/test_requirements.py` holds the rest: every id that isn't for later has a test, and every test of the
+whole product (`tests/product`) names an id. ``later`` says what a requirement waits for.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Requirement:
 
 
 def shows(*ids: str) -> pytest.MarkDecorator:
-    """Mark a test (or, in `pytestmark`, a module) as evidence for requirements. Raises `ValueError` for an unknown id."""
+    """Mark a test (or, in `pytestmark`, a module) as evidence. Raises `ValueError` for an unknown id."""
     unknown = [i for i in ids if i not in REQUIREMENTS]
     if unknown or not ids:
         raise ValueError(f"no such requirement: {', '.join(unknown) or 'none named'}")
@@ -48,7 +48,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     **_lines(
         LOST,
         {
-            "S1": "Stateful provider, client pins its own thread id, approve: the tool runs, its output is sent, no 400",
+            "S1": "Stateful provider, client pins its own thread id: the tool runs, its output is sent, no 400",
             "S2": "The same when the client sends the provider's conversation id as its thread id",
             "S3": "Stateless provider: the two keys collapse to one entry",
             "S4": "An entry knows its keys; consuming removes all; a second use says `missing`, under concurrency too",
@@ -56,7 +56,7 @@ REQUIREMENTS: dict[str, Requirement] = {
             "S6": "Name and canonical arguments are validated inside the lock; nothing is awaited in it; thread-safe",
             "S7": "Over `max_size` the oldest entry goes with all its keys; no key is orphaned",
             "S8": "Mapping reads (iter, in, len, []) and assignment of a bare string for older callers",
-            "S9": "Sanitizer and validator agree: executed only if the answer was accepted; a refused one gets an output",
+            "S9": "Sanitizer and validator agree: executed only if accepted; a refused answer gets an output",
             "S10": "7 calls, 3 gated: every outgoing transcript has 7 outputs, every chip ends, whatever happens",
             "S11": "The thread snapshot is saved and found under the same stable key, for both kinds of client",
             "S12": "RUN_STARTED carries the client's thread id and is sent before any provider id is known",
@@ -106,11 +106,11 @@ REQUIREMENTS: dict[str, Requirement] = {
     **_lines(
         AHEAD,
         {
-            "B1": "Card, tool message on the real call, resume, user-turn and out-of-band approval: identical outcomes",
+            "B1": "Card, tool message on the call, resume, user-turn, out-of-band approval: identical outcomes",
             "B2": "Any subset of answers in any order; never a lock-out",
-            "B3": "Approve one, reject one, ignore one, say something: one execution, one denial, one superseded, text kept",
+            "B3": "Approve one, reject one, ignore one, say something: one of each outcome, and the text is kept",
             "B4": "Free siblings of a gated call run at once",
-            "B5": "Restart between pause and approval works; with the record gone the call is closed and the thread goes on",
+            "B5": "Restart between pause and approval works; without the record the call is closed, the thread goes on",
             "B6": "Two processes, one store, the same approval a hundred times: one execution",
             "B7": "For any client history the output satisfies the provider's rules; sanitizing twice changes nothing",
             "B8": "Synthetic cards never reach a provider",
@@ -132,8 +132,8 @@ REQUIREMENTS: dict[str, Requirement] = {
             "B24": "All adapters pass the same scenarios",
             "B25": "A tool result of an aborted or failed stream never comes from partial arguments",
             "B26": "Expired approvals don't run, judged by the store's clock; an expired card ends its chip",
-            "B27": "The provider has forgotten the conversation: replayed from our transcript once, before the first token",
-            "B28": "A history that claims an approval, call or result the server never issued causes no execution",
+            "B27": "The provider has forgotten the conversation: replayed from ours once, before the first token",
+            "B28": "A history that claims an approval, call or result we never issued causes no execution",
         },
         later={"B17": "runs that outlive their socket, and re-attaching", "B24": "several providers"},
     ),

@@ -18,6 +18,7 @@ from agui_gate_adapters.testkit import Emulator, serve
 
 from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
+from tests.interop.validate import assert_valid
 
 Json = dict[str, Any]
 MODES = ("chain", "conversation", "stateless")
@@ -25,6 +26,9 @@ TIMEOUT = 20.0
 CARD_TOOL = {"name": "confirm_changes", "description": "Confirm.", "parameters": {"type": "object", "properties": {}}}
 
 _ids = count(1)
+
+RECORDED: list["Stream"] = []
+"""Every stream that a `Chat` of this process has seen, for the real clients to look at in the end."""
 
 
 class Stream(list[Json]):
@@ -158,9 +162,7 @@ class Chat:
         """Answer cards (or real calls) with tool messages."""
         for call_id, payload in answers:
             content = payload if isinstance(payload, str) else json.dumps(payload)
-            self.messages.append(
-                {"id": f"a{next(_ids)}", "role": "tool", "toolCallId": call_id, "content": content}
-            )
+            self.messages.append({"id": f"a{next(_ids)}", "role": "tool", "toolCallId": call_id, "content": content})
         return await self.go(**more)
 
     async def go(self, **more: Any) -> Stream:
@@ -168,8 +170,10 @@ class Chat:
         body = self.body(**more)
         stream = await self.product.post(self.path, body, self.headers)
         if stream.status == 200:
+            assert_valid(stream.raw, resumed=any(m["role"] != "user" for m in body["messages"]) or bool(self.streams))
             stream.input = body
             self.streams.append(stream)
+            RECORDED.append(stream)
             apply(self.messages, stream)
         return stream
 
