@@ -4,8 +4,8 @@ Everything a user needs is here. What brings a web framework or pydantic along i
 importing the package stays quick.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING
 
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
@@ -37,10 +37,10 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _LAZY:
         raise AttributeError(f"module 'agui_gate' has no attribute {name!r}")
-    value = getattr(import_module(_LAZY[name]), name)
+    value: object = getattr(_importlib.import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
 

@@ -18,7 +18,7 @@ from agui_gate.engine import outcomes
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
-from agui_gate.engine.settlement import Settlement, judge
+from agui_gate.engine.settlement import Judgement, Settlement, judge
 from agui_gate.engine.tools import run_tool
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, Unavailable
 from agui_gate.protocol.inbound import RunInput
@@ -57,6 +57,7 @@ class Engine:
         self.store = store
         self._dialect = dialect
         self._runs: dict[str, LiveRun] = {}
+        self._deciding: set[str] = set()  # keys under which out-of-band decisions hold a thread's lease
         self._heart: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
@@ -76,7 +77,7 @@ class Engine:
     async def _start(self) -> None:
         await self.store.start()
         self._heart = asyncio.create_task(self._beat(), name="agui-gate leases")
-        self._started = True
+        self._started, self._closing = True, False
 
     async def drain(self, grace: float = 5.0) -> None:
         """Take no new runs, stop those in flight (each ends its own stream), wait up to ``grace`` seconds for them.
@@ -91,8 +92,9 @@ class Engine:
             await asyncio.wait(tasks, timeout=grace)
 
     async def aclose(self, grace: float = 5.0) -> None:
-        """Drain, then close everything. Safe to call twice."""
+        """Drain, then close everything. Safe to call twice; `start` opens it again."""
         await self.drain(grace)
+        self._started, self._starting = False, None
         if self._heart is not None:
             self._heart.cancel()
         for agent in self.agents.values():
@@ -136,9 +138,18 @@ class Engine:
             raise ApprovalRefused(judgement.refused[approval_id])
         return await self._carry_out(agent, judgement.verdicts[0].approval, judgement)
 
-    async def _carry_out(self, agent: Agent, approval: Approval, judgement: Any) -> tuple[Decided, bool]:
+    async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> tuple[Decided, bool]:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{new_id()}"
+        self._deciding.add(run_key)
+        try:
+            return await self._under_lease(agent, approval, judgement, run_key)
+        finally:
+            self._deciding.discard(run_key)
+
+    async def _under_lease(
+        self, agent: Agent, approval: Approval, judgement: Judgement, run_key: str
+    ) -> tuple[Decided, bool]:
         thread = await self.store.open_thread(approval.principal, approval.thread_id, agent.name, run_key)
         opened = OpenThread(self.store, thread, run_key)
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
@@ -174,7 +185,7 @@ class Engine:
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
             try:
-                await self.store.renew(list(self._runs))
+                await self.store.renew([*self._runs, *self._deciding])
             except Exception:
                 log.exception("leases_not_renewed")
 

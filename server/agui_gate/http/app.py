@@ -44,18 +44,24 @@ def create_app(
         from agui_gate.settings import load_settings
 
         settings = load_settings()
-    if not agents:
-        raise ConfigurationError("create_app needs at least one agent")
-    if len({agent.name for agent in agents}) != len(agents):
-        raise ConfigurationError("two agents have the same name; their URLs would collide")
-    if (bus or settings.bus) != "memory://":
-        raise ConfigurationError("this version has the bus memory:// only")
+    _check(agents, bus or settings.bus)
     opened = open_store(store or settings.store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
     engine = Engine(agents, opened, Dialect(settings.dialect))
-    guard = Guard(auth, settings.cors_origins, settings.allowed_hosts)
+    return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
 
+
+def _check(agents: Sequence[Agent], bus: str) -> None:
+    if not agents:
+        raise ConfigurationError("create_app needs at least one agent")
+    if len({agent.name for agent in agents}) != len(agents):
+        raise ConfigurationError("two agents have the same name; their URLs would collide")
+    if bus != "memory://":
+        raise ConfigurationError("this version has the bus memory:// only")
+
+
+def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         await engine.start()
