@@ -5,9 +5,9 @@ A test says which of them it shows:
     @shows("S1", "B3")
     async def test_an_approved_call_runs_once(mode): ...
 
-or `test_s24_…` by its name, or, for a whole module, ``pytestmark = [pytest.mark.anyio, shows("S24")]``. An unknown id fails when the module is
-imported; `tests/test_requirements.py` holds the rest: every id that isn't for later has a test, and every test of the
-whole product (`tests/product`) names an id. ``later`` says what a requirement waits for.
+or `test_s24_…` by its name. For a whole module: ``pytestmark = [pytest.mark.anyio, shows("S24")]``. An unknown id fails
+when the module is imported; `tests/test_requirements.py` holds the rest: every id that isn't for later has a test, and
+every test of the whole product (`tests/product`) names an id. ``later`` says what a requirement waits for.
 """
 
 from dataclasses import dataclass

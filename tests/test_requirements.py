@@ -1,4 +1,4 @@
-"""The list of requirements and the tests agree, both ways. Read from the sources, so that it needs no other test to run.
+"""The list of requirements and the tests agree, both ways. Read from the sources: no other test has to run for it.
 
 A test names ids with `@shows("S1")`, or with its own name: `test_s24_…` shows S24.
 """

@@ -13,12 +13,13 @@ from typing import Any
 
 import httpx2
 import uvicorn
-from agui_gate_adapters.openai_responses import OpenAIResponses
-from agui_gate_adapters.testkit import Emulator, serve
 
 from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator, serve
 from tests.interop.validate import assert_valid
+from tests.product.reducer import apply
 
 Json = dict[str, Any]
 MODES = ("chain", "conversation", "stateless")
@@ -96,42 +97,6 @@ def parse(raw: str) -> Stream:
             assert lines[1].startswith("data: "), lines
             stream.append(json.loads(lines[1][6:]))
     return stream
-
-
-def apply(messages: list[Json], stream: Sequence[Json]) -> list[Json]:
-    """What a client's message list becomes: the part of the real clients' reducer that histories depend on."""
-    by_id = {m.get("id"): m for m in messages}
-
-    def message(message_id: str, role: str) -> Json:
-        if message_id not in by_id:
-            by_id[message_id] = {"id": message_id, "role": role}
-            messages.append(by_id[message_id])
-        return by_id[message_id]
-
-    for event in stream:
-        match event["type"]:
-            case "TEXT_MESSAGE_START":
-                message(event["messageId"], "assistant").setdefault("content", "")
-            case "TEXT_MESSAGE_CONTENT":
-                by_id[event["messageId"]]["content"] += event["delta"]
-            case "TOOL_CALL_START":
-                calls = message(event["parentMessageId"], "assistant").setdefault("toolCalls", [])
-                function = {"name": event["toolCallName"], "arguments": ""}
-                calls.append({"id": event["toolCallId"], "type": "function", "function": function})
-            case "TOOL_CALL_ARGS":
-                for m in messages:
-                    for call in m.get("toolCalls", ()):
-                        if call["id"] == event["toolCallId"]:
-                            call["function"]["arguments"] += event["delta"]
-            case "TOOL_CALL_RESULT":
-                answered = {m.get("toolCallId") for m in messages}
-                if event["toolCallId"] not in answered:
-                    tool = message(event["messageId"], "tool")
-                    tool |= {"toolCallId": event["toolCallId"], "content": event["content"]}
-            case "MESSAGES_SNAPSHOT":
-                messages[:] = json.loads(json.dumps(event["messages"]))
-                by_id = {m.get("id"): m for m in messages}
-    return messages
 
 
 @dataclass
