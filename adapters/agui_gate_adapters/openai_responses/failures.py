@@ -1,8 +1,8 @@
 """What a provider's "no" means: the error a person sees, and what may be tried about it.
 
 Classification uses the HTTP status, the error's `code`, and, where there is no code, a part of its message that has
-been stable across vendors (R1-R25 in the tests name the known replies). None of the provider's own words reach the error: they
-may quote the conversation, so they only go to the debug log.
+been stable across vendors. None of the provider's own words reach the error: they may quote the conversation, so they
+only go to the debug log.
 """
 
 import logging

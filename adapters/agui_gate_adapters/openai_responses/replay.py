@@ -42,25 +42,26 @@ def output(call_id: str, content: str) -> Body:
 
 
 def _assistant(turn: AssistantTurn, used: set[str], *, origin: str, sealed: bool) -> list[Body]:
-    call_ids = [_call_id(turn, position, used) for position in range(len(turn.calls))]
-    unchanged = all(call.part.wire_id == call_id for call, call_id in zip(turn.calls, call_ids, strict=True))
+    calls = turn.calls
+    call_ids = [_call_id(call, f"{turn.id}\0{position}", used) for position, call in enumerate(calls)]
     ours = turn.origin == origin
-    if sealed and ours and unchanged and is_whole(turn):
+    if sealed and ours and is_whole(turn) and call_ids == [call.part.wire_id for call in calls]:
         items = [_verbatim(part) for part in turn.parts]
     else:
         items = _by_value(turn.parts, call_ids, ours=ours)
-    items += (output(call_id, call.output.content) for call_id, call in zip(call_ids, turn.calls, strict=True))
+    if calls:
+        items += [output(call_id, call.output.content) for call_id, call in zip(call_ids, calls, strict=True)]
     return items
 
 
-def _call_id(turn: AssistantTurn, position: int, used: set[str]) -> str:
+def _call_id(call: SettledCall, place: str, used: set[str]) -> str:
     """The provider's own id, or a new one where it is missing, too long, or was there before (S24).
 
     Made from what the call is, not at random: the same transcript gives the same request, which prompt caches like.
     """
-    call_id = turn.calls[position].part.wire_id
+    call_id = call.part.wire_id
     if not call_id or len(call_id) > MAX_CALL_ID or call_id in used:
-        name = f"{turn.id}\0{position}\0{turn.calls[position].part.id}"
+        name = f"{place}\0{call.part.id}"
         call_id = "call_" + hashlib.blake2b(name.encode(errors="replace"), digest_size=16).hexdigest()
     used.add(call_id)
     return call_id
@@ -130,14 +131,11 @@ def _by_value(parts: Sequence[_Part], call_ids: list[str], *, ours: bool) -> lis
     items: list[Body] = []
     ids = iter(call_ids)
     for part in parts:
-        match part:
-            case SettledCall():
-                items.append(_function_call(next(ids), part.part.name, part.arguments))
-            case TextPart() if part.text:
-                phase = _phase(part.private or {}) if ours else {}
-                items.append({"type": "message", "role": "assistant", "content": part.text, **phase})
-            case _:
-                pass
+        if isinstance(part, SettledCall):
+            items.append(_function_call(next(ids), part.part.name, part.arguments))
+        elif isinstance(part, TextPart) and part.text:
+            phase = _phase(part.private) if ours and part.private else {}
+            items.append({"type": "message", "role": "assistant", "content": part.text, **phase})
     return items
 
 
