@@ -8,6 +8,7 @@ Refused, because no tool, store or provider can be handed them safely: NaN and i
 unpaired surrogates, and nesting deeper than `MAX_DEPTH`.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -17,6 +18,11 @@ MAX_DEPTH = 64
 
 _EXACT_BELOW = 1e21
 """Whole floats are written as integers below this (where ECMAScript switches to exponents)."""
+
+# One token of a JSON text, or what is left of one at its end. What is no JSON at all is found by parsing the whole.
+_TOKEN = re.compile(r'[{}\[\],:]|"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[^\s{}\[\],:"]+', re.DOTALL)
+_CHARACTERS = re.compile(r"[^\\]*(?:(?:\\[^u]|(\\u[0-9a-fA-F]{4}))[^\\]*)*", re.DOTALL)
+_LITERALS = ("true", "false", "null")
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -53,6 +59,67 @@ def canonical(text_or_value: Any) -> str:
         return _encode(_plain(value, MAX_DEPTH)).decode()
     except (TypeError, UnicodeError, OverflowError) as error:
         raise ValueError(f"not JSON: {error}") from None
+
+
+def completion(text: str) -> str | None:
+    """The shortest text that makes a truncated JSON text a whole one: ``{"q":"tru`` needs ``"}``, a whole one nothing.
+
+    None if nothing can. Placeholders are ``0`` for a value and ``""`` for a name. Linear.
+    """
+    if _is_json(text):
+        return ""
+    rest = _rest(text)
+    return rest if _is_json(text + rest) else None
+
+
+def _rest(text: str) -> str:
+    """What a text lacks if it is the beginning of a JSON text."""
+    closers: list[str] = []
+    last, need, named = "", "0", False
+    for match in _TOKEN.finditer(text):
+        before, last = last, match[0]
+        named = last[0] == '"' and closers[-1:] == ["}"] and before in ("{", ",")
+        if last in ("}", "]") and closers:
+            closers.pop()
+        elif last in ("{", "["):
+            closers.append("}" if last == "{" else "]")
+        need = {",": '"":0' if closers[-1:] == ["}"] else "0", ":": "0"}.get(last, ":0" if named else "")
+    ends_here = bool(last) and text.endswith(last)
+    return (_token_rest(last) if ends_here else "") + need + "".join(reversed(closers))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _token_rest(token: str) -> str:
+    """What the last token lacks."""
+    if token[0] == '"':
+        whole = len(token) > 1 and _CHARACTERS.fullmatch(token, 1, len(token) - 1) is not None and token[-1] == '"'
+        return "" if whole else _string_rest(token)
+    if token[-1] in "+-.eE" and token[0] in "-0123456789":
+        return "0"
+    return next((word[len(token) :] for word in _LITERALS if word.startswith(token)), "")
+
+
+def _string_rest(token: str) -> str:
+    """What an open string lacks: the rest of an escape, the second half of a surrogate pair, the closing quote."""
+    match = _CHARACTERS.match(token, 1)
+    assert match is not None  # it matches nothing, too
+    escape = token[match.end() :]
+    last = match[1] if match[1] and match.end(1) == match.end() else ""
+    if re.match(r"\\u[dD][89abAB]", last):
+        return "\\udc00"[len(escape) :] + '"'
+    if escape == "\\":
+        return '""'
+    if not escape:
+        return '"'
+    digits = escape[2:] + "0" * (6 - len(escape))
+    return digits[len(escape) - 2 :] + ("\\udc00" if re.match("[dD][89abAB]", digits) else "") + '"'
 
 
 def _plain(value: Any, depth: int) -> Any:

@@ -8,7 +8,7 @@ client a result. Its methods may be called in any order with any ids; what would
 
 * RUN_STARTED comes first, exactly once, and exactly one RUN_FINISHED or RUN_ERROR comes last;
 * every START has its END before the terminal event, in the right nesting;
-* no id is opened twice; no delta is empty;
+* no id is opened twice, or used for two messages; no delta is empty;
 * every call that was started gets exactly one result before the terminal event, unless it was handed over with
   `leave_open` because a person or the client owes it.
 
@@ -38,8 +38,10 @@ class Sequencer:
         "_open",
         "_owed",
         "_reasoning",
+        "_resulted",
         "_run_id",
         "_seen",
+        "_seen_calls",
         "_texts",
         "_thread_id",
     )
@@ -50,7 +52,9 @@ class Sequencer:
         self._emit = emit
         self._dialect = dialect
         self._begun = self._open = False
-        self._seen: set[str] = set()  # every message and call id that was ever opened
+        self._seen: set[str] = set()  # every message id that was ever used; call ids are names of their own
+        self._seen_calls: set[str] = set()
+        self._resulted: set[str] = set()
         self._texts: set[str] = set()
         self._reasoning: dict[str, bool] = {}  # id -> whether its visible message is open
         self._calls: set[str] = set()  # between START and END
@@ -122,7 +126,8 @@ class Sequencer:
     # --- calls --------------------------------------------------------------------------------------------------
     def call(self, call_id: str, name: str, parent_id: str) -> None:
         """A tool call begins. ``parent_id`` names the message that shows it and may be new."""
-        if name and parent_id and self._begin(call_id):
+        if name and parent_id and call_id and self._open and call_id not in self._seen_calls:
+            self._seen_calls.add(call_id)
             self._calls.add(call_id)
             self._owed[call_id] = None
             self._seen.add(parent_id)
@@ -141,9 +146,12 @@ class Sequencer:
 
     def result(self, call_id: str, message_id: str, content: str) -> None:
         """What the call came to: once per call of this run; calls of earlier runs may get theirs here too."""
-        if not self._open or message_id in self._seen:
+        if not self._open or not call_id or call_id in self._resulted:
             return
         self.call_end(call_id)
+        self._resulted.add(call_id)
+        while not message_id or message_id in self._seen:  # taken by a message that was shown under it
+            message_id += "-result"
         self._seen.add(message_id)
         self._owed.pop(call_id, None)
         self._emit(ev.ToolCallResult(message_id, call_id, content, "tool"))

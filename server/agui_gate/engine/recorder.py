@@ -1,8 +1,8 @@
 """Model events → the client's stream and the turn's record, in one pass. Pure.
 
-The adapter's keys are mapped to AG-UI ids here. Message ids are fresh for every turn, since clients run handlers only for messages
-they have not seen (facts: protocol, trap 8). A provider's call id is kept for the client where it is free in
-this thread and re-minted where it repeats; the provider's own is kept beside it (S24).
+The adapter's keys are mapped to AG-UI ids here. Message ids are fresh for every turn, since clients run handlers only
+for messages they have not seen (facts: protocol, trap 8). A provider's call id is kept for the client where it is
+free in this thread and re-minted where it repeats; the provider's own is kept beside it (S24).
 
 A call is only recorded as runnable if its end came: a stream that breaks off leaves its calls malformed, in a turn
 marked ``cut`` (B25).
@@ -29,7 +29,7 @@ from agui_gate.adapter import (
     TurnDone,
 )
 from agui_gate.core.events import Custom
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.jsontext import completion, parse_object
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import TurnEntry
 
@@ -76,6 +76,16 @@ class Recorder:
                     self._seq.text(item.id, event.text)
             else:
                 self._other(event)
+
+    def close_calls(self) -> None:
+        """End the calls that the provider left open.
+
+        What is shown of their arguments becomes whole JSON, since clients parse it; what is recorded stays as it came
+        and never runs (B25).
+        """
+        for item in self._order:
+            if item.kind == "call" and not item.ended:
+                self._end_args(item, "".join(item.pieces))
 
     def entry(self) -> TurnEntry:
         """The turn as it is recorded now. Without a `TurnDone` it is a cut one."""
@@ -154,9 +164,15 @@ class Recorder:
             return
         streamed = "".join(item.pieces)
         arguments = event.arguments if event.arguments.strip() else "{}"
+        item.pieces, item.private, item.ended = [arguments], event.private, True
         if arguments.startswith(streamed):  # what was not streamed yet
             self._seq.call_args(item.id, arguments[len(streamed) :])
-        item.pieces, item.private, item.ended = [arguments], event.private, True
+            streamed = arguments
+        self._end_args(item, streamed)
+
+    def _end_args(self, item: _Item, streamed: str) -> None:
+        rest = completion(streamed) if streamed.strip() else "{}"
+        self._seq.call_args(item.id, rest or "")
         self._seq.call_end(item.id)
 
     def _part(self, item: _Item) -> TextPart | ReasoningPart | CallPart | None:

@@ -11,10 +11,11 @@ from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.jsontext import parse_object
+from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.engine import outcomes
-from agui_gate.engine.intake import CARD_TOOL, NewId
+from agui_gate.engine.intake import NewId
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
@@ -57,8 +58,8 @@ class Turns:
     async def one(self) -> TurnEntry:
         """Ask the model once, record the turn, and run its free calls.
 
-        The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final commit.
-        A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
+        The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final
+        commit. A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
         """
         recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.model.origin)
         request = TurnRequest(self._thread.transcript(), self._instructions, self._specs, self._thread.ref)
@@ -68,11 +69,12 @@ class Turns:
                     recorder.feed(batch)
                     await self._live.room()
         except BaseException:
-            self._cut(recorder.entry())
+            self._cut(recorder)
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
-            self._cut(recorder.entry())
+            self._cut(recorder)
             raise ProviderUnavailable("The provider's answer ended early.")
+        recorder.close_calls()
         turn = self._classified(recorder.entry())
         self.done.append(recorder.done)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._clock())
@@ -124,9 +126,10 @@ class Turns:
         assert gate is not None  # `_kind` said so
         return self._asker.record(call, gate, turn_id)
 
-    def _cut(self, turn: TurnEntry) -> None:
+    def _cut(self, recorder: Recorder) -> None:
         """Keep what a broken stream said; none of its calls run (B25)."""
-        turn = msgspec.structs.replace(turn, cut=True)
+        recorder.close_calls()
+        turn = msgspec.structs.replace(recorder.entry(), cut=True)
         if turn.parts:
             self._thread.append([turn])
         for call in turn.calls:
