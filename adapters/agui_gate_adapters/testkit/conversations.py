@@ -79,7 +79,7 @@ def _add(emulator: Emulator, conversation: Conversation, given: object) -> list[
     for violation in check_duplicates(conversation.items, given):
         raise Refused(violation)
     added = [
-        item if "id" in item else {**item, "id": emulator.state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
+        item if item.get("id") else {**item, "id": emulator.state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
         for item in given
     ]
     conversation.items.extend(added)

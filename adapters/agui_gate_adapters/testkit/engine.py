@@ -195,7 +195,7 @@ class Emulator:
     def _parse(raw: bytes) -> object:
         try:
             return decode(raw)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
 
     def _answer(self, body: Json, size: int) -> Exchange | Reply:

@@ -202,6 +202,6 @@ class Exchange:
     def _identified(self) -> list[Json]:
         """Return the input with an id on every item, as the provider lists it."""
         return [
-            item if "id" in item else {**item, "id": self._state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
+            item if item.get("id") else {**item, "id": self._state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
             for item in self._items
         ]

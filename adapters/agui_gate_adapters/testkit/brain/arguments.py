@@ -16,7 +16,7 @@ from agui_gate_adapters.testkit.brain.reading import (
 )
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Filler", "id_parameter"]
+__all__ = ["Filler", "id_parameter", "properties_of", "required_of"]
 
 _ID_WORDS: Final = frozenset({"id", "number", "code", "ref", "referenc", "sku", "uuid"})
 _MONEY_WORDS: Final = frozenset({"amount", "pric", "total", "sum", "cost", "budget", "valu", "payment"})
@@ -35,20 +35,35 @@ _NO: Final = re.compile(r"\b(?:no|not|off|disable|without|never)\b", re.IGNORECA
 
 def id_parameter(tool: Json) -> str | None:
     """Return the name of the first parameter that takes an id, or None."""
-    return next((name for name, schema in _properties(tool).items() if _is_id(name, schema)), None)
+    return next((name for name, schema in properties_of(tool).items() if _is_id(name, schema)), None)
 
 
-def _properties(tool: Json) -> dict[str, Json]:
-    found = (tool.get("parameters") or {}).get("properties") or {}
-    return {name: schema if isinstance(schema, dict) else {} for name, schema in found.items()}
+def properties_of(tool: Json) -> dict[str, Json]:
+    """Return the tool's parameters with their schemas; whatever is not a schema counts as an empty one."""
+    found = (tool.get("parameters") or {}).get("properties")
+    known = found.items() if isinstance(found, dict) else ()
+    return {name: schema if isinstance(schema, dict) else {} for name, schema in known}
+
+
+def required_of(tool: Json) -> frozenset[str]:
+    """Return the names of the required parameters."""
+    found = (tool.get("parameters") or {}).get("required")
+    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
+
+
+def _enum_of(schema: Json) -> list[Any]:
+    found = schema.get("enum")
+    return found if isinstance(found, list) else []
 
 
 def _type_of(schema: Json) -> str:
     kind = schema.get("type")
     if kind is None:
-        kinds = [str(option.get("type")) for option in schema.get("anyOf") or () if isinstance(option, dict)]
+        options = schema.get("anyOf")
+        listed = options if isinstance(options, list) else []
+        kinds = [str(option.get("type")) for option in listed if isinstance(option, dict)]
     else:
-        kinds = [kind] if isinstance(kind, str) else [str(k) for k in kind]
+        kinds = [str(k) for k in kind] if isinstance(kind, list) else [str(kind)]
     return next((k for k in kinds if k != "null"), "string")
 
 
@@ -65,13 +80,13 @@ class Filler:
         self._remembered = remembered or {}
         self._numbers = list(reading.numbers)
         self._names = list(reading.names)
-        self._required = set((tool.get("parameters") or {}).get("required") or ())
+        self._required = required_of(tool)
         self.missing: list[str] = []
 
     def fill(self, item_id: str | None) -> Json:
         """Return the arguments; `item_id` goes to the id parameter. What could not be found is in `missing`."""
         arguments: Json = {}
-        for name, schema in _properties(self._tool).items():
+        for name, schema in properties_of(self._tool).items():
             value = self._value(name, schema, item_id)
             if value is None and name in self._required:
                 value = self._fallback(name, schema)
@@ -84,8 +99,8 @@ class Filler:
     def _value(self, name: str, schema: Json, item_id: str | None) -> Any:
         """Return what the clause says outright about this parameter, or None."""
         kind = _type_of(schema)
-        if "enum" in schema:
-            return self._enumerated(schema["enum"])
+        if _enum_of(schema):
+            return self._enumerated(_enum_of(schema))
         if _is_id(name, schema):
             return self._identifier(kind, item_id)
         if kind in ("number", "integer"):
@@ -164,12 +179,12 @@ class Filler:
 
     def _fallback(self, name: str, schema: Json) -> Any:
         """Return something sensible for a required parameter that the clause does not name, or None to ask."""
-        for source in ("default", "examples", "minimum"):
+        for source in ("default", "minimum"):
             if source in schema:
-                return schema[source][0] if source == "examples" else schema[source]
+                return schema[source]
         kind, stems = _type_of(schema), set(stems_of_name(name))
-        if "enum" in schema:
-            return schema["enum"][0]
+        if _enum_of(schema):
+            return _enum_of(schema)[0]
         plain: Json = {"boolean": True, "array": [], "object": {}, "integer": 1, "number": 10}
         if kind in plain:
             return None if _is_id(name, schema) else plain[kind]
@@ -183,7 +198,7 @@ class Filler:
     def _leftover(self) -> str:
         """Return the words of the clause that nothing else explains."""
         verbs = stems_of_name(str(self._tool.get("name")))
-        parameters = {part for name in _properties(self._tool) for part in stems_of_name(name)}
+        parameters = {part for name in properties_of(self._tool) for part in stems_of_name(name)}
         taken = {*self._reading.ids, *self._reading.emails}
         words = [
             word

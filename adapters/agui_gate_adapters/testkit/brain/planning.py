@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from agui_gate_adapters.testkit.brain.arguments import Filler, id_parameter
+from agui_gate_adapters.testkit.brain.arguments import Filler, id_parameter, required_of
 from agui_gate_adapters.testkit.brain.reading import Reading, content_words, read, same_verb, stem, stems_of_name
 from agui_gate_adapters.testkit.wire import Json
 
@@ -153,8 +153,7 @@ def _ids_for(tool: Json, reading: Reading, situation: Situation) -> list[str | N
         return [listed[0]]
     if situation.mentioned and (_FIRST.search(reading.text) or situation.called):
         return [situation.mentioned[-1]]
-    required = (tool.get("parameters") or {}).get("required") or ()
-    return None if parameter in required else [None]
+    return None if parameter in required_of(tool) else [None]
 
 
 def _ids_in(value: Any) -> list[str]:

@@ -92,7 +92,7 @@ def stem(word: str) -> str:
 def stems_of_name(name: str) -> list[str]:
     """Return the stems of a tool's or parameter's name, in snake or camel case."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [stem(part) for part in re.split(r"[\s_.-]+", spaced) if part]
+    return [stem(part) for part in re.split(r"[\s_.-]+", spaced) if part] or [name]
 
 
 def same_verb(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from agui_gate_adapters.testkit.brain.arguments import id_parameter
+from agui_gate_adapters.testkit.brain.arguments import id_parameter, properties_of
 from agui_gate_adapters.testkit.brain.planning import Call
 from agui_gate_adapters.testkit.brain.reading import stem, stems_of_name
 from agui_gate_adapters.testkit.wire import Json
@@ -220,9 +220,5 @@ def _example(tools: list[Json]) -> str:
     parameter = id_parameter(tool)
     said = phrase(Call(tool["name"], {parameter: "A1"} if parameter else {}), bold=False).capitalize()
     said = said.replace(" a1", " A1")
-    numeric = any((p or {}).get("type") in ("number", "integer") for p in _parameters(tool).values())
+    numeric = any(schema.get("type") in ("number", "integer") for schema in properties_of(tool).values())
     return f"{said}, 20 euros" if numeric else said
-
-
-def _parameters(tool: Json) -> dict[str, Any]:
-    return dict((tool.get("parameters") or {}).get("properties") or {})

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from agui_gate_adapters.testkit.checks import graph, lookup
-from agui_gate_adapters.testkit.checks.body import check_envelope, check_fields
+from agui_gate_adapters.testkit.checks.body import check_envelope, check_fields, check_types
 from agui_gate_adapters.testkit.checks.items import check_items
 from agui_gate_adapters.testkit.checks.tools import check_tool_choice, check_tools
 from agui_gate_adapters.testkit.profiles import PROFILES, Profile
@@ -63,6 +63,7 @@ def _steps(
 ) -> Iterator[Iterator[Violation]]:
     """Yield the steps lazily, so that each runs only after the one before it found nothing."""
     yield check_envelope(body, models)
+    yield check_types(body)
     yield check_fields(body)
     given, tools = body["input"], body.get("tools") or []
     yield chain(

@@ -15,7 +15,7 @@ from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["check_envelope", "check_fields", "json_type"]
+__all__ = ["check_envelope", "check_fields", "check_types", "json_type"]
 
 _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     "model": (str,),
@@ -116,7 +116,7 @@ def check_envelope(body: Json, models: frozenset[str] | None = None) -> Iterator
     """Check presence: model, input, no unknown members. `models`: None accepts any model."""
     if not body.get("model"):
         yield v.missing("model")
-    elif models is not None and body["model"] not in models:
+    elif models is not None and str(body["model"]) not in models:
         yield v.unknown_model(str(body["model"]))
     if "messages" in body:
         yield v.chat_body()
@@ -128,14 +128,21 @@ def check_envelope(body: Json, models: frozenset[str] | None = None) -> Iterator
             yield v.unknown(name, close[0] if close else None)
 
 
-def check_fields(body: Json) -> Iterator[Violation]:
-    """Check each member's type, then bounds, enumerations and sub-objects."""
+def check_types(body: Json) -> Iterator[Violation]:
+    """Check each member's JSON type (R14)."""
     for name, types in _FIELDS.items():
         value = body.get(name)
         if value is None and (name not in ("model", "input") or name not in body):
             continue
         if not _is_a(value, types):
             yield v.wrong_type(name, _NAMES[types], json_type(value))
+
+
+def check_fields(body: Json) -> Iterator[Violation]:
+    """Check bounds, enumerations, sub-objects and combinations; the types are right by now."""
+    named = body.get("conversation")
+    if isinstance(named, dict) and not isinstance(named.get("id"), str):
+        yield v.missing("conversation.id")
     yield from _check_numbers(body)
     yield from _check_include(body.get("include"))
     yield from _check_metadata(body.get("metadata"))

@@ -23,8 +23,8 @@ __all__ = ["check_approvals", "check_azure", "check_duplicates", "check_pairs", 
 
 def check_duplicates(context: list[Json], items: list[Json]) -> Iterator[Violation]:
     """Step 7: no item id twice, references included (R3)."""
-    seen = {item["id"] for item in context if "id" in item}
-    calls = {item["id"] for item in (*context, *items) if awaits_output(item) and "id" in item}
+    seen = {item["id"] for item in context if item.get("id")}
+    calls = {item["id"] for item in (*context, *items) if awaits_output(item) and item.get("id")}
     for item in items:
         item_id = item.get("id")
         answers = kind_of(item) in KINDS and KINDS[kind_of(item)].answers is not None
@@ -67,7 +67,7 @@ class _Pairs:
         key = (kind, str(item.get("call_id")))
         self.calls[key] += 1
         self.open[key] = None
-        if "id" in item:
+        if item.get("id"):
             self.item_ids[item["id"]] = key
 
     def output(self, kind: str, item: Json) -> Iterator[Violation]:
@@ -136,5 +136,5 @@ def check_replay(context: list[Json], items: list[Json], profile: Profile) -> It
         return
     known = {item["call_id"] for item in context if awaits_output(item) and "call_id" in item}
     for item in items:
-        if awaits_output(item) and "id" not in item and item.get("call_id") in known:
+        if awaits_output(item) and not item.get("id") and item.get("call_id") in known:
             yield sv.replayed_call(str(item["call_id"]))

@@ -119,7 +119,9 @@ def _check_strict(schema: Json, name: str, where: str) -> Iterator[Violation]:
     if schema.get("additionalProperties") is not False:
         reason = "In context=(), 'additionalProperties' is required to be supplied and to be false."
         yield v.bad_function_schema(where, name, reason)
-    absent = [key for key in schema.get("properties") or {} if key not in (schema.get("required") or [])]
+    properties, required = schema.get("properties"), schema.get("required")
+    named = properties if isinstance(properties, dict) else {}
+    absent = [key for key in named if not isinstance(required, list) or key not in required]
     if absent:
         reason = (
             "In context=(), 'required' is required to be supplied and to be an array including every key in "
