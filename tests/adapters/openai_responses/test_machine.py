@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from agui_gate.adapter import (
@@ -337,7 +336,6 @@ _MEMBERS = st.fixed_dictionaries(
 )
 
 
-@how(deadline=None)
 @given(st.lists(st.tuples(_KINDS, _MEMBERS), max_size=12))
 def test_any_stream_gives_balanced_events(stream: list[tuple[str, dict[str, Any]]]) -> None:
     events = machine().feed([e(kind, **members) for kind, members in stream])

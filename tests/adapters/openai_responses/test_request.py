@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from agui_gate.adapter import (
@@ -326,7 +325,6 @@ def _assistants(draw: st.DrawFn) -> AssistantTurn:
     return assistant(*parts, turn_id=f"t{next(_numbers)}", origin=origin)
 
 
-@how(deadline=None)
 @given(st.lists(_users | _assistants(), max_size=8), st.sampled_from(["chain", "conversation", "stateless"]))
 def test_a_replay_of_any_transcript_is_legal(turns: list[UserTurn | AssistantTurn], mode: Mode) -> None:
     made = planned(user("hi"), *turns, mode=mode, plain=mode != "stateless")
@@ -337,7 +335,6 @@ def test_a_replay_of_any_transcript_is_legal(turns: list[UserTurn | AssistantTur
     assert not broken, broken
 
 
-@how(deadline=None)
 @given(st.lists(_users, max_size=3), st.integers(0, 3))
 def test_a_continuation_of_any_length_holds_only_what_is_new(news: list[UserTurn], count: int) -> None:
     calls = [call(f"call_{number}", content=str(number)) for number in range(count)]

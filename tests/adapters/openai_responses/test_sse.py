@@ -5,7 +5,6 @@ from collections import deque
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from agui_gate.errors import ProviderUnavailable
@@ -37,7 +36,6 @@ def test_cut_at_every_byte(end: bytes) -> None:
         assert split(stream[:cut], b"", stream[cut:]) == PAYLOADS
 
 
-@how(deadline=None)
 @given(st.lists(st.integers(0, len(STREAM)), max_size=6), st.sampled_from([b"\n", b"\r\n", b"\r"]))
 def test_cut_anywhere(cuts: list[int], end: bytes) -> None:
     stream = STREAM.replace(b"\n", end)
@@ -45,7 +43,6 @@ def test_cut_anywhere(cuts: list[int], end: bytes) -> None:
     assert split(*(stream[start:stop] for start, stop in itertools.pairwise(edges))) == PAYLOADS
 
 
-@how(deadline=None)
 @given(st.lists(st.binary(max_size=30), max_size=5))
 def test_any_bytes_are_taken_and_cuts_do_not_matter(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
