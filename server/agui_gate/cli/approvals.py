@@ -1,0 +1,146 @@
+"""`agui-gate approvals`: decide from a terminal what waits on a running server."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from agui_gate.cli.console import short, table
+from agui_gate.cli.edits import edited_arguments
+from agui_gate.cli.gateway import Gateway
+from agui_gate.cli.program import FAILED, Failure, debug_option
+
+SHOWN_ID = 12
+"""Characters of an id that are shown at least; more where two would look the same."""
+
+HELP = """List, approve and reject the calls that wait on a running server.
+
+\b
+Examples:
+  agui-gate approvals ls
+  agui-gate approvals approve apr_5f0c2a71
+  agui-gate approvals approve apr_5f0c2a71 --edit amount=20
+  agui-gate approvals reject apr_5f0c2a71 --reason "already refunded"
+  agui-gate approvals ls --url https://gate.example --token TOKEN
+
+The beginning of an id is enough where only one begins like that.
+
+\b
+Exit codes: 0 done; 1 the server refused, or the approved tool failed; 2 wrong use, or no server there.
+"""
+
+url_option = click.option(
+    "--url", envvar="AGUI_GATE_URL", default="http://127.0.0.1:8000", show_default=True, help="The server's address."
+)
+token_option = click.option("--token", envvar="AGUI_GATE_TOKEN", help="Your bearer token.  [env: AGUI_GATE_TOKEN]")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group("approvals", help=HELP)
+def command() -> None:
+    """List, approve, reject."""
+
+
+@command.command("ls")
+@url_option
+@token_option
+@json_option
+@debug_option
+def ls(url: str, token: str | None, as_json: bool) -> None:
+    """List what waits for you, oldest first."""
+    with Gateway(url, token) as gateway:
+        pending = gateway.pending()
+    if as_json:
+        click.echo(json.dumps({"approvals": pending}, indent=2))
+    elif not pending:
+        click.echo("Nothing waits for you.")
+    else:
+        click.echo(_table(pending))
+
+
+@command.command("approve")
+@click.argument("approval_id", metavar="ID")
+@click.option("--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument first (repeatable).")
+@click.option("--reason", help="Why, for the model and the record.")
+@url_option
+@token_option
+@json_option
+@debug_option
+def approve(
+    approval_id: str, edits: Sequence[str], reason: str | None, url: str, token: str | None, as_json: bool
+) -> None:
+    """Approve a call: its tool runs now."""
+    with Gateway(url, token) as gateway:
+        found = _find(gateway.pending(), approval_id)
+        payload: dict[str, Any] = {"approved": True}
+        if reason:
+            payload["reason"] = reason
+        if edits:
+            if found is None:
+                raise Failure(f"Nothing that waits for you has the id {approval_id}, so there is nothing to edit.")
+            payload["edited_arguments"] = edited_arguments(found["arguments"], found["editable"], edits)
+        _report(gateway.decide(found["id"] if found else approval_id, payload), as_json)
+
+
+@command.command("reject")
+@click.argument("approval_id", metavar="ID")
+@click.option("--reason", help="Why, for the model and the record.")
+@url_option
+@token_option
+@json_option
+@debug_option
+def reject(approval_id: str, reason: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """Reject a call: its tool doesn't run, and the model is told."""
+    with Gateway(url, token) as gateway:
+        found = _find(gateway.pending(), approval_id)
+        payload = {"approved": False, **({"reason": reason} if reason else {})}
+        _report(gateway.decide(found["id"] if found else approval_id, payload), as_json)
+
+
+def _find(pending: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:
+    """The approval with this id or the only one that begins so; None leaves it to the server to say. Raises `Failure`."""
+    matches = [item for item in pending if item["id"].startswith(wanted)]
+    exact = [item for item in matches if item["id"] == wanted]
+    if len(matches) > 1 and not exact:
+        raise Failure(f"{len(matches)} ids begin with {wanted}; write more of it.")
+    return (exact or matches or [None])[0]
+
+
+def _report(outcome: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(outcome, indent=2))
+    else:
+        result = f": {short(outcome['result'], 500)}" if outcome.get("result") else ""
+        click.echo(f"{outcome['state']}{result}")
+    if outcome["state"] not in ("done", "rejected"):
+        click.get_current_context().exit(FAILED)
+
+
+def _table(pending: Sequence[dict[str, Any]]) -> str:
+    length = SHOWN_ID
+    while len({item["id"][:length] for item in pending}) < len(pending):
+        length += 1
+    rows = [
+        (
+            item["id"][:length],
+            item["agent"],
+            short(f"{item['tool']}({_arguments(item['arguments'])})", 60),
+            short(item["message"] or "", 50),
+            _clock(item["asked_at"]),
+            _clock(item["expires_at"]) if item["expires_at"] else "never",
+        )
+        for item in pending
+    ]
+    return table(rows, ("ID", "AGENT", "CALL", "QUESTION", "ASKED", "EXPIRES"))
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+
+
+def _clock(iso: str) -> str:
+    """A time of the server's as local time, to the minute."""
+    from datetime import datetime
+
+    return datetime.fromisoformat(iso).astimezone().strftime("%d %b %H:%M")

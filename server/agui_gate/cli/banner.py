@@ -1,0 +1,40 @@
+"""What a server says when it is up: the address, who may connect, the agents, and how to try it."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import click
+
+from agui_gate.agent import Agent
+from agui_gate.cli.console import dim
+
+
+def banner(url: str, agents: Sequence[Agent], facts: dict[str, str], *, say: str = "Hello") -> None:
+    """Print it. ``facts`` are labelled lines, such as where data is kept; ``say`` is a prompt to try."""
+    click.echo(f"\n  {click.style('agui-gate', bold=True)} {version('agui-gate')} is up at {_link(url)}\n")
+    width = max([len(label) for label in facts] + [len(agent.name) for agent in agents])
+    for agent in agents:
+        click.echo(f"  {click.style(agent.name.ljust(width), bold=True)}  {_tools(agent)}")
+    for label, fact in facts.items():
+        click.echo(f"  {click.style(label.ljust(width), dim=True)}  {fact}")
+    click.echo("")
+    if agents:
+        dim(f"  Try it without a browser:\n\n{curl(url, say)}\n")
+    dim("  Ctrl-C stops it.")
+
+
+def curl(url: str, text: str) -> str:
+    """A command that runs the first agent once."""
+    body = f'{{"threadId":"t1","runId":"r1","messages":[{{"id":"m1","role":"user","content":"{text}"}}]}}'
+    return f"    curl -N {url}/ -H 'Content-Type: application/json' \\\n      -d '{body}'"
+
+
+def _tools(agent: Agent) -> str:
+    if not agent.by_name:
+        return click.style("no tools", dim=True)
+    gated = click.style(" (asks first)", fg="yellow")
+    return ", ".join(tool.name + (gated if tool.gate else "") for tool in agent.by_name.values())
+
+
+def _link(url: str) -> str:
+    return click.style(url, fg="cyan", bold=True, underline=True)

@@ -1,0 +1,75 @@
+"""What commands print with: dim lines, tables, marks, and the log on stderr.
+
+Colours go only to terminals: click strips them from anything else.
+"""
+
+import logging
+import sys
+from collections.abc import Sequence
+
+import click
+
+from agui_gate.cli.program import debugging
+
+
+def dim(text: str, *, err: bool = False) -> None:
+    """Print a line that is not the point."""
+    click.secho(text, dim=True, err=err)
+
+
+def note(text: str) -> None:
+    """Print a line worth noticing on stderr."""
+    click.echo(f"{click.style('note:', fg='yellow')} {text}", err=True)
+
+
+def table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """``rows`` in aligned columns, two spaces apart, with ``head`` above them if given."""
+    lines = [tuple(head), *rows] if head else list(rows)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))] if lines else []
+    padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    if head:
+        padded[0] = click.style(padded[0], bold=True)
+    return "\n".join(padded)
+
+
+def short(text: str, width: int) -> str:
+    """``text`` on one line of at most ``width`` characters, without control characters."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def mark(ok: bool | None) -> str:
+    """✓, ✗, or ! for None; plain letters where the terminal can't show them."""
+    good, bad = ("✓", "✗") if _can_show("✓✗") else ("ok", "NO")
+    if ok is None:
+        return click.style("!", fg="yellow", bold=True)
+    return click.style(good, fg="green") if ok else click.style(bad, fg="red", bold=True)
+
+
+def _can_show(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def log_to_stderr(ctx: click.Context) -> None:
+    """Send logs to stderr, warnings and worse; everything with ``--debug``. stdout is for what the command gives."""
+    import structlog
+
+    level = logging.DEBUG if debugging(ctx) else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    for noisy in ("httpx2", "httpcore2", "openai"):
+        logging.getLogger(noisy).setLevel(max(level, logging.INFO))
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S"),
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,99 @@
+"""`agui-gate demo`: server, agent, page and provider in one process, without a key."""
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agui_gate.cli.console import log_to_stderr, note
+from agui_gate.cli.program import debug_option
+
+if TYPE_CHECKING:
+    import socket
+
+    from agui_gate.agent import Agent
+
+DEFAULT_PORT = 8000
+HOST = "127.0.0.1"
+PACE = 0.015
+"""Seconds between the emulated model's words, so that one sees it stream."""
+
+HELP = """The whole product on this machine, without a key or any other service.
+
+A strict emulator stands in for the model provider, an example agent looks after a small shop, and the built-in page
+shows the conversation and what waits for your yes. AGUI_GATE_* settings are left aside.
+
+\b
+Examples:
+  agui-gate demo
+  agui-gate demo --port 9000
+  agui-gate demo --store sqlite:///demo.db    keep the conversations; stop, start again, approve then
+
+\b
+Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the store can't be opened.
+"""
+
+
+@click.command("demo", help=HELP)
+@click.option("--port", type=click.IntRange(0, 65_535), help=f"Port.  [default: {DEFAULT_PORT}, or the next free one]")
+@click.option("--store", metavar="URL", help="Where conversations are kept.  [default: a temporary SQLite file]")
+@debug_option
+@click.pass_context
+def command(ctx: click.Context, port: int | None, store: str | None) -> None:
+    """Run the demo."""
+    from agui_gate.cli.server import bind, bind_near
+
+    log_to_stderr(ctx)
+    directory = None if store else tempfile.mkdtemp(prefix="agui-gate-demo-")
+    try:
+        with bind_near(HOST, DEFAULT_PORT) if port is None else bind(HOST, port) as sock:
+            asked = DEFAULT_PORT if port is None else port
+            if asked not in (0, sock.getsockname()[1]):
+                note(f"port {asked} is taken by another program; using {sock.getsockname()[1]}.")
+            _run(sock, store or f"sqlite:///{Path(str(directory)) / 'demo.db'}", kept=store is not None)
+    finally:
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run(sock: "socket.socket", store: str, *, kept: bool) -> None:
+    from agui_gate.cli.server import configure
+
+    loop_factory = configure(None).get_loop_factory()  # the same loop as `serve`
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(_demo(sock, store, kept))
+
+
+async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
+    from agui_gate.cli.banner import banner
+    from agui_gate.cli.demo_agent import support_agent
+    from agui_gate.cli.server import Server, address_of, configure
+    from agui_gate.http.app import create_app
+    from agui_gate.settings import Settings
+    from agui_gate_adapters.openai_responses import OpenAIResponses
+    from agui_gate_adapters.testkit import Emulator, serve
+
+    async with serve(Emulator(pace=PACE)) as provider:
+        agent = support_agent(OpenAIResponses("demo-model", base_url=provider, api_key="demo"))
+        app = create_app(agent, settings=Settings(store=store))
+        facts = {
+            "provider": f"the emulator at {provider} (no key, no network)",
+            "store": store if kept else "a temporary file, removed at the end (--store sqlite:///demo.db keeps it)",
+            "access": "this machine only",
+        }
+        url = address_of(sock, HOST)
+        warming = asyncio.create_task(_warm(agent))
+        try:
+            await Server(configure(app), lambda: banner(url, [agent], facts, say="Refund order 1001")).serve(
+                sockets=[sock]
+            )
+        finally:
+            warming.cancel()
+
+
+async def _warm(agent: "Agent") -> None:
+    """Load the provider's SDK and open a connection while the person still reads the banner."""
+    await agent.model.check()

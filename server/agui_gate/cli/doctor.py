@@ -1,0 +1,148 @@
+"""`agui-gate doctor`: one line and one fix per finding."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from agui_gate.adapter import Finding
+from agui_gate.agent import Agent
+from agui_gate.cli.console import log_to_stderr, mark
+from agui_gate.cli.program import FAILED, debug_option
+from agui_gate.cli.target import load_target, states_of
+from agui_gate.errors import AguiGateError
+from agui_gate.settings import DEFAULT, Settings, load_settings
+
+SHORT_TOKEN = 16
+"""Characters below which a bearer token is called guessable."""
+
+HELP = """Check settings, store, page and provider; say what to fix.
+
+Without TARGET everything but the provider is checked; with it, each agent's key, address and model too.
+
+\b
+Examples:
+  agui-gate doctor
+  agui-gate doctor support:agent
+
+\b
+Exit codes: 0 nothing is broken; 1 something is (lines marked ✗).
+"""
+
+
+@click.command("doctor", help=HELP)
+@click.argument("target", required=False)
+@click.option("--store", metavar="URL", help="Check this store instead of the one in the settings.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@debug_option
+@click.pass_context
+def command(ctx: click.Context, target: str | None, store: str | None, config: Path | None) -> None:
+    """Check everything and print what was found."""
+    log_to_stderr(ctx)
+    broken = asyncio.run(_print_all(target, store, config))
+    if broken:
+        click.echo(f"\n{broken} {'thing is' if broken == 1 else 'things are'} broken.")
+        ctx.exit(FAILED)
+
+
+async def _print_all(target: str | None, store: str | None, config: Path | None) -> int:
+    """Print each finding as it comes; return how many are broken."""
+    broken = 0
+    async for finding in _findings(target, store, config):
+        advice = finding.ok and bool(finding.fix)
+        detail = f": {finding.detail}" if finding.detail else ""
+        click.echo(f"{mark(None if advice else finding.ok)} {finding.what}{detail}")
+        if finding.fix:
+            click.secho(f"  → {finding.fix}", dim=finding.ok)
+        broken += not finding.ok
+    return broken
+
+
+async def _findings(target: str | None, store: str | None, config: Path | None) -> AsyncIterator[Finding]:
+    try:
+        settings = load_settings(config, options={"store": store})
+    except AguiGateError as error:
+        yield Finding("settings", False, error.message, "Correct it; `agui-gate settings` shows where each came from.")
+        return
+    for finding in _about_settings(settings):
+        yield finding
+    yield _page()
+    agents: tuple[Agent, ...] = ()
+    if target is not None:
+        finding, agents, own_store = _load(target)
+        yield finding
+        if own_store:  # the application brought its own; what the settings say about one has no effect
+            yield Finding("store", True, "chosen by the application; `GET /readyz` checks it")
+        else:
+            yield await _store(settings)
+    else:
+        yield await _store(settings)
+        yield Finding("provider", True, "not checked", "Name a TARGET to check its key, address and model.")
+    for agent in agents:
+        for found in await agent.model.check():
+            yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
+        await agent.model.aclose()
+
+
+def _about_settings(settings: Settings) -> Iterator[Finding]:
+    changed = len(settings.sources)
+    yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
+    for warning in settings.warnings:
+        yield Finding("settings", True, warning, "Correct the name, or remove it.")
+    yield Finding("bus", True, settings.shown("bus"))
+    yield _access(settings)
+    weak = [principal for principal, token in settings.tokens.items() if len(token) < SHORT_TOKEN]
+    if weak:
+        fix = "Make new ones: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        yield Finding("tokens", True, f"easy to guess: {', '.join(weak)}", fix)
+
+
+def _access(settings: Settings) -> Finding:
+    from agui_gate.http.auth import is_loopback
+
+    if settings.tokens:
+        return Finding("access", True, f"with the token of {', '.join(settings.tokens)}")
+    if is_loopback(settings.host):
+        return Finding("access", True, "this machine only, as no tokens are set")
+    fix = 'Set AGUI_GATE_TOKENS="name:TOKEN", or AGUI_GATE_HOST=127.0.0.1.'
+    return Finding("access", False, f"open to {settings.host} without auth, which `serve` refuses", fix)
+
+
+def _page() -> Finding:
+    page = files("agui_gate.http") / "page" / "index.html"
+    if page.is_file():
+        return Finding("page", True, "its files are there")
+    return Finding("page", False, "its files are missing", "Install agui-gate again, or serve with --no-page.")
+
+
+async def _store(settings: Settings) -> Finding:
+    """Open, migrate, write and close."""
+    from agui_gate.stores import open_store
+
+    shown = settings.shown("store")
+    try:
+        store = open_store(settings.store)
+        try:
+            await store.start()
+            await store.check()
+        finally:
+            await store.aclose()
+    except AguiGateError as error:
+        return Finding("store", False, error.message, "Correct AGUI_GATE_STORE, or what it points at.")
+    if settings.source("store") == DEFAULT:
+        return Finding("store", True, f"{shown} in {os.getcwd()} opens and can be written")
+    return Finding("store", True, f"{shown} opens and can be written")
+
+
+def _load(target: str) -> tuple[Finding, tuple[Agent, ...], bool]:
+    try:
+        loaded = load_target(target)
+    except AguiGateError as error:
+        return Finding(target, False, error.message, "Correct TARGET, or the module it names."), (), False
+    tools = sum(len(agent.by_name) for agent in loaded.agents)
+    gated = sum(tool.gate is not None for agent in loaded.agents for tool in agent.by_name.values())
+    what = f"{len(loaded.agents)} agent(s) with {tools} tool(s), {gated} of them gated"
+    return Finding(target, True, what), loaded.agents, bool(states_of(loaded.app))

@@ -1,0 +1,64 @@
+"""A running server, as seen from a shell."""
+
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx2
+
+from agui_gate.cli.program import Failure
+from agui_gate.errors import ConfigurationError
+
+TIMEOUT = 330.0
+"""Seconds; an approved tool runs before the answer comes, and may take five minutes."""
+
+
+class Gateway:
+    """A client of one server. Raises `Failure` with what the server said, `ConfigurationError` if it isn't there."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"--url must begin with http:// or https://, not {url!r}.")
+        self._url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx2.Client(headers=headers, timeout=httpx2.Timeout(TIMEOUT, connect=5.0))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def pending(self) -> list[dict[str, Any]]:
+        """What waits for this principal."""
+        found: list[dict[str, Any]] = self._ask("GET", "/approvals")["approvals"]
+        return found
+
+    def decide(self, approval_id: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """Decide one; the outcome."""
+        return self._ask("POST", f"/approvals/{quote(approval_id, safe='')}", payload)
+
+    def _ask(self, method: str, path: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            response = self._http.request(method, self._url + path, json=payload)
+        except httpx2.TimeoutException as error:
+            raise Failure(f"The server at {self._url} took too long to answer.") from error
+        except httpx2.HTTPError as error:
+            raise ConfigurationError(
+                f"No server answers at {self._url}. Start one with `agui-gate serve`, or name another with --url."
+            ) from error
+        return self._answer(response)
+
+    def _answer(self, response: httpx2.Response) -> dict[str, Any]:
+        try:
+            body = response.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Failure(f"What answers at {self._url} is no agui-gate server; check --url.")
+        if response.status_code == 401:
+            raise Failure("The server wants to know who you are: give --token or set AGUI_GATE_TOKEN.")
+        if response.is_success:
+            return body
+        error = body.get("error")
+        message = error.get("message") if isinstance(error, dict) else None
+        raise Failure(str(message or f"The server answered with status {response.status_code}."))

@@ -1,0 +1,122 @@
+"""The program: which commands there are, and how their failures are told.
+
+What people did wrong, and what is wrong with a deployment, is one line on stderr; tracebacks are for ``--debug``.
+"""
+
+import traceback
+from importlib import import_module
+from importlib.metadata import version
+from typing import IO, Any, NoReturn
+
+import click
+
+from agui_gate.errors import AguiGateError, ConfigurationError
+
+FAILED, MISUSED, WAITING, INTERRUPTED = 1, 2, 3, 130
+"""Exit codes besides 0; see the help text below."""
+
+COMMANDS = {
+    "serve": ("agui_gate.cli.serve", "Serve an agent, a list of agents, or an app."),
+    "demo": ("agui_gate.cli.demo", "The whole product on this machine, without a key."),
+    "run": ("agui_gate.cli.run", "One run from the shell, without a server."),
+    "approvals": ("agui_gate.cli.approvals", "List, approve and reject what waits on a server."),
+    "doctor": ("agui_gate.cli.doctor", "Check settings, store and provider; say what to fix."),
+    "settings": ("agui_gate.cli.settings", "Print the settings and where each came from."),
+    "emulator": ("agui_gate.cli.emulator", "The strict provider emulator by itself."),
+}
+
+HELP = """agui-gate: an AG-UI server whose gated tools can be trusted.
+
+\b
+Try it:        agui-gate demo
+Your agent:    agui-gate serve support:agent        (the object `agent` in support.py)
+From a shell:  agui-gate run support:agent --message "Refund order 1001"
+Any trouble:   agui-gate doctor support:agent
+
+\b
+Settings come from AGUI_GATE_* variables or a file named by --config;
+`agui-gate settings` prints them.
+"""
+
+EPILOG = """\b
+Exit codes: 0 well; 1 it ran and failed (the run, a decision, a check);
+2 wrong use or configuration; 3 the run waits for an approval; 130 interrupted.
+"""
+
+
+class Failure(click.ClickException):
+    """Ends the program with one line on stderr and an exit code."""
+
+    def __init__(self, message: str, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        vars(self)["exit_code"] = exit_code  # click reads it from the instance but declares it on the class
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line."""
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {self.format_message()}", err=True, file=file)
+
+
+class Program(click.Group):
+    """A group that imports a command when it is named, and tells errors in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, most used first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command. While the list of commands is printed, its one-line help is enough."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, short = COMMANDS[cmd_name]
+        if ctx.meta.get("agui_gate.listing"):
+            return click.Command(cmd_name, short_help=short)
+        command: click.Command = import_module(module).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        ctx.meta["agui_gate.listing"] = True
+        super().format_commands(ctx, formatter)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn errors into one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except Exception as error:
+            _tell(ctx, error)
+
+
+def _tell(ctx: click.Context, error: Exception) -> NoReturn:
+    if debugging(ctx):
+        traceback.print_exception(error)
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, AguiGateError):
+        raise Failure(error.message, MISUSED if isinstance(error, ConfigurationError) else FAILED)
+    raise Failure(f"unexpected {type(error).__name__}: {error} (--debug shows where)")
+
+
+def debugging(ctx: click.Context) -> bool:
+    """Whether ``--debug`` was given, before or after the command."""
+    return bool(ctx.meta.get("agui_gate.debug"))
+
+
+def _note_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta["agui_gate.debug"] = True
+
+
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, callback=_note_debug, help="Show tracebacks and debug logs."
+)
+
+
+@click.group(cls=Program, help=HELP, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("agui-gate"), message="agui-gate %(version)s")
+@debug_option
+def program() -> None:
+    """Everything starts here; the commands do the rest."""

@@ -1,0 +1,72 @@
+"""`agui-gate serve`: agents on an address."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agui_gate.cli.console import log_to_stderr, note
+from agui_gate.cli.program import debug_option
+from agui_gate.cli.serving import Plan, prepare
+
+HELP = """Serve TARGET, which is module:object: an Agent, a list of agents, or an ASGI application.
+
+\b
+Examples:
+  agui-gate serve support:agent
+  agui-gate serve support:agent --port 9000 --store sqlite:///support.db
+  agui-gate serve support:agent --reload                  start again when a file changes
+  agui-gate serve support:app                             your own Starlette or FastAPI application
+  AGUI_GATE_TOKENS=alice:TOKEN agui-gate serve support:agent --host 0.0.0.0
+
+Without tokens (or the application's own auth) it serves this machine only and refuses any other --host.
+
+\b
+Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
+"""
+
+
+@click.command("serve", help=HELP)
+@click.argument("target")
+@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [default: 8000]")
+@click.option("--store", metavar="URL", help="memory://, sqlite:///file.db.  [default: sqlite:///agui-gate.db]")
+@click.option("--bus", metavar="URL", help="memory://.  [default: memory://]")
+@click.option("--reload", is_flag=True, help="Start again when a Python file here changes.")
+@click.option("--no-page", is_flag=True, help="Leave out the built-in page at GET /.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    target: str,
+    host: str | None,
+    port: int | None,
+    store: str | None,
+    bus: str | None,
+    reload: bool,
+    no_page: bool,
+    config: Path | None,
+) -> None:
+    """Serve TARGET."""
+    log_to_stderr(ctx)
+    options = {"host": host, "port": port, "store": store, "bus": bus, "page": False if no_page else None}
+    plan = Plan(target, config, options)
+    if reload:
+        from agui_gate.cli.reloading import reload_forever
+
+        reload_forever(plan)
+    else:
+        _serve(plan)
+
+
+def _serve(plan: Plan) -> None:
+    from agui_gate.cli.server import Server, address_of, bind, configure, serve_forever
+
+    ready = prepare(plan)
+    for warning in ready.settings.warnings:
+        note(warning)
+    with bind(ready.settings.host, ready.settings.port) as sock:
+        announce: Callable[[], Any] = lambda: ready.announce(address_of(sock, ready.settings.host))  # noqa: E731
+        serve_forever(Server(configure(ready.app), announce), sock)

@@ -1,0 +1,119 @@
+"""uvicorn, as the commands run it.
+
+Divergences from `uvicorn.run`, each for a reason:
+
+* the address is bound first, so that a taken port is one clear sentence and port 0 can be printed;
+* engines are started before uvicorn's lifespan is, whose failures are tracebacks;
+* runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
+* SIGTERM and SIGINT end in exit code 0: uvicorn raises them again after it has stopped;
+* after start-up everything that lives long is taken out of the garbage collector's sight.
+"""
+
+import asyncio
+import errno
+import gc
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from agui_gate.cli.target import states_of
+from agui_gate.errors import ConfigurationError
+
+DRAIN_SECONDS = 3.0
+"""How long runs may take to end their streams."""
+
+GRACE_SECONDS = 5
+"""How long uvicorn waits for the responses and connections that are left."""
+
+
+def configure(app: Any, *, quiet: bool = False, factory: bool = False, reload: bool = False) -> uvicorn.Config:
+    """uvicorn's configuration: no access log, no WebSockets, the fast loop and parser where they are installed."""
+    return uvicorn.Config(
+        app,
+        factory=factory,
+        reload=reload,
+        log_level="critical" if quiet else "warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises `ConfigurationError` if the address can't be had."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigurationError(_refusal(host, port, error)) from error
+
+
+def bind_near(host: str, port: int, tries: int = 20) -> socket.socket:
+    """A listening socket on ``port`` or the next free one after it. Raises `ConfigurationError`."""
+    for candidate in range(port, port + tries):
+        try:
+            return bind(host, candidate)
+        except ConfigurationError as error:
+            taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+            if not taken:
+                raise
+    raise ConfigurationError(f"The ports {port} to {port + tries - 1} are all taken; choose one with --port.")
+
+
+def address_of(sock: socket.socket, host: str) -> str:
+    """The URL to open: ``host`` as it was asked for, with the port that was bound."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{sock.getsockname()[1]}"
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that ends runs first. ``on_started`` is called once it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None] | None = None) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the engines, then listen. Raises `ConfigurationError` of a store that can't be opened."""
+        for state in self._states():
+            await state.engine.start()
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+        if self.started and self._on_started is not None:
+            self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no new connections, end the runs, then stop."""
+        for listener in self.servers:
+            listener.close()
+        await asyncio.gather(*(state.engine.drain(DRAIN_SECONDS) for state in self._states()), return_exceptions=True)
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; a second Ctrl-C stops at once. The signal isn't raised again: being told to stop is no failure."""
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+    def _states(self) -> list[Any]:
+        return states_of(self.config.loaded_app if self.config.factory else self.config.app)
+
+
+def serve_forever(server: Server, sock: socket.socket) -> None:
+    """Run ``server`` on ``sock`` until it is told to stop."""
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(server.serve(sockets=[sock]))
+
+
+def _refusal(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} of {host} is taken by another program; choose another with --port."
+    if error.errno == errno.EACCES:
+        return f"Port {port} needs rights that this user doesn't have; choose one above 1023 with --port."
+    return f"{host}:{port} can't be listened on ({error.strerror or error}); check --host and --port."

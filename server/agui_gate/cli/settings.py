@@ -1,0 +1,39 @@
+"""`agui-gate settings`: what holds, and why."""
+
+import json
+from pathlib import Path
+
+import click
+
+from agui_gate.cli.console import note, table
+from agui_gate.cli.program import debug_option
+from agui_gate.settings import PREFIX, load_settings, names
+
+HELP = """Print every setting with its value and where that came from. Secrets are masked.
+
+\b
+Examples:
+  agui-gate settings
+  agui-gate settings --config gate.toml
+  AGUI_GATE_STORE=memory:// agui-gate settings --json
+
+\b
+Exit codes: 0 all settings are valid; 2 one is not (the message says which).
+"""
+
+
+@click.command("settings", help=HELP)
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object: name to value and source.")
+@debug_option
+def command(config: Path | None, as_json: bool) -> None:
+    """Print the settings."""
+    settings = load_settings(config)
+    if as_json:
+        shown = {name: {"value": settings.shown(name), "source": settings.source(name)} for name in names()}
+        click.echo(json.dumps(shown, indent=2))
+    else:
+        rows = [(PREFIX + name.upper(), settings.shown(name) or "–", settings.source(name)) for name in names()]
+        click.echo(table(rows, ("NAME", "VALUE", "FROM")))
+    for warning in settings.warnings:
+        note(warning)

@@ -1,0 +1,106 @@
+"""TARGET: `module:object`, looked up from the current directory."""
+
+import difflib
+import importlib
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agui_gate.agent import Agent
+from agui_gate.errors import AguiGateError, ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a TARGET named: agents, or an ASGI application of which these are the agents that could be found."""
+
+    agents: tuple[Agent, ...]
+    app: Any = None
+
+
+def load_target(name: str) -> Target:
+    """Import ``name``. Raises `ConfigurationError` that says what is wrong with it and what would be right."""
+    module_name, separator, path = name.partition(":")
+    if not separator or not module_name or not path:
+        raise ConfigurationError(f"TARGET is module:object, such as support:agent; {name!r} is not{_hint(name)}.")
+    if module_name.endswith(".py") or os.sep in module_name:
+        raise ConfigurationError(f"TARGET takes a module's name, not a file{_hint(name)}.")
+    found: Any = _import(module_name)
+    for part in path.split("."):
+        found = _attribute(found, part, module_name)
+    return _target(found, name)
+
+
+def pick_agent(target: Target, name: str | None) -> Agent:
+    """The agent called ``name``, or the first one. Raises `ConfigurationError` if there is none."""
+    if not target.agents:
+        raise ConfigurationError("This application was not made by create_app, so its agents can't be found.")
+    if name is None:
+        return target.agents[0]
+    known = {agent.name: agent for agent in target.agents}
+    if name not in known:
+        raise ConfigurationError(f"There is no agent {name!r}; there is {', '.join(known)}.")
+    return known[name]
+
+
+def states_of(app: Any) -> list[Any]:
+    """The ``state`` of every `create_app` application in ``app``, however it is mounted."""
+    found = [app.state] if hasattr(getattr(app, "state", None), "engine") else []
+    inner = [getattr(app, "app", None), *(getattr(route, "app", None) for route in getattr(app, "routes", None) or ())]
+    return found + [state for part in inner if part is not None for state in states_of(part)]
+
+
+def _import(name: str) -> Any:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise ConfigurationError(f"There is no module {error.name!r} in {here} or on the Python path.") from error
+        raise ConfigurationError(f"{name} imports {error.name!r}, which is not installed.") from error
+    except AguiGateError:
+        raise
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(where.filename)} line {where.lineno}"
+        raise ConfigurationError(f"Importing {name} failed in {place}: {type(error).__name__}: {error}") from error
+
+
+def _attribute(owner: Any, name: str, module: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        public = [key for key in dir(owner) if not key.startswith("_")]
+        close = difflib.get_close_matches(name, public, n=3, cutoff=0.5)
+        useful = close or [key for key in public if isinstance(getattr(owner, key, None), Agent)]
+        hint = f"; did you mean {' or '.join(f'{module}:{key}' for key in useful)}?" if useful else "."
+        raise ConfigurationError(f"{module} has no {name!r}{hint}") from None
+
+
+def _target(found: Any, name: str) -> Target:
+    if isinstance(found, Agent):
+        return Target((found,))
+    if isinstance(found, Sequence) and not isinstance(found, str | bytes):
+        if found and all(isinstance(item, Agent) for item in found):
+            return Target(tuple(found))
+        raise ConfigurationError(f"{name} is a list, but not one of agents.")
+    if _is_asgi(found):
+        return Target(tuple(agent for state in states_of(found) for agent in state.engine.agents.values()), found)
+    raise ConfigurationError(f"{name} is of type {type(found).__name__}; name an Agent, a list of them, or an app.")
+
+
+def _is_asgi(found: Any) -> bool:
+    call = found if inspect.isroutine(found) else getattr(found, "__call__", None)  # noqa: B004  (looked at, not called)
+    return inspect.iscoroutinefunction(call) and len(inspect.signature(call).parameters) == 3
+
+
+def _hint(name: str) -> str:
+    file, _, path = name.partition(":")
+    module = file.removesuffix(".py").replace(os.sep, ".").strip(".")
+    return f"; perhaps {module}:{path or 'agent'}" if module else ""
