@@ -1,26 +1,23 @@
 """The routes of CONTRACT.md. Every one that touches a thread or an approval asks the guard for its principal first."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import State
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.live import LiveRun
 from agui_gate.errors import NotFound
+from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
 from agui_gate.http.sse import RunStream
 from agui_gate.http.views import agent_view, approval_view, capabilities, thread_view
 from agui_gate.protocol.inbound import check_id, decode, decode_json
-
-PAGE = Path(__file__).parent / "page"
 
 
 class Routes:
@@ -43,7 +40,7 @@ class Routes:
             Route("/readyz", self.ready),
         ]
         if page:
-            routes += [Route("/", self.page), Mount("/page", StaticFiles(directory=PAGE))]
+            routes += page_routes()
         return routes
 
     async def run(self, request: Request) -> Response:
@@ -106,10 +103,6 @@ class Routes:
         await self._engine.start()
         await self._engine.store.check()
         return JSONResponse({"status": "ready"})
-
-    async def page(self, request: Request) -> Response:
-        """`GET /`: the built-in page. It holds no data, so anybody who may connect may have it."""
-        return FileResponse(PAGE / "index.html", headers={"content-security-policy": "default-src 'self'"})
 
     def _agent(self, name: str | None) -> Agent:
         agents = self._engine.agents

@@ -91,7 +91,13 @@ test("a snapshot replaces the messages, keeps reasoning and its place, and chang
 
 test("usage and time stand under the answer", () => {
   const state = play(asked(), ...text("a1", "Hi"), finished({ usage: [{ inputTokens: 10, outputTokens: 2 }, { inputTokens: 5 }] }));
-  assert.deepEqual(toRows(state).at(-1), { key: "a1-footer", kind: "footer", seconds: 2, input: 15, output: 2, text: "Hi", last: true });
+  assert.deepEqual(toRows(state).at(-1), {
+    key: "a1-footer",
+    kind: "footer",
+    footer: { seconds: 2, input: 15, output: 2 },
+    text: "Hi",
+    last: true,
+  });
 });
 
 test("an error says its code; a cancelled run is a stop", () => {

@@ -43,7 +43,8 @@ function fromCard(state, call) {
 function fromInterrupt(state, interrupt) {
   const { id, toolCallId, message, expiresAt, responseSchema, metadata = {} } = interrupt;
   const call = findCall(state, toolCallId);
-  const args = metadata.arguments ?? parseObject(call?.function.arguments) ?? {};
+  const issued = parseObject(call?.function.arguments) ?? {};
+  const args = metadata.arguments ? inOrderOf(issued, metadata.arguments) : issued;
   const question = interrupt.reason !== "tool_call" && !responseSchema?.properties?.approved;
   return {
     id,
@@ -56,6 +57,12 @@ function fromInterrupt(state, interrupt) {
     expiresAt: expiresAt ?? metadata.expires_at,
     fields: question ? questionFields(responseSchema) : approvalFields(args, responseSchema, metadata),
   };
+}
+
+/** The server keeps arguments sorted by name; people read them in the order of the tool's signature. */
+function inOrderOf(issued, args) {
+  const names = [...Object.keys(issued).filter((name) => Object.hasOwn(args, name)), ...Object.keys(args)];
+  return Object.fromEntries(names.map((name) => [name, args[name]]));
 }
 
 /** A message that someone wrote; what the server says when nobody did only repeats the tool's name. */

@@ -88,14 +88,13 @@ export function createFooter(actions) {
   });
   return component(node, (row) => {
     text = row.text;
-    copy.hidden = !row.text;
     again.hidden = !row.last;
-    setText(meta, footerText(row));
+    setText(meta, row.footer ? footerText(row.footer) : "");
   });
 }
 
 function footerText({ seconds, input, output }) {
-  const parts = [`${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`];
+  const parts = [`${seconds < 10 ? Math.max(0.1, seconds).toFixed(1) : Math.round(seconds)} s`];
   if (input || output) parts.push(`${input.toLocaleString("en")} tokens in`, `${output.toLocaleString("en")} out`);
   return parts.join(" · ");
 }

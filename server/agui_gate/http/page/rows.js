@@ -99,12 +99,14 @@ export function resultStatus({ content, error }) {
   return outcome ?? (error || problem ? "error" : "done");
 }
 
+/** Under every answer whose run was seen here, and under the last one in any case. */
 function footerRow(state, message) {
-  const footer = state.footers[message.id];
-  if (!footer) return [];
-  const text = message.role === "assistant" ? plainText(message.content) : "";
-  const last = state.run === null && message === state.messages.at(-1);
-  return [{ key: `${message.id}-footer`, kind: "footer", ...footer, text, last }];
+  const footer = state.footers[message.id] ?? null;
+  const ended = state.run === null && state.notice === null && state.interrupts.length === 0;
+  const last = ended && message === state.messages.at(-1);
+  const text = message.role === "assistant" && !message.toolCalls ? plainText(message.content) : "";
+  if (!text || !(footer || last)) return [];
+  return [{ key: `${message.id}-footer`, kind: "footer", footer, text, last }];
 }
 
 function tail(state, rows) {

@@ -1,0 +1,119 @@
+"""The built-in page: what is served and how, and the unit tests of its pure modules (in Node).
+
+Clicking through it in a browser is not done here; these are the checks that need no browser.
+"""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from agui_gate.http.assets import HEADERS, PAGE, page_routes
+
+HERE = Path(__file__).parent
+MODULES = sorted(PAGE.glob("*.js"))
+IMPORT = re.compile(r'^import .*? from "\./([^"]+)";$', re.MULTILINE | re.DOTALL)
+# Namespaces are names, not addresses; in markdown.js the scheme is what links are checked for.
+URL = re.compile(r"https?://(?!www\.w3\.org/)")
+
+
+class Tags(HTMLParser):
+    """Every tag of a document with its attributes, and the text inside scripts and styles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.inline = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] in ("script", "style"):
+            self.inline += data.strip()
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(Starlette(routes=page_routes()))
+
+
+@pytest.fixture
+def index() -> Tags:
+    parser = Tags()
+    parser.feed((PAGE / "index.html").read_text(encoding="utf-8"))
+    return parser
+
+
+def test_every_file_is_served_with_the_headers_that_protect_it(client: TestClient) -> None:
+    for path in ["/", *(f"/page/{file.name}" for file in PAGE.iterdir())]:
+        response = client.get(path)
+        assert response.status_code == 200, path
+        assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
+
+
+def test_files_are_revalidated_and_not_sent_again(client: TestClient) -> None:
+    first = client.get("/page/app.js")
+    again = client.get("/page/app.js", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.headers["cache-control"]) == (304, "no-cache")
+
+
+def test_nothing_outside_the_page_is_served(client: TestClient) -> None:
+    for path in ("/page/../assets.py", "/page/%2e%2e/assets.py", "/page/nothing.js", "/page/"):
+        assert client.get(path).status_code == 404, path
+
+
+def test_modules_have_a_type_that_browsers_run(client: TestClient) -> None:
+    for module in MODULES:
+        assert client.get(f"/page/{module.name}").headers["content-type"].startswith("text/javascript")
+
+
+def test_the_document_has_nothing_inline_and_every_reference_resolves(index: Tags) -> None:
+    assert index.inline == ""
+    for tag, attributes in index.tags:
+        assert not [name for name in attributes if name == "style" or name.startswith("on")], tag
+        for name in ("src", "href"):
+            target = attributes.get(name)
+            if target and not target.startswith("#"):
+                assert target.startswith("page/"), target  # relative, so that the server can be mounted anywhere
+                assert (PAGE / target.removeprefix("page/")).is_file(), target
+
+
+def test_every_field_and_button_of_the_document_has_a_name(index: Tags) -> None:
+    labelled = {attributes.get("for") for tag, attributes in index.tags if tag == "label"}
+    for tag, attributes in index.tags:
+        if tag in ("input", "textarea", "select"):
+            assert attributes.get("id") in labelled or attributes.get("aria-label"), attributes
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    for file in PAGE.iterdir():
+        if file.name != "markdown.js":
+            assert not URL.search(file.read_text(encoding="utf-8")), file.name
+
+
+def test_modules_are_small_and_import_what_exists() -> None:
+    for module in MODULES:
+        source = module.read_text(encoding="utf-8")
+        assert len(source.splitlines()) <= 250, module.name
+        for name in IMPORT.findall(source):
+            assert (PAGE / name).is_file(), f"{module.name} imports {name}"
+
+
+def test_only_one_module_writes_html() -> None:
+    sinks = re.compile(r"innerHTML|outerHTML|insertAdjacent")
+    writers = [module.name for module in MODULES if sinks.search(module.read_text(encoding="utf-8"))]
+    assert writers == ["messages.js"]
+
+
+def test_the_pure_modules_pass_their_own_tests() -> None:
+    node = shutil.which("node")
+    assert node, "Node 20 or newer is needed"
+    files = sorted(str(file) for file in HERE.glob("*.test.mjs"))
+    done = subprocess.run([node, "--test", *files], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr
