@@ -1,7 +1,7 @@
 """agui-gate: an AG-UI agent server whose gated tools can be trusted.
 
-Everything a user needs is here. What brings a web framework or pydantic along is imported when it is first used, so that
-importing the package stays quick.
+Everything a user needs is here. What brings a web framework or pydantic along is imported when it is first used, so
+that importing the package stays quick.
 """
 
 import importlib as _importlib

@@ -21,8 +21,8 @@ class Agent:
     """What answers on a thread.
 
     * ``tools``: functions or `Tool`s (see `agui_gate.tool`).
-    * ``hitl``: how gated calls are shown: as `confirm_changes` cards, as interrupts, or (``auto``) as cards exactly when
-      the client advertises a tool of that name.
+    * ``hitl``: how gated calls are shown: as `confirm_changes` cards, as interrupts, or (``auto``) as cards exactly
+      when the client advertises a tool of that name.
     * ``on_unanswered``: what happens to waiting calls when a run comes that doesn't answer them: they are closed
       (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``).
     * ``on_disconnect``: whether a run whose client left is cancelled.

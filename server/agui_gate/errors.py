@@ -22,7 +22,7 @@
     ├── LimitReached                a limit of the agent ended the run    limit_reached
     ├── Unavailable                 503  unavailable            (a retry helps)
     ├── Internal                    500  internal
-    ├── IllegalMove                 a gated call was moved against the table of core/approvals.py (a bug, or a lost race)
+    ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
     └── ConfigurationError          the deployment is wrong; the message says what to change
 

@@ -49,9 +49,9 @@ class Gate:
 class ToolContext:
     """What a tool may know about the call it serves. A parameter annotated with this class is injected.
 
-    ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for every attempt to run this very call:
-    hand it to systems that accept one. ``state`` is the thread's shared state; what a tool changes in it is saved and sent
-    to the client after the tool returned.
+    ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for every attempt to run
+    this very call: hand it to systems that accept one. ``state`` is the thread's shared state; what a tool changes in
+    it is saved and sent to the client after the tool returned.
     """
 
     thread_id: str
@@ -165,9 +165,9 @@ def tool(
 def tool(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a tool of a sync or async function, as ``@tool`` or ``@tool(gate=True, …)``.
 
-    The JSON Schema comes from the signature, the description from the docstring. Sync functions run in threads. What the
-    function returns is the result: a string as it is, anything else as JSON. Raise `ToolError` to tell the model and the
-    user what went wrong. Raises `ConfigurationError` for a signature that can't be a tool.
+    The JSON Schema comes from the signature, the description from the docstring. Sync functions run in threads. What
+    the function returns is the result: a string as it is, anything else as JSON. Raise `ToolError` to tell the model
+    and the user what went wrong. Raises `ConfigurationError` for a signature that can't be a tool.
     """
     if fn is None:
         return lambda function: Tool(function, **options)

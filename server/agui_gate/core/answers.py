@@ -22,7 +22,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody said about one gated call, before it was checked against the record.
 
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
-    ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited`` replaces all arguments.
+    ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
+    replaces all arguments.
     """
 
     target: Target
@@ -51,12 +52,14 @@ def from_payload(target: Target, target_id: str, payload: Any) -> Answer:
     if edited is not None and not isinstance(edited, dict):
         return Answer(target=target, id=target_id, problem="the edited arguments must be an object")
     reason = payload.get("reason")
+    if not isinstance(reason, str | None):
+        return Answer(target=target, id=target_id, problem="'reason' must be text")
     approved = said[0] and not _step_declined(payload.get("steps"))
     return Answer(
         target=target,
         id=target_id,
         verdict="approve" if approved else "reject",
-        reason=reason if isinstance(reason, str) and reason.strip() else None,
+        reason=reason if reason and reason.strip() else None,
         edited=edited if approved else None,
     )
 

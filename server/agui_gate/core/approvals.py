@@ -2,9 +2,9 @@
 
 Theory of operation
 -------------------
-A gated call has exactly one record (an `Approval`), kept by the store's ledger, and its `state` is the only answer to "is this
-call still waiting?". Records are made in state ``pending``, in the same transaction that appends the turn that
-issued the call. From there:
+A gated call has exactly one record (an `Approval`), kept by the store's ledger, and its `state` is the only answer to
+"is this call still waiting?". Records are made in state ``pending``, in the same transaction that appends the turn
+that issued the call. From there:
 
     pending ──► claimed ──► done | failed | unknown
        │            └─────► claimed is entered before the tool starts and committed first, so that it runs at most once
@@ -14,11 +14,11 @@ issued the call. From there:
   dies here leaves the record claimed; the next one that holds the thread's lease moves it to ``unknown``, which is
   reported and never re-run by itself unless the tool is `idempotent`.
 * ``done`` / ``failed``: it ran; the output is in the record, committed before it is sent.
-* ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was stopped.
-  ``expired``: nobody answered in time, judged by the store's clock.
+* ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was
+  stopped. ``expired``: nobody answered in time, judged by the store's clock.
 
-`MOVES` is the whole table. Every change of state goes through `check_move` (stores turn the same table into the WHERE clause of
-one conditional UPDATE); an illegal move raises `IllegalMove`.
+`MOVES` is the whole table. Every change of state goes through `check_move` (stores turn the same table into the WHERE
+clause of one conditional UPDATE); an illegal move raises `IllegalMove`.
 """
 
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """The AG-UI events this server sends, as small frozen structs that encode straight to the wire's JSON.
 
-Only shapes that 0.0.59 and 1.0 clients both accept (facts: AG-UI 1.0 schema; the compat dialect of DESIGN.md §5), except where a
-docstring says "1.0 only". Absent means absent: nothing here ever encodes to null.
+Only shapes that 0.0.59 and 1.0 clients both accept (facts: AG-UI 1.0 schema; the compat dialect of DESIGN.md §5),
+except where a docstring says "1.0 only". Absent means absent: nothing here ever encodes to null.
 """
 
 from typing import Any, Literal, dataclass_transform

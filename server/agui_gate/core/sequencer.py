@@ -168,7 +168,7 @@ class Sequencer:
             self._emit(event)
 
     def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """RUN_FINISHED. A cancelled outcome is only for the 1.0 dialect; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
+        """RUN_FINISHED. A cancelled outcome is for the 1.0 dialect only; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
         if isinstance(outcome, ev.CancelledOutcome) and self._dialect is Dialect.COMPAT:
             self.fail("abort", "The run was stopped.")
             return

@@ -175,7 +175,7 @@ Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | Repo
 
 
 class SettledCall(Struct, tag="call", tag_field="type"):
-    """A call with its output. ``arguments`` is what really ran, which an edit may have changed from `part.arguments`."""
+    """A call with its output. ``arguments`` is what really ran: an edit may have changed it from `part.arguments`."""
 
     part: CallPart
     output: Output

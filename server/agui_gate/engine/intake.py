@@ -1,9 +1,9 @@
 """What a request brings to a thread: the pure part of "two transcripts never coexist".
 
-The server's journal is the authority for what the server issued. From the client's replayed history it takes only what
-the client alone can know: new messages of the user (by id; without an id, by their place among equal ones), results of
-client tools, and answers. A thread the server has never seen is built from the client's history, with nothing in it trusted as
-an approval.
+The server's journal is the authority for what the server issued. From the client's replayed history it takes only
+what the client alone can know: new messages of the user (by id; without an id, by their place among equal ones),
+results of client tools, and answers. A thread the server has never seen is built from the client's history, with
+nothing in it trusted as an approval.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,7 @@ import msgspec
 from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
@@ -28,7 +29,6 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.protocol.inbound import Message, RunInput, parts
 
-CARD_TOOL = "confirm_changes"
 UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
 
 NewId = Callable[[], str]

@@ -1,7 +1,7 @@
 """Runs in flight, apart from the sockets that read them.
 
-A `LiveRun` owns the task of one run and the frames that its reader has not taken yet. The run publishes and goes on; frames
-that are ready together leave together. A reader that doesn't keep up slows the run (`room`) for at most
+A `LiveRun` owns the task of one run and the frames that its reader has not taken yet. The run publishes and goes on;
+frames that are ready together leave together. A reader that doesn't keep up slows the run (`room`) for at most
 `SEND_TIMEOUT` and is then dropped, so memory per connection is bounded and no run waits for ever.
 """
 

@@ -77,7 +77,10 @@ class OpenThread:
         self.approvals[approval.call_id] = outcomes.completed(approval)
 
     async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
-        """Save what is new; with ``status``, end the run and give the lease back. Raises `ThreadBusy` if the lease is lost."""
+        """Save what is new; with ``status``, end the run and give the lease back.
+
+        Raises `ThreadBusy` if the lease is lost; then nothing was saved.
+        """
         state = _state_bytes(self.state)
         change = Change(
             keep=self._keep,
@@ -104,8 +107,8 @@ class OpenThread:
         return sanitize(self.entries, settled)
 
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation as AG-UI messages."""
-        return agui_messages(self.entries, list(self.approvals.values()))
+        """The conversation as AG-UI messages, in shapes that every client takes."""
+        return agui_messages(self.entries, list(self.approvals.values()), file_sources=False)
 
     def last_turn(self) -> TurnEntry | None:
         """The newest assistant turn: the only one whose calls can still be open."""

@@ -11,7 +11,7 @@ from agui_gate.core.transcript import Output
 
 _MESSAGES = {
     State.REJECTED: "The user rejected this call. It was not executed.",
-    State.SUPERSEDED: "Not executed: the user went on without answering. Nobody denied it; ask again if it is still wanted.",
+    State.SUPERSEDED: "Not executed: the user went on without answering. Nobody denied it; ask again if still wanted.",
     State.CANCELLED: "Not executed: it was cancelled before it ran. Nobody denied it.",
     State.EXPIRED: "Not executed: nobody answered before it expired.",
     State.UNKNOWN: "It was interrupted while it ran. Whether it took effect is not known; check before trying again.",

@@ -74,6 +74,8 @@ class Recorder:
                     item.pieces.append(event.text)
                     self._parent_id = item.id
                     self._seq.text(item.id, event.text)
+            elif type(event) is TurnDone:
+                self.done = event
             else:
                 self._other(event)
 
@@ -117,8 +119,6 @@ class Recorder:
                 self._seq.reasoning_end(item.id, event.encrypted)
             case Notice():
                 self._seq.other(Custom(event.name, event.value))
-            case TurnDone():
-                self.done = event
 
     def _fresh(self, kind: str, key: str) -> _Item:
         item = _Item(kind, self._new_id())

@@ -1,8 +1,8 @@
 """Answers → outcomes: the only place where a gated call is decided and run.
 
-`judge` is pure: it matches answers with pending records and says for each what is to be done, failing closed. `Settlement`
-does it: the record is moved first (`claimed` before the tool starts, the output before anybody sees it), one
-conditional update each, so that of any number of clicks, replays and replicas exactly one gets through.
+`judge` is pure: it matches answers with pending records and says for each what is to be done, failing closed.
+`Settlement` does it: the record is moved first (`claimed` before the tool starts, the output before anybody sees it),
+one conditional update each, so that of any number of clicks, replays and replicas exactly one gets through.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCE
 def judge(
     answers: Iterable[Answer], pending: Mapping[str, Approval], tools: Mapping[str, Tool], principal: str
 ) -> Judgement:
-    """Match answers (whose ids are approval ids) with ``pending``. Contradicting answers to one call are a no to all of them."""
+    """Match answers (whose ids are approval ids) with ``pending``. Answers that contradict each other decide nothing."""
     grouped: dict[str, list[Answer]] = {}
     for answer in answers:
         if answer.id in pending:

@@ -1,8 +1,8 @@
 """Running tools: validated arguments in, an `Output` out, whatever the tool does.
 
-Async tools run in the run's task, sync ones in daemon threads of their own, so that neither a blocking tool nor one that
-never returns can hold the event loop or the process's exit. A time limit ends the waiting; a sync tool that can't be
-stopped is abandoned and its late result ignored.
+Async tools run in the run's task, sync ones in daemon threads of their own, so that neither a blocking tool nor one
+that never returns can hold the event loop or the process's exit. A time limit ends the waiting; a sync tool that
+can't be stopped is abandoned and its late result ignored.
 """
 
 import asyncio

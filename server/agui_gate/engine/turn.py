@@ -1,8 +1,8 @@
 """One turn of the model: ask it, stream what it says, and deal with the calls it makes."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import Protocol
 
 import msgspec
 
@@ -26,11 +26,8 @@ from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.tool import Tool, ToolContext
 
-
-class Clock(Protocol):
-    """Now, in ms since the epoch."""
-
-    def __call__(self) -> int: ...
+Clock = Callable[[], int]
+"""Now, in ms since the epoch."""
 
 
 class Turns:
@@ -177,12 +174,13 @@ def _needs_person(tool: Tool, arguments: str) -> bool:
 
 def _instructions(agent: Agent, run: RunInput) -> str:
     """The agent's instructions, and what the application said about the situation."""
-    items = [
-        f"- {item.description or 'context'}: {item.value if isinstance(item.value, str) else _encoded(item.value).decode()}"
-        for item in run.context or ()
-    ]
+    items = [f"- {item.description or 'context'}: {_as_text(item.value)}" for item in run.context or ()]
     context = "Context from the application:\n" + "\n".join(items) if items else ""
     return "\n\n".join(part for part in (agent.instructions, context) if part)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else _encoded(value).decode()
 
 
 def _encoded(value: object) -> bytes:

@@ -9,9 +9,10 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallPart, CardClosedEntry, CardEntry
-from agui_gate.engine.intake import CARD_TOOL, NewId
+from agui_gate.engine.intake import NewId
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.protocol import cards
 from agui_gate.protocol.inbound import RunInput

@@ -35,8 +35,8 @@ def create_app(
     """A Starlette application that serves ``agents``; the first one also answers `POST /`.
 
     ``store``: a URL (`memory://`, `sqlite:///file.db`) or a store object. ``auth``: a sync or async callable
-    ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``, and those from
-    the environment. Serve it, or mount it in another application (then it starts with its first request).
+    ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``, and
+    those from the environment. Serve it, or mount it in another application (then it starts with its first request).
 
     Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
     """

@@ -1,8 +1,9 @@
 """The run's stream as an ASGI response.
 
-Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response and encodes and
-sends event by event; this one sends whatever frames are ready in one body message. What it promises is the same:
-`\\n\\n` framing, comment pings, a bound on every send, and an end when the client leaves or the server stops.
+Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response and
+encodes and sends event by event; this one sends whatever frames are ready in one body message. What it promises is
+the same: `\\n\\n` framing, comment pings, a bound on every send, and an end when the client leaves or the server
+stops.
 """
 
 import asyncio

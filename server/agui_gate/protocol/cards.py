@@ -1,8 +1,8 @@
 """Confirm cards and interrupts: how a gated call is shown, and the schema of its answer.
 
-`approved` is checked by `core/answers.py`, and the schema of `editedArgs` is the tool's own, made from the model that validates the
-edit, so what is advertised and what is accepted can't disagree. An edit replaces all arguments; whether editing is possible is
-told by `editedArgs` being in the schema (facts: protocol §2).
+`approved` is checked by `core/answers.py`, and the schema of `editedArgs` is the tool's own, made from the model that
+validates the edit, so what is advertised and what is accepted can't disagree. An edit replaces all arguments; whether
+editing is possible is told by `editedArgs` being in the schema (facts: protocol §2).
 """
 
 from datetime import UTC, datetime
@@ -13,8 +13,6 @@ import msgspec
 from agui_gate.core.approvals import Approval
 from agui_gate.core.events import Interrupt
 from agui_gate.core.jsontext import canonical, parse_object
-
-CARD_TOOL = "confirm_changes"
 
 
 class NotAllowed(ValueError):

@@ -1,7 +1,8 @@
 """Events → SSE bytes. One frame per event: ``id: <run_key>:<seq>``, ``data: <json>``, blank line.
 
-Frames end in ``\\n\\n``: both clients split on exactly that (facts: protocol, trap 3). JSON never holds a raw newline, so
-one ``data:`` line is enough. This is the hot path: an event is encoded once, whatever the number of readers.
+Frames end in ``\\n\\n``: both clients split on exactly that (facts: protocol, trap 3). JSON never holds a raw
+newline, so one ``data:`` line is enough. This is the hot path: an event is encoded once, whatever the number of
+readers.
 """
 
 import msgspec

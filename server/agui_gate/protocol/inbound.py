@@ -4,8 +4,9 @@ Decoded with msgspec rather than with the protocol package's pydantic models: a 
 millisecond instead of nine, and unknown fields are left out instead of carried along. Both spellings of field names
 are not needed: every client sends camelCase.
 
-Divergences from the 1.0 models, all towards leniency: a message may lack its `id`; legacy `binary` parts are read as media parts; nulls
-stand for absent. Unknown roles, wrong types, nesting beyond `MAX_DEPTH` and over-long ids are refused with `InvalidRequest`.
+Divergences from the 1.0 models, all towards leniency: a message may lack its `id`; legacy `binary` parts are read as
+media parts; nulls stand for absent. Unknown roles, wrong types, nesting beyond `MAX_DEPTH` and over-long ids are
+refused with `InvalidRequest`.
 """
 
 from typing import Any, Literal
@@ -127,7 +128,7 @@ def decode_json(body: bytes) -> Any:
 
 
 def check_id(value: str, what: str) -> None:
-    """Raise `InvalidRequest` unless ``value`` can be an id: 1 to `MAX_ID` characters, none of them a control character."""
+    """Raise `InvalidRequest` unless ``value`` can be an id: 1 to `MAX_ID` characters, no control characters."""
     if not 0 < len(value) <= MAX_ID:
         raise InvalidRequest(f"{what} must have 1 to {MAX_ID} characters.", well_formed=True)
     if not value.isprintable():
@@ -135,7 +136,7 @@ def check_id(value: str, what: str) -> None:
 
 
 def check_depth(value: Any) -> None:
-    """Raise `InvalidRequest` if ``value`` nests deeper than `MAX_DEPTH`. Level by level, so it can't overflow itself."""
+    """Raise `InvalidRequest` if ``value`` nests deeper than `MAX_DEPTH`. Level by level: no recursion to run out of."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -195,20 +196,19 @@ def _check(value: RunInput) -> None:
     if len(value.messages) > MAX_MESSAGES:
         raise TooLarge(f"A run takes at most {MAX_MESSAGES:,} messages; send fewer (the server keeps the thread).")
     for message in value.messages:
-        content = message.content
-        if content is not None and not isinstance(content, str):
-            if message.role == "activity":
-                continue
-            check_depth(content)
-            parts(content)
-        if message.function_approvals:
-            check_depth(message.function_approvals)
-    for extra in (value.state, value.forwarded_props):
-        if extra:
-            check_depth(extra)
-    for entry in value.resume or ():
-        check_depth(entry.payload)
-    for tool in value.tools or ():
-        check_depth(tool.parameters)
-    for item in value.context or ():
-        check_depth(item.value)
+        _check_message(message)
+    extras = [value.state, value.forwarded_props]
+    extras += [entry.payload for entry in value.resume or ()]
+    extras += [tool.parameters for tool in value.tools or ()]
+    extras += [item.value for item in value.context or ()]
+    for extra in extras:
+        check_depth(extra)
+
+
+def _check_message(message: Message) -> None:
+    content = message.content
+    if content is not None and not isinstance(content, str) and message.role != "activity":
+        check_depth(content)
+        parts(content)
+    if message.function_approvals:
+        check_depth(message.function_approvals)
