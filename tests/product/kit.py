@@ -202,7 +202,9 @@ class Product:
 @asynccontextmanager
 async def running(app: Any) -> AsyncIterator[str]:
     """Serve an ASGI app on a loopback socket in this loop."""
-    sock = socket.create_server(("127.0.0.1", 0), backlog=512)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio turns Nagle off for TCP
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(512)
     config = uvicorn.Config(app, log_level="warning", access_log=False, ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     server.config.load()

@@ -150,6 +150,7 @@ class Sequencer:
             return
         self.call_end(call_id)
         self._resulted.add(call_id)
+        self._seen_calls.add(call_id)
         while not message_id or message_id in self._seen:  # taken by a message that was shown under it
             message_id += "-result"
         self._seen.add(message_id)
@@ -168,7 +169,7 @@ class Sequencer:
             self._emit(event)
 
     def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """RUN_FINISHED. A cancelled outcome is for the 1.0 dialect only; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
+        """RUN_FINISHED. A cancelled outcome is for the 1.0 dialect; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
         if isinstance(outcome, ev.CancelledOutcome) and self._dialect is Dialect.COMPAT:
             self.fail("abort", "The run was stopped.")
             return

@@ -202,7 +202,7 @@ class Run:
         self._seq.finish(None, self._usage(), result)
 
     async def _stopped(self, status: RunStatus) -> None:
-        """Close every open call before anything else (S29), then save. Bounded: a store that is away can't hold it up."""
+        """Close every open call before anything else (S29), then save. Bounded, should the store be away."""
         try:
             async with asyncio.timeout(CLEANUP_TIMEOUT):
                 if status == "cancelled":

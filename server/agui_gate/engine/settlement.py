@@ -48,7 +48,7 @@ _TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCE
 def judge(
     answers: Iterable[Answer], pending: Mapping[str, Approval], tools: Mapping[str, Tool], principal: str
 ) -> Judgement:
-    """Match answers (whose ids are approval ids) with ``pending``. Answers that contradict each other decide nothing."""
+    """Match answers (whose ids are approval ids) with ``pending``. Contradicting answers decide nothing."""
     grouped: dict[str, list[Answer]] = {}
     for answer in answers:
         if answer.id in pending:
