@@ -14,6 +14,9 @@ from agui_gate.cli.program import FAILED, Failure, debug_option
 SHOWN_ID = 12
 """Characters of an id that are shown at least; more where two would look the same."""
 
+SHORTEST_ID = 8
+"""Characters of an id that have to be typed at least, so that a slip doesn't decide something."""
+
 HELP = """List, approve and reject the calls that wait on a running server.
 
 \b
@@ -99,12 +102,14 @@ def reject(approval_id: str, reason: str | None, url: str, token: str | None, as
 
 
 def _find(pending: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:
-    """The approval with this id or the only one that begins so; None leaves it to the server to say. Raises `Failure`."""
+    """The approval with this id, or the only one beginning so; None leaves it to the server. Raises `Failure`."""
+    for item in pending:
+        if item["id"] == wanted:
+            return item
     matches = [item for item in pending if item["id"].startswith(wanted)]
-    exact = [item for item in matches if item["id"] == wanted]
-    if len(matches) > 1 and not exact:
-        raise Failure(f"{len(matches)} ids begin with {wanted}; write more of it.")
-    return (exact or matches or [None])[0]
+    if matches and (len(matches) > 1 or len(wanted) < SHORTEST_ID):
+        raise Failure(f"{wanted!r} is too short to tell which one is meant; write more of the id.")
+    return matches[0] if matches else None
 
 
 def _report(outcome: dict[str, Any], as_json: bool) -> None:

@@ -38,6 +38,11 @@ def short(text: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
+def printable(text: str) -> str:
+    """``text`` without control characters: what a model or a tool says must not steer somebody's terminal."""
+    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+
+
 def mark(ok: bool | None) -> str:
     """✓, ✗, or ! for None; plain letters where the terminal can't show them."""
     good, bad = ("✓", "✗") if _can_show("✓✗") else ("ok", "NO")

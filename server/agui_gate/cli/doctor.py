@@ -144,5 +144,9 @@ def _load(target: str) -> tuple[Finding, tuple[Agent, ...], bool]:
         return Finding(target, False, error.message, "Correct TARGET, or the module it names."), (), False
     tools = sum(len(agent.by_name) for agent in loaded.agents)
     gated = sum(tool.gate is not None for agent in loaded.agents for tool in agent.by_name.values())
-    what = f"{len(loaded.agents)} agent(s) with {tools} tool(s), {gated} of them gated"
+    what = f"{_count(len(loaded.agents), 'agent')} with {_count(tools, 'tool')}, {gated} of them gated"
     return Finding(target, True, what), loaded.agents, bool(states_of(loaded.app))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -22,7 +22,7 @@ def edited_arguments(arguments: dict[str, Any], editable: Sequence[str], edits: 
 
 
 def read_value(text: str, before: Any) -> Any:
-    """What was typed, as the kind of value it replaces: text stays text, anything else is read as JSON if it is that."""
+    """What was typed, as the kind of value it replaces: text stays text, anything else is JSON where it can be."""
     if isinstance(before, str):
         return text
     try:

@@ -1,12 +1,13 @@
 """A running server, as seen from a shell."""
 
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
 from agui_gate.cli.program import Failure
 from agui_gate.errors import ConfigurationError
+from agui_gate.http.auth import is_loopback
 
 TIMEOUT = 330.0
 """Seconds; an approved tool runs before the answer comes, and may take five minutes."""
@@ -20,7 +21,11 @@ class Gateway:
             raise ConfigurationError(f"--url must begin with http:// or https://, not {url!r}.")
         self._url = url.rstrip("/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx2.Client(headers=headers, timeout=httpx2.Timeout(TIMEOUT, connect=5.0))
+        self._http = httpx2.Client(
+            headers=headers,
+            timeout=httpx2.Timeout(TIMEOUT, connect=5.0),
+            trust_env=not is_loopback(urlsplit(url).hostname),  # a proxy has no business on this machine
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -82,8 +82,8 @@ class Program(click.Group):
         """Run the command; turn errors into one line and an exit code."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click's own, and a reader such as `head` that has seen enough
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except Exception as error:

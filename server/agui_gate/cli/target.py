@@ -76,9 +76,8 @@ def _attribute(owner: Any, name: str, module: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        public = [key for key in dir(owner) if not key.startswith("_")]
-        close = difflib.get_close_matches(name, public, n=3, cutoff=0.5)
-        useful = close or [key for key in public if isinstance(getattr(owner, key, None), Agent)]
+        useful = [key for key, value in vars(owner).items() if isinstance(value, Agent) or _is_asgi(value)]
+        useful = difflib.get_close_matches(name, useful, n=3, cutoff=0.5) or useful[:3]
         hint = f"; did you mean {' or '.join(f'{module}:{key}' for key in useful)}?" if useful else "."
         raise ConfigurationError(f"{module} has no {name!r}{hint}") from None
 
@@ -96,6 +95,8 @@ def _target(found: Any, name: str) -> Target:
 
 
 def _is_asgi(found: Any) -> bool:
+    if isinstance(found, type):
+        return False
     call = found if inspect.isroutine(found) else getattr(found, "__call__", None)  # noqa: B004  (looked at, not called)
     return inspect.iscoroutinefunction(call) and len(inspect.signature(call).parameters) == 3
 

@@ -1,0 +1,80 @@
+"""Asking the person at the terminal about gated calls."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import click
+
+from agui_gate.cli.console import dim, short
+from agui_gate.cli.edits import read_value
+from agui_gate.core.approvals import Approval
+from agui_gate.core.jsontext import parse_object
+from agui_gate.protocol.inbound import ResumeEntry
+
+Policy = Literal["ask", "yes", "no"]
+
+
+class Asker:
+    """Answers what waits: by asking, or always the same."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def ask(self, pending: Sequence[Approval]) -> list[ResumeEntry]:
+        """Answers to some or all of ``pending``; what is missing was left for later."""
+        if self._policy != "ask":
+            payload = {"approved": self._policy == "yes"}
+            return [ResumeEntry(approval.id, "resolved", payload) for approval in pending]
+        answers: list[ResumeEntry] = []
+        for approval in pending:
+            decision = _ask_one(approval)
+            if decision is None:
+                break
+            answers.append(ResumeEntry(approval.id, "resolved", decision))
+        return answers
+
+
+def _ask_one(approval: Approval) -> dict[str, Any] | None:
+    """The decision, or None for later (Ctrl-D)."""
+    arguments = parse_object(approval.arguments) or {}
+    click.secho(f"\n{short(approval.message or f'Run {approval.tool}?', 300)}", bold=True, err=True)
+    for name, value in arguments.items():
+        dim(f"  {name}: {short(json.dumps(value, ensure_ascii=False), 300)}", err=True)
+    choices = "y(es), n(o), e(dit)" if approval.editable else "y(es), n(o)"
+    while True:
+        typed = _read(f"{choices}, Ctrl-D for later: ")
+        match typed and typed.strip().lower():
+            case None:
+                return None
+            case "y" | "yes":
+                return {"approved": True}
+            case "n" | "no":
+                return {"approved": False}
+            case "e" | "edit" if approval.editable:
+                edited = _edit(arguments, approval.editable)
+                return None if edited is None else {"approved": True, "editedArgs": edited}
+
+
+def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] | None:
+    """All arguments, with new values for the editable ones; an empty line keeps a value. None on Ctrl-D."""
+    edited = dict(arguments)
+    for name in editable:
+        before = arguments.get(name)
+        typed = _read(f"  {name} [{short(json.dumps(before, ensure_ascii=False), 80)}]: ")
+        if typed is None:
+            return None
+        if typed.strip():
+            edited[name] = read_value(typed.strip(), before)
+    return edited
+
+
+def _read(prompt: str) -> str | None:
+    """A line from the terminal, or None at its end. The prompt goes to stderr: stdout is the agent's."""
+    click.echo(prompt, nl=False, err=True)
+    line = sys.stdin.readline()
+    if not line:
+        click.echo("", err=True)
+        return None
+    return line.rstrip("\n")

@@ -1,0 +1,79 @@
+"""A run's events, for people and for programs."""
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from agui_gate.cli.console import dim, note, printable, short
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.sanitizer import CARD_TOOL
+
+WIDTH = 160
+"""Characters of a tool's arguments or result that are shown."""
+
+
+class JsonPrinter:
+    """Every event as it is on the wire, one a line."""
+
+    def show(self, raw: bytes, event: dict[str, Any]) -> None:
+        """Print one event at once."""
+        sys.stdout.write(raw.decode() + "\n")
+        sys.stdout.flush()
+
+
+class TextPrinter:
+    """The agent's words on stdout as they come; tools and errors on stderr."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+        self._arguments: dict[str, str] = {}
+        self._mid_line = False
+
+    def show(self, raw: bytes, event: dict[str, Any]) -> None:
+        """Print what a person wants to see of one event."""
+        match event["type"]:
+            case "TEXT_MESSAGE_CONTENT":
+                sys.stdout.write(printable(event["delta"]))
+                sys.stdout.flush()
+                self._mid_line = True
+            case "TEXT_MESSAGE_END":
+                self._end_line()
+            case "RUN_ERROR":
+                self._error(event)
+            case "CUSTOM" if event["name"] == "agui-gate:answer_refused":
+                note(short(event["value"]["message"], WIDTH))
+            case kind if kind.startswith("TOOL_CALL_"):
+                self._tool(event)
+
+    def _tool(self, event: dict[str, Any]) -> None:
+        call_id = event["toolCallId"]
+        match event["type"]:
+            case "TOOL_CALL_START":
+                self._calls[call_id] = event["toolCallName"]
+            case "TOOL_CALL_ARGS":
+                self._arguments[call_id] = self._arguments.get(call_id, "") + event["delta"]
+            case "TOOL_CALL_END":
+                self._line(call_id, f"→ {self._calls.get(call_id)}({self._named(call_id)})")
+            case "TOOL_CALL_RESULT":
+                self._line(call_id, f"← {self._calls.get(call_id, 'earlier call')}: {event['content']}")
+
+    def _named(self, call_id: str) -> str:
+        arguments = parse_object(self._arguments.pop(call_id, "")) or {}
+        return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+
+    def _line(self, call_id: str, text: str) -> None:
+        if self._calls.get(call_id) != CARD_TOOL:  # a card repeats what the call said
+            self._end_line()
+            dim(short(text, WIDTH), err=True)
+
+    def _error(self, event: dict[str, Any]) -> None:
+        self._end_line()
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {event['message']} ({event['code']})", err=True)
+
+    def _end_line(self) -> None:
+        if self._mid_line:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._mid_line = False

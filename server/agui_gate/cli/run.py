@@ -1,0 +1,118 @@
+"""`agui-gate run`: one run from the shell, without a server."""
+
+import asyncio
+import contextlib
+import sys
+import uuid
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from agui_gate.cli.asking import Asker
+from agui_gate.cli.console import dim, log_to_stderr
+from agui_gate.cli.printing import JsonPrinter, TextPrinter
+from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, Failure, debug_option
+from agui_gate.cli.session import Session, make_engine
+from agui_gate.cli.target import load_target, pick_agent
+
+MAX_ROUNDS = 50
+"""How often approvals are asked for and the run goes on; a model that never stops asking ends there."""
+
+HELP = """Run TARGET (module:object) once and print what it says.
+
+Text goes to stdout; tool calls and questions go to stderr. A gated call is put to you: y(es), n(o), e(dit), or Ctrl-D
+to leave it waiting. Where nobody can be asked, --approve ask means no.
+
+\b
+Examples:
+  agui-gate run support:agent --message "Refund order 1001"
+  agui-gate run support:agent --message "And 1002?" --thread t1
+  agui-gate run support:agent --thread t1                  go on where it waits
+  agui-gate run support:agent -m "Refund 1001" --approve yes --json
+
+The conversation is kept in the same store that `serve` uses, as the person "local": a server without tokens shows it,
+and what was left waiting can be decided there.
+
+\b
+Exit codes: 0 finished; 1 the run failed; 2 wrong use or configuration;
+3 a call still waits for an approval; 130 stopped by Ctrl-C.
+"""
+
+
+@click.command("run", help=HELP)
+@click.argument("target")
+@click.option("--message", "-m", help="What you say. May be left out with --thread, to go on.")
+@click.option(
+    "--approve", type=click.Choice(["ask", "yes", "no"]), default="ask", show_default=True, help="Gated calls."
+)
+@click.option("--thread", metavar="ID", help="Go on with this conversation.  [default: a new one]")
+@click.option("--agent", metavar="NAME", help="Which agent of TARGET.  [default: the first]")
+@click.option("--json", "as_json", is_flag=True, help="Print the AG-UI events, one JSON object a line.")
+@click.option("--store", metavar="URL", help="Where the conversation is kept.  [default: as in the settings]")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    target: str,
+    message: str | None,
+    approve: Literal["ask", "yes", "no"],
+    thread: str | None,
+    agent: str | None,
+    as_json: bool,
+    store: str | None,
+    config: Path | None,
+) -> None:
+    """Run TARGET once."""
+    if message is None and thread is None:
+        raise click.UsageError("Say something with --message.")
+    log_to_stderr(ctx)
+    loaded = load_target(target)
+    chosen = pick_agent(loaded, agent)
+    engine = make_engine(loaded, chosen, store, config)
+    printer = JsonPrinter() if as_json else TextPrinter()
+    thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
+    session = Session(engine, chosen, thread_id, printer.show)
+    asker = Asker("no" if approve == "ask" and not _can_ask() else approve)
+    code = _run(session, asker, message)
+    if code == WAITING and not as_json:
+        dim(f"Still waits. Go on with: agui-gate run {target} --thread {thread_id}", err=True)
+    ctx.exit(code)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _run(session: Session, asker: Asker, message: str | None) -> int:
+    """Everything between opening and closing the engine; the exit code.
+
+    The loop runs only while the agent does: questions are asked outside of it, where Ctrl-C ends them at once.
+    """
+    with asyncio.Runner() as runner:
+        try:
+            runner.run(session.start())
+            return _converse(runner, session, asker, message)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        finally:
+            with contextlib.suppress(KeyboardInterrupt):
+                runner.run(session.aclose())
+
+
+def _converse(runner: asyncio.Runner, session: Session, asker: Asker, message: str | None) -> int:
+    well = runner.run(session.say(message))
+    for _ in range(MAX_ROUNDS):
+        if not well:
+            return FAILED
+        pending = runner.run(session.pending())
+        if not pending:
+            return 0
+        answers = asker.ask(pending)
+        if not answers:
+            return WAITING
+        well = runner.run(session.answer(answers))
+    raise Failure(
+        f"The agent asked for approvals {MAX_ROUNDS} times in a row; that is where this command stops.", WAITING
+    )

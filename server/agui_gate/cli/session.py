@@ -1,0 +1,98 @@
+"""One conversation with an engine of our own, without HTTP."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agui_gate.agent import Agent
+from agui_gate.cli.target import Target, states_of
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.dialect import Dialect
+from agui_gate.engine.engine import Engine
+from agui_gate.engine.live import LiveRun
+from agui_gate.http.auth import LOCAL
+from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
+from agui_gate.settings import load_settings
+from agui_gate.stores import open_store
+
+STOP_SECONDS = 8.0
+"""How long a stopped run may take to say so."""
+
+Show = Callable[[bytes, dict[str, Any]], None]
+"""Takes an event as the wire's JSON and decoded."""
+
+
+def make_engine(target: Target, agent: Agent, store: str | None, config: Path | None) -> Engine:
+    """The application's own engine, or one over the store that the settings name. Raises `ConfigurationError`."""
+    if store is None:
+        for state in states_of(target.app):
+            if agent.name in state.engine.agents:
+                engine: Engine = state.engine
+                return engine
+    settings = load_settings(config, options={"store": store})
+    return Engine(target.agents, open_store(settings.store), Dialect(settings.dialect))
+
+
+class Session:
+    """A thread of the person `local`, who is also the one of a server without auth. Not for concurrent use."""
+
+    def __init__(self, engine: Engine, agent: Agent, thread_id: str, show: Show) -> None:
+        check_id(thread_id, "--thread")
+        self._engine, self._agent, self._thread_id, self._show = engine, agent, thread_id, show
+
+    async def start(self) -> None:
+        """Open the store. Raises `ConfigurationError`."""
+        await self._engine.start()
+
+    async def aclose(self) -> None:
+        """Close everything."""
+        await self._engine.aclose()
+
+    async def say(self, text: str | None) -> bool:
+        """Run with a new message, or with none to go on. False if the run failed.
+
+        When cancelled, the run is stopped in order and its last events are shown.
+        """
+        messages = [Message("user", id=uuid.uuid4().hex, content=text)] if text else []
+        return await self._run(messages, None)
+
+    async def answer(self, answers: Sequence[ResumeEntry]) -> bool:
+        """Run with answers to what waits. False if the run failed."""
+        return await self._run([], list(answers))
+
+    async def pending(self) -> list[Approval]:
+        """What waits for a person on this thread."""
+        thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
+        found = thread.approvals if thread else []
+        return [a for a in found if a.state is State.PENDING and thread and not a.expired_at(thread.now)]
+
+    async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
+        run = RunInput(self._thread_id, uuid.uuid4().hex, messages, resume=resume)
+        live = await self._engine.run(self._agent, run, LOCAL)
+        try:
+            return await self._read(live)
+        except asyncio.CancelledError:
+            live.cancel()
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._read(live)
+            raise
+
+    async def _read(self, live: LiveRun) -> bool:
+        last = ""
+        while data := await live.read():
+            for raw in _events(data):
+                event = msgspec.json.decode(raw)
+                last = event["type"]
+                self._show(raw, event)
+        return last == "RUN_FINISHED"
+
+
+def _events(data: bytes) -> Iterator[bytes]:
+    """The JSON of each frame; comments have none."""
+    for line in data.split(b"\n"):
+        if line.startswith(b"data: "):
+            yield line[len(b"data: ") :]
