@@ -26,7 +26,7 @@ log = structlog.get_logger("agui_gate.live")
 class LiveRun:
     """One run: its task, its frames, its reader. ``key`` is the server's own name for it."""
 
-    __slots__ = ("_buffer", "_encoder", "_ended", "_reading", "_room", "_size", "_wake", "key", "task")
+    __slots__ = ("_buffer", "_cancelled", "_encoder", "_ended", "_reading", "_room", "_size", "_wake", "key", "task")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -35,7 +35,7 @@ class LiveRun:
         self._buffer: list[bytes] = []
         self._size = 0
         self._reading = True
-        self._ended = False
+        self._ended = self._cancelled = False
         self._wake: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None
 
@@ -45,8 +45,9 @@ class LiveRun:
         self.task.add_done_callback(self._end)
 
     def cancel(self) -> None:
-        """Stop the run; it ends its stream by itself."""
-        if self.task is not None:
+        """Stop the run; it ends its stream by itself. Asked again, nothing happens: what it saves then is not cut short."""
+        if self.task is not None and not self._cancelled:
+            self._cancelled = True
             self.task.cancel()
 
     def publish(self, event: Event) -> None:

@@ -1,5 +1,6 @@
 """A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from agui_gate.core.transcript import (
     UserTurn,
 )
 from agui_gate.engine import outcomes
+from agui_gate.engine.shield import to_the_end
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
@@ -33,6 +35,7 @@ class OpenThread:
         self._store = store
         self._run_key = run_key
         self._unsaved: list[Entry] = []
+        self._saving = asyncio.Lock()
         self._keep: int | None = None
         self._sizes = _state_bytes(thread.state)
         self.thread = thread
@@ -79,22 +82,40 @@ class OpenThread:
     async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
         """Save what is new; with ``status``, end the run and give the lease back.
 
-        Raises `ThreadBusy` if the lease is lost; then nothing was saved.
+        Saved as a whole, even if the caller is cancelled meanwhile. Raises `ThreadBusy` if the lease is lost; then nothing
+        was saved.
         """
-        state = _state_bytes(self.state)
-        change = Change(
+        await to_the_end(self._save(approvals, status))
+
+    async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
+        async with self._saving:  # tools that run in parallel save what all of them have added, once
+            entries, state = self._unsaved, _state_bytes(self.state)
+            if not (entries or approvals or status) and self._keep is None and state == self._sizes:
+                return
+            self._unsaved = []
+            try:
+                await self._store.commit(self.thread, self._change(entries, approvals, state, status), self._run_key)
+            except BaseException:
+                self._unsaved = entries + self._unsaved
+                raise
+            self._keep, self._sizes = None, state
+            for approval in approvals:
+                self.approvals[approval.call_id] = approval
+
+    def _change(
+        self, entries: list[Entry], approvals: Sequence[Approval], state: bytes, status: RunStatus | None
+    ) -> Change:
+        return Change(
             keep=self._keep,
-            entries=self._unsaved,
+            entries=entries,
             approvals=approvals,
-            state=self.state if state != self._sizes else msgspec.UNSET,
+            state=msgspec.json.decode(state)
+            if state != self._sizes
+            else msgspec.UNSET,  # tools may change theirs meanwhile
             ref=self.ref,
             title=msgspec.UNSET if self.thread.title else self._title(),
             status=status,
         )
-        await self._store.commit(self.thread, change, self._run_key)
-        self._unsaved, self._keep, self._sizes = [], None, state
-        for approval in approvals:
-            self.approvals[approval.call_id] = approval
 
     # --- reading ------------------------------------------------------------------------------------------------
     def transcript(self) -> tuple[UserTurn | AssistantTurn, ...]:

@@ -1,0 +1,25 @@
+"""Work that a cancellation must not cut in two."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+PATIENCE = 10.0
+"""Seconds that a cancelled caller waits for the work's end."""
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await ``work``. A caller that is cancelled meanwhile gets its cancellation after ``work`` has ended.
+
+    So what the caller knows and what ``work`` did never differ: it ran as a whole, or it had not been started.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=PATIENCE)
+        if task.done() and not task.cancelled():
+            task.exception()  # seen: the cancellation is what the caller gets
+        raise

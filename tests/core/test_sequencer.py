@@ -1,0 +1,157 @@
+"""Whatever is said to the sequencer in whatever order, the stream is one that clients accept."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agui_gate.core import events as ev
+from agui_gate.core.dialect import Dialect
+from agui_gate.core.sequencer import UNFINISHED, Sequencer
+from tests.core.client_rules import decoded, verify
+from tests.interop.validate import assert_valid
+from tests.requirements import shows
+
+IDS = st.sampled_from(["", "a", "b", "a-result", "b-result", "c"])
+SAID = st.sampled_from(["", "x", "yz"])
+INTERRUPT = ev.InterruptOutcome((ev.Interrupt("i", "tool_call", "a"),))
+OUTCOMES = st.sampled_from([None, INTERRUPT, ev.SuccessOutcome(), ev.CancelledOutcome()])
+STEPS = st.one_of(
+    st.tuples(st.just("started")),
+    st.tuples(st.just("text"), IDS, SAID),
+    st.tuples(st.just("text_end"), IDS),
+    st.tuples(st.just("reasoning"), IDS, SAID),
+    st.tuples(st.just("reasoning_end"), IDS, st.sampled_from([None, "", "sealed"])),
+    st.tuples(st.just("call"), IDS, st.sampled_from(["", "search"]), IDS),
+    st.tuples(st.just("call_args"), IDS, SAID),
+    st.tuples(st.just("call_end"), IDS),
+    st.tuples(st.just("result"), IDS, IDS, SAID),
+    st.tuples(st.just("leave_open"), st.lists(IDS, max_size=2)),
+    st.tuples(st.just("other"), st.just(ev.Custom("agui-gate:x", 1))),
+    st.tuples(st.just("finish"), OUTCOMES),
+    st.tuples(st.just("fail"), st.just("internal"), st.just("m")),
+)
+
+
+def made(dialect=Dialect.COMPAT):
+    events = []
+    return Sequencer("t", "r", events.append, dialect), events
+
+
+@shows("B14")
+@settings(max_examples=1_500)
+@given(st.lists(STEPS, max_size=30), st.sampled_from(Dialect))
+def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect):
+    sequencer, events = made(dialect)
+    sequencer.started()
+    left = set()
+    for name, *arguments in steps:
+        if name == "leave_open":
+            left.update(arguments[0])
+        getattr(sequencer, name)(*arguments)
+    sequencer.finish()
+    verify(decoded(events), left_open=left)
+
+
+@given(st.lists(STEPS, max_size=10))
+def test_nothing_comes_before_the_start_or_without_it(steps):
+    sequencer, events = made()
+    for name, *arguments in steps:
+        if name == "started":
+            break
+        getattr(sequencer, name)(*arguments)
+    assert events == []
+    assert not sequencer.open
+
+
+@shows("B14", "S12")
+def test_an_ordinary_run():
+    sequencer, events = made()
+    sequencer.started()
+    sequencer.started()
+    sequencer.reasoning("think", "hm")
+    sequencer.reasoning_end("think", "sealed")
+    sequencer.text("m", "")
+    sequencer.text("m", "hi")
+    sequencer.text_end("m")
+    sequencer.call("c", "search", "m")
+    sequencer.call_args("c", "{}")
+    sequencer.call_end("c")
+    sequencer.result("c", "c-result", "found")
+    sequencer.finish(usage=({"inputTokens": 1},))
+    wire = decoded(events)
+    assert [event["type"] for event in wire] == [
+        "RUN_STARTED",
+        "REASONING_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_MESSAGE_CONTENT",
+        "REASONING_MESSAGE_END",
+        "REASONING_ENCRYPTED_VALUE",
+        "REASONING_END",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "TOOL_CALL_START",
+        "TOOL_CALL_ARGS",
+        "TOOL_CALL_END",
+        "TOOL_CALL_RESULT",
+        "RUN_FINISHED",
+    ]
+    assert wire[0] == {"type": "RUN_STARTED", "threadId": "t", "runId": "r", "protocolVersion": "1.0"}
+    assert wire[-1]["usage"] == [{"inputTokens": 1}]
+    assert "outcome" not in wire[-1]
+    assert_valid(wire)
+
+
+@shows("S29", "B14")
+@pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
+def test_everything_open_is_closed_before_the_end(end):
+    sequencer, events = made(Dialect.V1)
+    sequencer.started()
+    sequencer.text("m", "hal")
+    sequencer.reasoning("think", "hm")
+    sequencer.call("c", "search", "m")
+    sequencer.call_args("c", "{}")
+    sequencer.call("gated", "refund", "m")
+    sequencer.leave_open(["gated"])
+    match end:
+        case "finish":
+            sequencer.finish()
+        case "fail":
+            sequencer.fail("internal", "x")
+        case "cancel":
+            sequencer.finish(ev.CancelledOutcome())
+    verifier = verify(decoded(events), left_open=["gated"])
+    assert verifier.results == ["c"]
+    assert next(e for e in decoded(events) if e["type"] == "TOOL_CALL_RESULT")["content"] == UNFINISHED
+
+
+@shows("S33")
+def test_cancelled_is_an_outcome_in_1_0_and_an_abort_in_compat():
+    for dialect, last in (
+        (Dialect.COMPAT, {"type": "RUN_ERROR", "message": "The run was stopped.", "code": "abort"}),
+        (Dialect.V1, {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}}),
+    ):
+        sequencer, events = made(dialect)
+        sequencer.started()
+        sequencer.finish(ev.CancelledOutcome())
+        assert decoded(events)[-1] == last
+
+
+def test_a_call_named_like_another_ones_result_still_lets_both_end():
+    sequencer, events = made()
+    sequencer.started()
+    sequencer.text("a-result", "taken by a text")
+    for call_id in ("a", "a-result"):
+        sequencer.call(call_id, "search", "p")
+        sequencer.result(call_id, f"{call_id}-result", "found")
+    sequencer.finish()
+    assert verify(decoded(events)).results == ["a", "a-result"]
+
+
+def test_the_first_result_of_a_call_counts():
+    sequencer, events = made()
+    sequencer.started()
+    sequencer.result("earlier", "earlier-result", "first")
+    sequencer.result("earlier", "another-id", "second")
+    sequencer.finish()
+    assert [e["content"] for e in decoded(events) if e["type"] == "TOOL_CALL_RESULT"] == ["first"]

@@ -1,0 +1,151 @@
+"""Whatever an adapter says, the client gets a legal stream, and the record is what was shown."""
+
+import json
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agui_gate import adapter as ad
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.engine.recorder import Recorder
+from tests.core.client_rules import decoded, verify
+from tests.interop.validate import assert_valid
+from tests.requirements import shows
+
+KEYS = st.sampled_from(["0", "1", "2"])
+TEXTS = st.sampled_from(["", "a", "{", '{"q":"tr', '"}', "}", "\\", "\\u12", '{"n":1', "nope"])
+WIRE_IDS = st.sampled_from(["", "call_1", "call_1", "call_2", "functions.search:0", "id-1", "x" * 200])
+EVENTS = st.one_of(
+    st.builds(ad.TextStart, KEYS),
+    st.builds(ad.TextDelta, KEYS, TEXTS),
+    st.builds(ad.TextEnd, KEYS),
+    st.builds(ad.ReasoningStart, KEYS),
+    st.builds(ad.ReasoningDelta, KEYS, TEXTS, st.integers(0, 2)),
+    st.builds(ad.ReasoningEnd, KEYS, st.sampled_from([None, "sealed"])),
+    st.builds(ad.CallStart, KEYS, WIRE_IDS, st.sampled_from(["search", "refund", ""])),
+    st.builds(ad.CallDelta, KEYS, TEXTS),
+    st.builds(ad.CallEnd, KEYS, st.sampled_from(["", "{}", '{"q":"tr"}', '{"q":"tr', "[1]", "nope"])),
+    st.builds(ad.Notice, st.just("agui-gate:note"), st.just(1)),
+)
+BATCHES = st.lists(st.lists(EVENTS, max_size=6), max_size=8)
+
+
+def made(call_ids=()):
+    events, ids = [], count(1)
+    sequencer = Sequencer("t", "r", events.append)
+    sequencer.started()
+    taken = set(call_ids)
+    return Recorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model"), sequencer, events
+
+
+def streamed_arguments(wire):
+    found = {e["toolCallId"]: "" for e in wire if e["type"] == "TOOL_CALL_START"}
+    for event in wire:
+        if event["type"] == "TOOL_CALL_ARGS":
+            found[event["toolCallId"]] += event["delta"]
+    return found
+
+
+@shows("B14", "S24", "B25")
+@settings(max_examples=700)
+@given(BATCHES, st.booleans())
+def test_any_adapter_output_makes_a_legal_stream(batches, done):
+    recorder, sequencer, events = made(["call_2"])
+    for batch in batches:
+        recorder.feed(batch)
+    if done:
+        recorder.feed([ad.TurnDone()])
+    recorder.close_calls()
+    turn = recorder.entry()
+    sequencer.finish()
+    wire = decoded(events)
+    verify(wire)
+    assert turn.cut is not done
+    ids = [call.id for call in turn.calls]
+    assert len(ids) == len(set(ids))
+    assert "call_2" not in ids
+    for call in turn.calls:
+        assert call.malformed or parse_object(call.arguments) is not None
+    shown = "".join(e["delta"] for e in wire if e["type"] == "TEXT_MESSAGE_CONTENT")
+    assert sorted(shown) == sorted("".join(p.text for p in turn.parts if isinstance(p, ad.TextPart)))
+
+
+@shows("B14", "B25")
+@settings(max_examples=400)
+@given(st.text('{}[]":,a1\\u', max_size=10), st.integers(0, 30), st.booleans())
+def test_a_stream_that_breaks_off_anywhere_is_valid_for_validators(value, length, done):
+    arguments = json.dumps({"q": value, "n": [1.5, None, {"deep": True}]})[:length]
+    recorder, sequencer, events = made()
+    recorder.feed([ad.CallStart("0", "call_1", "search"), *(ad.CallDelta("0", c) for c in arguments)])
+    if done:
+        recorder.feed([ad.TurnDone("incomplete", "max_output_tokens")])
+    recorder.close_calls()
+    sequencer.fail("provider_unavailable", "cut")
+    wire = decoded(events)
+    assert parse_object(streamed_arguments(wire)["call_1"]) is not None
+    assert_valid(wire)
+    (call,) = recorder.entry().calls
+    assert call.malformed
+    assert call.arguments == arguments
+
+
+@shows("S24")
+def test_a_repeated_call_id_is_reminted_for_the_client_and_kept_for_the_provider():
+    recorder, _, events = made(["call_1"])
+    for key in ("0", "1"):
+        recorder.feed([ad.CallStart(key, "call_1", "search"), ad.CallDelta(key, "{}"), ad.CallEnd(key, "{}")])
+    recorder.feed([ad.TurnDone()])
+    calls = recorder.entry().calls
+    assert [call.wire_id for call in calls] == ["call_1", "call_1"]
+    assert len({"call_1", *(call.id for call in calls)}) == 3
+    assert streamed_arguments(decoded(events)) == {call.id: "{}" for call in calls}
+
+
+@shows("B13")
+@pytest.mark.parametrize(
+    ("deltas", "end", "shown"),
+    [
+        (['{"q":', '"x"}'], '{"q":"x"}', '{"q":"x"}'),
+        ([], '{"q":"x"}', '{"q":"x"}'),
+        (['{"q":'], '{"q":"x"}', '{"q":"x"}'),
+        ([], "", "{}"),
+        ([], "  ", "{}"),
+        (['{"q":"tr'], '{"other":1}', '{"q":"tr"}'),  # what was shown can't be taken back
+    ],
+)
+def test_arguments_are_shown_once_and_end_as_json(deltas, end, shown):
+    recorder, _, events = made()
+    recorder.feed([ad.CallStart("0", "c", "search"), *(ad.CallDelta("0", d) for d in deltas), ad.CallEnd("0", end)])
+    recorder.feed([ad.TurnDone()])
+    assert streamed_arguments(decoded(events)) == {"c": shown}
+    (call,) = recorder.entry().calls
+    assert not call.malformed
+    assert call.arguments == (end.strip() or "{}")
+
+
+def test_late_events_of_an_ended_item_change_nothing():
+    recorder, _, events = made()
+    recorder.feed([ad.CallStart("0", "c", "search"), ad.CallEnd("0", "{}")])
+    before = len(events)
+    recorder.feed([ad.CallDelta("0", "x"), ad.CallEnd("0", '{"a":1}'), ad.CallDelta("9", "x"), ad.CallEnd("9", "{}")])
+    assert len(events) == before
+    assert [call.arguments for call in recorder.entry().calls] == ["{}"]
+
+
+@shows("S20")
+def test_paragraphs_of_reasoning_and_its_sealed_form():
+    recorder, _, events = made()
+    recorder.feed([ad.ReasoningStart("0"), ad.ReasoningDelta("0", "one"), ad.ReasoningDelta("0", "two", 1)])
+    recorder.feed(
+        [ad.ReasoningEnd("0", "sealed"), ad.ReasoningStart("1"), ad.ReasoningEnd("1", "hidden"), ad.TurnDone()]
+    )
+    first, second = recorder.entry().parts
+    assert (first.summary, first.encrypted) == (("one", "two"), "sealed")
+    assert (second.summary, second.encrypted) == ((), "hidden")
+    wire = decoded(events)
+    assert [e["delta"] for e in wire if e["type"] == "REASONING_MESSAGE_CONTENT"] == ["one", "\n\ntwo"]
+    sealed = [e for e in wire if e["type"] == "REASONING_ENCRYPTED_VALUE"]
+    assert [(e["entityId"], e["encryptedValue"]) for e in sealed] == [(first.id, "sealed"), (second.id, "hidden")]

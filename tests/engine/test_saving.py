@@ -1,0 +1,114 @@
+"""What a run saves is saved once and as a whole, whatever runs in parallel or is cancelled."""
+
+import asyncio
+
+import pytest
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.shield import to_the_end
+from agui_gate.stores.memory import MemoryStore
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+
+
+class Slow(MemoryStore):
+    """Takes a moment over each commit, as a store with a disk does, and remembers what it was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.commits = []
+
+    async def commit(self, thread, change, run_key):
+        self.begun.set()
+        await self.gate.wait()
+        self.commits.append(list(change.entries))
+        await super().commit(thread, change, run_key)
+
+
+async def opened(store):
+    await store.start()
+    return OpenThread(store, await store.open_thread("p", "t", "a", "run_1"), "run_1")
+
+
+def result(name):
+    return ResultEntry(name, f"{name}-result", Output(name))
+
+
+async def test_parallel_savers_write_every_entry_once():
+    async with asyncio.timeout(5):
+        store = Slow()
+        thread = await opened(store)
+        savers = []
+        for name in "abc":
+            thread.append([result(name)])
+            savers.append(asyncio.ensure_future(thread.commit()))
+            await store.begun.wait()
+        store.gate.set()
+        await asyncio.gather(*savers)
+        stored = await store.read_thread("p", "t")
+        assert stored.entries == thread.entries == [result("a"), result("b"), result("c")]
+        assert len(store.commits) == 2
+
+
+@shows("S29", "S31")
+async def test_a_cancelled_saver_knows_what_was_saved():
+    async with asyncio.timeout(5):
+        store = Slow()
+        thread = await opened(store)
+        thread.append([UserEntry("u", ()), TurnEntry("turn", (CallPart("c", "c", "refund", "{}", "m", kind="gated"),))])
+        asked = Approval(
+            id="apr", principal="p", thread_id="t", agent="a", run_key="run_1", turn_id="turn", call_id="c",
+            tool="refund", arguments="{}", style="interrupt",
+        )  # fmt: skip
+        saver = asyncio.ensure_future(thread.commit(approvals=[asked]))
+        await store.begun.wait()
+        saver.cancel()
+        store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await saver
+        assert [a.id for a in thread.pending()] == ["apr"]
+        assert (await store.approval("p", "apr")).state is State.PENDING
+        await thread.commit(status="cancelled")
+        assert len((await store.read_thread("p", "t")).entries) == 2
+
+
+async def test_what_could_not_be_saved_is_saved_the_next_time():
+    async with asyncio.timeout(5):
+        store = Slow()
+        store.gate.set()
+        thread = await opened(store)
+        await store.aclose()
+        thread.append([result("a")])
+        with pytest.raises(Exception, match="closed"):
+            await thread.commit()
+        await store.start()
+        thread.append([result("b")])
+        await thread.commit(status="finished")
+        assert (await store.read_thread("p", "t")).entries == [result("a"), result("b")]
+
+
+async def test_to_the_end():
+    async with asyncio.timeout(5):
+        done = asyncio.Event()
+        go = asyncio.Event()
+
+        async def work():
+            await go.wait()
+            done.set()
+            raise ValueError("nobody hears this")
+
+        caller = asyncio.ensure_future(to_the_end(work()))
+        await asyncio.sleep(0)
+        caller.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        assert done.is_set()
+        with pytest.raises(ValueError, match="nobody"):
+            await to_the_end(work())
