@@ -86,10 +86,12 @@ def test_several_steps_one_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ("Refunded 20 euros", "Done"),
-        ('{"status": "refunded"}', "Done"),
+        ("Refunded 20 euros", "refunded"),
+        ('{"status": "refunded"}', "I've refunded"),
         ("The person rejected this call.", "rejected"),
         ("Superseded: the user said something new; nobody denied it.", "undone"),
+        ('{"status": "unknown", "message": "It was interrupted."}', "can't tell"),
+        ('{"order_id": "A1", "status": "cancelled"}', "I've refunded"),
         ("Cancelled by the user.", "cancelled"),
         ("The approval expired.", "expired"),
         ('{"error": "no such order"}', "could not"),
@@ -103,6 +105,37 @@ def test_reacts_to_outputs(told: str, words: str) -> None:
     second = answer(emulator, previous_response_id=first["id"], input=[output(made, told)], tools=TOOLS)
     assert calls_of(second) == []
     assert words in text_of(second)
+
+
+STEPS = [*TOOLS, tool("get_order", "Look up one order by its number.", order_id="string")]
+RECORD = '{"order_id": "1002", "customer": "Anna", "amount": 38.5, "status": "on its way"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "first", "second"),
+    [
+        ("Refund order 1002", RECORD, ("get_order", "1002"), {"order_id": "1002", "amount": 38.5}),
+        ("look up 1002 and refund it", RECORD, ("get_order", "1002"), {"order_id": "1002", "amount": 38.5}),
+        ("refund Anna's order", f"[{RECORD}]", ("search_orders", "Anna"), {"order_id": "1002", "amount": 38.5}),
+        ("What is the state of order 1002?", RECORD, ("get_order", "1002"), None),
+        ("and 1002?", RECORD, ("get_order", "1002"), None),
+    ],
+)
+def test_looks_things_up_before_it_changes_them(text: str, found: str, first: Any, second: Any) -> None:
+    emulator = Emulator()
+    one = answer(emulator, input=text, tools=STEPS)
+    assert [(name, *arguments.values()) for name, arguments in calls_of(one)] == [first]
+    told = output(one["output"][-1]["call_id"], found)
+    two = answer(emulator, previous_response_id=one["id"], input=[told], tools=STEPS)
+    assert calls_of(two) == ([] if second is None else [("refund", second)])
+
+
+def test_an_answer_to_its_question_completes_the_request() -> None:
+    emulator = Emulator()
+    asked = answer(emulator, input="Refund my order, 20 euros", tools=TOOLS)
+    assert "Which **order id**" in text_of(asked)
+    made = answer(emulator, previous_response_id=asked["id"], input="A1", tools=TOOLS)
+    assert calls_of(made) == [("refund", {"order_id": "A1", "amount": 20})]
 
 
 def test_new_words_beside_a_superseded_call_are_followed() -> None:

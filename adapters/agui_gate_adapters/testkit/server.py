@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -62,12 +62,10 @@ async def _stop(server: uvicorn.Server) -> None:
             task.cancel()
 
 
-def _config(emulator: Emulator, host: str = "127.0.0.1", port: int = 0) -> uvicorn.Config:
+def _config(emulator: Emulator) -> uvicorn.Config:
     # A cut answer looks like a crashed application to uvicorn; its complaint would be noise here.
     return uvicorn.Config(
         emulator.app,
-        host=host,
-        port=port,
         lifespan="off",
         log_level="critical",
         access_log=False,
@@ -76,11 +74,21 @@ def _config(emulator: Emulator, host: str = "127.0.0.1", port: int = 0) -> uvico
     )
 
 
-def main(port: int = 8099, script: Path | None = None, host: str = "127.0.0.1") -> None:
-    """Run the emulator until it is interrupted: `agui-gate emulator`.
+def main(
+    port: int = 8090,
+    script: Path | None = None,
+    host: str = "127.0.0.1",
+    *,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Run the emulator until it is interrupted or terminated.
 
-    Without a script the demo brain answers, at the pace of a person reading. Raises `ScriptError` for a script that
-    cannot be read as one, `OSError` for a file that cannot be read.
+    Without a script the demo brain answers, at the pace of a person reading. `announce` is told the base URL once the
+    socket listens. Raises `ScriptError` for a script that cannot be read as one, `OSError` for a file that cannot be
+    read or a port that is taken.
     """
     emulator = Emulator(script, pace=0.0 if script else _DEMO_PACE)
-    uvicorn.Server(_config(emulator, host, port)).run()
+    with socket.create_server((host, port), backlog=512) as sock:
+        if announce is not None:
+            announce(f"http://{host}:{sock.getsockname()[1]}/v1")
+        uvicorn.Server(_config(emulator)).run(sockets=[sock])

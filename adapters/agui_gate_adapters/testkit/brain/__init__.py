@@ -29,7 +29,7 @@ _RECENT: Final = 60
 def think(asked: Asked) -> Turn:
     """Return the demo model's turn for a request."""
     before, since = _split(asked.merged[-_RECENT:])
-    text = last_user_text(asked.merged)
+    text = _asked_for(before, last_user_text(asked.merged))
     results = _results(since)
     told = _superseded(asked) if not results else ""
     if any(result.outcome != "done" for result in results):
@@ -39,7 +39,7 @@ def think(asked: Asked) -> Turn:
     if not plan.calls and not results and _forced(asked.body) and tools:
         plan = Plan([Call(tools[0]["name"], {})])
     if plan.calls:
-        return _call(plan.calls, text, told)
+        return _call(plan.calls, told + replies.preamble(plan.calls, text, further=bool(results)))
     if results:
         return _say(replies.summarise(results))
     if plan.question is not None:
@@ -53,6 +53,13 @@ def _split(items: list[Json]) -> tuple[list[Json], list[Json]]:
         if kind_of(items[index]) == "message" and items[index].get("role") == "user":
             return items[:index], items[index + 1 :]
     return items, []
+
+
+def _asked_for(before: list[Json], text: str) -> str:
+    """Return the request: the last user text, after the one before it when this answers a question of ours."""
+    if not before or kind_of(before[-1]) != "message" or "Which **" not in text_of(before[-1]):
+        return text
+    return f"{last_user_text(before)} {text}"
 
 
 def _results(items: list[Json]) -> list[Result]:
@@ -108,7 +115,7 @@ def _say(text: str) -> Turn:
     return Turn(output=({"type": "message", "text": text, "phase": "final_answer"},))
 
 
-def _call(calls: list[Call], text: str, told: str) -> Turn:
-    said: Json = {"type": "message", "text": told + replies.preamble(calls, text), "phase": "commentary"}
+def _call(calls: list[Call], told: str) -> Turn:
+    said: Json = {"type": "message", "text": told, "phase": "commentary"}
     made = [{"type": "function_call", "name": call.name, "arguments": call.arguments} for call in calls]
     return Turn(output=({"type": "reasoning", "summary": [replies.thought(calls)]}, said, *made))

@@ -30,6 +30,7 @@ _SAYING: Final = re.compile(
     r"\b(?:saying|says|that says|telling (?:her|him|them)(?: that)?|that|with the text)\b:?\s+(.+)$", re.IGNORECASE
 )
 _ABOUT: Final = re.compile(r"\b(?:about|regarding|on the subject of|titled|subject:?)\s+(.+)$", re.IGNORECASE)
+_HIS: Final = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
 _NO: Final = re.compile(r"\b(?:no|not|off|disable|without|never)\b", re.IGNORECASE)
 
 
@@ -82,6 +83,8 @@ class Filler:
         self._names = list(reading.names)
         self._required = required_of(tool)
         self.missing: list[str] = []
+        self.guessed = False
+        """Whether a number had to be made up."""
 
     def fill(self, item_id: str | None) -> Json:
         """Return the arguments; `item_id` goes to the id parameter. What could not be found is in `missing`."""
@@ -169,13 +172,13 @@ class Filler:
         if len(self._reading.quoted) > 1:
             return self._reading.quoted[0]
         about = _ABOUT.search(_SAYING.sub("", self._reading.text))
-        return _sentence(about[1]) if about else None
+        return _sentence(about[1]) if about and about[1].lower().strip(".!?") not in STOP_WORDS else None
 
     def _prose(self) -> str | None:
         if self._reading.quoted:
             return self._reading.quoted[-1]
         saying = _SAYING.search(self._reading.text)
-        return _sentence(saying[1]) + "." if saying else None
+        return _sentence(_HIS.sub("your", saying[1])) + "." if saying else None
 
     def _fallback(self, name: str, schema: Json) -> Any:
         """Return something sensible for a required parameter that the clause does not name, or None to ask."""
@@ -186,14 +189,18 @@ class Filler:
         if _enum_of(schema):
             return _enum_of(schema)[0]
         plain: Json = {"boolean": True, "array": [], "object": {}, "integer": 1, "number": 10}
+        self.guessed = self.guessed or kind in ("integer", "number")
         if kind in plain:
             return None if _is_id(name, schema) else plain[kind]
         if _is_id(name, schema) or stems & _EMAIL_WORDS:
             return None
-        left = self._leftover()
-        if stems & (_TITLE_WORDS | _PROSE_WORDS):
-            return _sentence(left) or "A message from us"
-        return left or None
+        if stems & _TITLE_WORDS:
+            said = self._prose()
+            return said.rstrip(".") if said and len(said) <= 48 else "News from us"
+        if stems & _PROSE_WORDS:
+            about = self._title()
+            return f"Hello, this is about {about[:1].lower() + about[1:]}." if about else "Hello from us!"
+        return self._leftover() or None
 
     def _leftover(self) -> str:
         """Return the words of the clause that nothing else explains."""

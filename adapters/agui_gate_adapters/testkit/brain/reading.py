@@ -60,6 +60,11 @@ class Number(msgspec.Struct, frozen=True):
     money: bool
     before: str
 
+    @property
+    def is_id_like(self) -> bool:
+        """A bare whole number of three digits or more is rather an id than an amount."""
+        return not self.money and isinstance(self.value, int) and self.value >= 100
+
 
 class Reading(msgspec.Struct, frozen=True):
     """What one clause offers."""

@@ -11,13 +11,26 @@ from typing import Any, Final, Literal
 import msgspec
 
 from agui_gate_adapters.testkit.brain.arguments import id_parameter, properties_of
+from agui_gate_adapters.testkit.brain.matching import is_lookup
 from agui_gate_adapters.testkit.brain.planning import Call
 from agui_gate_adapters.testkit.brain.reading import stem, stems_of_name
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Outcome", "Result", "ask_for", "chat", "parse_output", "phrase", "preamble", "summarise", "thought"]
 
-Outcome = Literal["done", "rejected", "superseded", "cancelled", "expired", "failed"]
+Outcome = Literal["done", "rejected", "superseded", "cancelled", "expired", "failed", "unknown"]
+
+_OUTCOMES: Final[dict[str, Outcome]] = {
+    "rejected": "rejected",
+    "denied": "rejected",
+    "declined": "rejected",
+    "superseded": "superseded",
+    "cancelled": "cancelled",
+    "expired": "expired",
+    "unknown": "unknown",
+    "error": "failed",
+    "failed": "failed",
+}
 
 _SIGNS: Final[tuple[tuple[Outcome, re.Pattern[str]], ...]] = (
     ("superseded", re.compile(r"supersed|moved on|no longer needed|not answered|unanswered", re.IGNORECASE)),
@@ -28,6 +41,24 @@ _SIGNS: Final[tuple[tuple[Outcome, re.Pattern[str]], ...]] = (
 )
 _OPENERS: Final = ("Sure", "Of course", "Happy to", "Right away")
 _MAX_ROWS: Final = 8
+_VERBS: Final = {"get": "look up", "fetch": "look up", "lookup": "look up"}
+_PASTS: Final = {
+    "get": "looked up",
+    "fetch": "looked up",
+    "lookup": "looked up",
+    "send": "sent",
+    "set": "set",
+    "find": "found",
+    "make": "made",
+    "write": "written",
+    "buy": "bought",
+    "pay": "paid",
+    "cancel": "cancelled",
+    "ship": "shipped",
+    "run": "run",
+    "put": "put",
+}
+_LONG: Final = ("body", "message", "content", "text")
 _WHOM: Final = frozenset({"customer", "name", "user", "person", "city", "location", "place", "query", "topic"})
 
 
@@ -49,17 +80,18 @@ def parse_output(call: Call, text: str) -> Result:
 
 
 def _outcome(call: Call, value: Any) -> Outcome:
-    if isinstance(value, dict):
-        if value.get("error") or value.get("is_error"):
-            told = str(value.get("code") or value.get("error"))
-            return _sign(told, set()) or "failed"
-        if value.get("approved") is False or value.get("accepted") is False:
-            return "rejected"
-        told = " ".join(str(value[k]) for k in ("status", "state", "outcome") if k in value)
-        return _sign(told, set(stems_of_name(call.name))) or "done"
     if isinstance(value, str) and len(value) < 600:
         return _sign(value, set(stems_of_name(call.name))) or "done"
-    return "done"
+    if not isinstance(value, dict):
+        return "done"
+    if value.get("approved") is False or value.get("accepted") is False:
+        return "rejected"
+    error = value.get("error")
+    told = error.get("code") if isinstance(error, dict) else value.get("status")
+    # A record that happens to have a status is no report of a failure: those come with words.
+    if str(told) in _OUTCOMES and (error or "message" in value):
+        return _OUTCOMES[str(told)]
+    return "failed" if error or value.get("is_error") else "done"
 
 
 def _sign(text: str, expected: set[str]) -> Outcome | None:
@@ -74,20 +106,41 @@ def _sign(text: str, expected: set[str]) -> Outcome | None:
 # -- before ------------------------------------------------------------------------------------------------------
 
 
-def phrase(call: Call, *, bold: bool = True) -> str:
-    """Say a call in words: `refund order **A1** (amount: 20)`."""
+def phrase(call: Call, *, bold: bool = True, done: bool = False) -> str:
+    """Say a call in words: `refund order **A1** (amount: 20)`, or `refunded …` when it is `done`."""
     mark = "**" if bold else ""
-    words = " ".join(re.split(r"[\s_.-]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", call.name))).lower()
+    verb, *nouns = _words_of(call.name)
     named = _id_name(call)
+    told = f"{_past(verb)}" if done else _VERBS.get(verb, verb)
     if named is not None:
-        noun = re.sub(r"_?(id|number|code|ref)$", "", named)
-        noun = "" if not noun or stem(noun) in stems_of_name(call.name) else f"{noun.replace('_', ' ')} "
-        words += f" {noun}{mark}{call.arguments[named]}{mark}"
-    rest = {name: value for name, value in call.arguments.items() if name != named}
+        noun = " ".join(nouns) or re.sub(r"_?(id|number|code|ref)$", "", named).replace("_", " ")
+        told += f" {noun} {mark}{call.arguments[named]}{mark}"
+    elif nouns:
+        told += f" {_article(verb, nouns)}{' '.join(nouns)}"
+    rest = {name: value for name, value in call.arguments.items() if name not in (named, *_LONG)}
     if len(rest) == 1 and set(rest) & _WHOM:
-        return f"{words} for {mark}{_short(next(iter(rest.values())))}{mark}"
-    told = [f"{name.replace('_', ' ')}: {_short(value)}" for name, value in rest.items()]
-    return f"{words} ({', '.join(told)})" if told else words
+        return f"{told} for {mark}{_short(next(iter(rest.values())))}{mark}"
+    details = [f"{name.replace('_', ' ')}: {_short(value)}" for name, value in rest.items()]
+    return f"{told} ({', '.join(details)})" if details else told
+
+
+def _words_of(name: str) -> list[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word.lower() for word in re.split(r"[\s_.-]+", spaced) if word] or [name]
+
+
+def _past(verb: str) -> str:
+    if verb in _PASTS:
+        return _PASTS[verb]
+    return verb + "d" if verb.endswith("e") else re.sub(r"(?<=[^aeiou])y$", "i", verb) + "ed"
+
+
+def _article(verb: str, nouns: list[str]) -> str:
+    if nouns[-1].endswith("s"):
+        return ""
+    if verb in ("send", "create", "add", "make", "write", "book", "open"):
+        return "an " if nouns[0][0] in "aeiou" else "a "
+    return "the "
 
 
 def _id_name(call: Call) -> str | None:
@@ -105,9 +158,9 @@ def _listing(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
-def preamble(calls: list[Call], text: str) -> str:
-    """Say what is about to be done."""
-    opener = _OPENERS[len(text) % len(_OPENERS)]
+def preamble(calls: list[Call], text: str, *, further: bool = False) -> str:
+    """Say what is about to be done; `further` when this is not the first step."""
+    opener = "Next" if further else _OPENERS[len(text) % len(_OPENERS)]
     joint = f"{opener} help: I'll " if opener == "Happy to" else f"{opener}, I'll "
     return joint + _listing([phrase(call) for call in calls]) + "."
 
@@ -136,7 +189,8 @@ def ask_for(tool: str, parameter: str) -> str:
 
 def summarise(results: list[Result]) -> str:
     """Tell how the calls went, the good news first."""
-    ordered = sorted(results, key=lambda result: result.outcome != "done")
+    acted = [result for result in results if not is_lookup({"name": result.call.name})]
+    ordered = sorted(acted or results, key=lambda result: result.outcome != "done")
     told = "\n\n".join(_tell(result) for result in ordered)
     if any(result.outcome in ("rejected", "failed") for result in results):
         return f"{told}\n\nTell me if you'd like to try something else."
@@ -147,40 +201,47 @@ def _tell(result: Result) -> str:
     what = phrase(result.call)
     match result.outcome:
         case "done":
-            return _success(what, result.value)
+            return _success(f"I've {phrase(result.call, done=True)}", result.value)
         case "rejected":
-            return f"I did not {what}: it was **rejected**, and nothing was changed."
+            why = f" The reason given: {_short(reason)}." if (reason := _member(result.value, "reason")) else ""
+            return f"I did not {what}: it was **rejected**, and nothing was changed.{why}"
         case "superseded":
             return f"I left this undone, since the conversation moved on: {what}."
         case "cancelled":
             return f"I did not {what}: it was cancelled."
         case "expired":
             return f"I did not {what}: the approval **expired** before anybody answered. I can ask again."
+        case "unknown":
+            return f"I can't tell whether this took effect: {what}. It was interrupted, so please check first."
         case _:
             return f"I could not {what}: {_reason(result.value)}"
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _reason(value: Any) -> str:
     if isinstance(value, dict):
         told = value.get("message") or value.get("error")
         value = told.get("message") if isinstance(told, dict) else told
-    return _short(value or "the tool reported an error") + "."
+    return _plain(_short(value or "the tool reported an error"))
 
 
 def _success(what: str, value: Any) -> str:
     if isinstance(value, list):
         if not value:
-            return f"I did {what}, and found **nothing**."
+            return f"{what}, and found **nothing**."
         rows = "\n".join(f"- {_row(element)}" for element in value[:_MAX_ROWS])
         more = f"\n\n…and {len(value) - _MAX_ROWS} more." if len(value) > _MAX_ROWS else ""
         noun = "result" if len(value) == 1 else "results"
         return f"Here is what I found, **{len(value)} {noun}**:\n\n{rows}{more}"
     if isinstance(value, dict):
-        told = "\n".join(f"- {name.replace('_', ' ')}: {_short(member)}" for name, member in value.items())
-        return f"Done: {what}.\n\n{told}".rstrip()
+        rows = "\n".join(f"- {name.replace('_', ' ')}: {_short(member)}" for name, member in value.items())
+        return f"{what}.\n\n{rows}".rstrip()
     if value in (None, "", True):
-        return f"Done: {what}."
-    return f"Done: {what}. {_plain(value)}"
+        return f"{what}."
+    return f"{what}. {_plain(value)}"
 
 
 def _row(element: Any) -> str:
