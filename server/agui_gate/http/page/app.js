@@ -88,6 +88,7 @@ async function markWaiting() {
 
 function drawHeader(state) {
   setText(element("agent-name"), humanize(state.agent || "agui-gate"));
+  if (element("agent-choice").value !== state.agent) element("agent-choice").value = state.agent;
   const title = readThreads().find((thread) => thread.id === state.threadId)?.title;
   document.title = title ? `${title} · agui-gate` : "agui-gate";
 }
@@ -123,6 +124,7 @@ function send(text) {
   if (threadInAddress() !== threadId) history.pushState(null, "", `#t=${encodeURIComponent(threadId)}`);
   sidebar.render(threadId);
   void session.send(text);
+  composer.focus();
   scroller.jump();
 }
 

@@ -46,7 +46,10 @@ export function createComposer({ form, input, button }, actions) {
   };
   show();
   return {
-    focus: () => input.focus(),
+    focus() {
+      // On a touch screen focus opens the keyboard over what is there to read.
+      if (!matchMedia("(pointer: coarse)").matches) input.focus();
+    },
     setRunning(next) {
       if (next === running) return;
       running = next;

@@ -38,10 +38,11 @@ function disable(node) {
   for (const control of node.closest(".card")?.querySelectorAll("button, input, select, textarea") ?? []) control.disabled = true;
 }
 
-/** `42 s`, `4:09`, `3 h 20 min`, `2 d`. */
+/** `42 s`, `4:09`, `3 h 20 min`, `3 h`, `2 d`. */
 export function formatLeft(seconds) {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  const minutes = Math.floor((seconds % 3600) / 60);
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h${minutes > 0 ? ` ${minutes} min` : ""}`;
   return `${Math.floor(seconds / 86_400)} d`;
 }
