@@ -1,0 +1,240 @@
+"""What is measured over sockets: our server and the proxy in turns, each on the same core, fed by the same provider.
+
+A server's CPU comes from its process's CPU clock, so time that it doesn't get on a busy machine isn't counted.
+"""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tests.bench.checking import check_run, stamps
+from tests.bench.client import Connection, open_upstream
+from tests.bench.processes import Child
+from tests.bench.report import Row, compared, grown
+from tests.bench.work import ENDLESS, encoded_history, run_request
+
+POLL_SECONDS = 0.03
+
+LEAVE_SECONDS = 4.0
+"""How long an upstream stream may outlive its client."""
+
+Measure = Callable[[str], Awaitable[float]]
+"""Takes the server's kind, gives one figure."""
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """How much is measured: rounds, seconds a round of runs, seconds a window of paced streams, streams held open."""
+
+    rounds: int = 5
+    seconds: float = 0.6
+    window: float = 1.5
+    held: int = 1000
+
+
+class Contest:
+    """Our server, the proxy and the provider, all running."""
+
+    def __init__(self, folder: Path, effort: Effort) -> None:
+        self.effort = effort
+        self._folder = folder
+        self._provider = Child(folder, "provider")
+        self._servers = {kind: self._start(kind) for kind in ("ours", "proxy")}
+        self.left: dict[str, list[int]] = {"ours": [], "proxy": []}
+
+    def stop(self) -> None:
+        """End all processes."""
+        for child in (*self._servers.values(), self._provider):
+            child.stop()
+
+    async def warm_up(self) -> None:
+        """Some runs each, so that nothing is imported, compiled or opened while the clock runs."""
+        for kind in self._servers:
+            await self._runs(kind, streams=4, deltas=50, seconds=0.5)
+
+    async def deltas(self) -> list[Row]:
+        """CPU per text delta of answers of 500 deltas that arrive as fast as they are read."""
+
+        def measure(streams: int) -> Measure:
+            async def one(kind: str) -> float:
+                return await self._runs(kind, streams=streams, deltas=500) / 500 * 1e6
+
+            return one
+
+        alone, together = await self._rounds(measure(1)), await self._rounds(measure(32))
+        return [
+            compared("a delta, 1 stream", "µs", *alone, goal=1.2),
+            compared("a delta, 32 streams", "µs", *together, goal=1.2),
+        ]
+
+    async def paced(self) -> list[Row]:
+        """CPU per text delta of 20 streams whose deltas arrive one by one, 50 a second."""
+
+        async def one(kind: str) -> float:
+            return await self._paced(kind, streams=20, rate=50) * 1e6
+
+        figures = await self._rounds(one, rounds=max(2, self.effort.rounds - 2))
+        return [compared("a delta, 20 streams at 50/s", "µs", *figures, goal=1.3)]
+
+    async def short(self) -> list[Row]:
+        """CPU of a run whose answer is 2 deltas: what a run costs beside its text."""
+
+        async def one(kind: str) -> float:
+            return await self._runs(kind, streams=1, deltas=2) * 1e3
+
+        return [compared("a run of 2 deltas", "ms", *await self._rounds(one), goal=2.5)]
+
+    async def history(self) -> list[Row]:
+        """CPU of a run on a thread that the server has never seen, whose client sends earlier messages along."""
+
+        def measure(messages: int) -> Measure:
+            earlier = encoded_history(messages)
+
+            async def one(kind: str) -> float:
+                return await self._runs(kind, streams=1, deltas=2, earlier=earlier) * 1e3
+
+            return one
+
+        small, large = await self._rounds(measure(1000)), await self._rounds(measure(5000))
+        return [
+            compared("a run after 1,000 messages", "ms", *small, goal=7),
+            compared("a run after 5,000 messages", "ms", *large),
+            grown("the same, linear", "ms", large[0], small[0], 5.5, "× that after 1,000"),
+        ]
+
+    async def memory(self) -> list[Row]:
+        """Resident memory per open stream, many open at once, in fresh processes."""
+        proxy, ours = await self._memory("proxy") / 1024, await self._memory("ours") / 1024
+        return [Row(what=f"memory a stream, {self.effort.held:,} open", unit="KB", ours=ours, proxy=proxy, goal=80)]
+
+    def leaving(self) -> list[Row]:
+        """What the scenarios before have left open upstream, `LEAVE_SECONDS` after all their clients left."""
+        ours, proxy = (max(self.left[kind], default=0) for kind in ("ours", "proxy"))
+        return [Row(what="upstream streams open 4 s after clients left", unit="", ours=ours, proxy=proxy, goal=0)]
+
+    # --- measuring ------------------------------------------------------------------------------------------------
+
+    async def _rounds(self, measure: Measure, rounds: int = 0) -> tuple[list[float], list[float]]:
+        """Ours and the proxy's figures, taken in turns; who begins changes with every round."""
+        figures: dict[str, list[float]] = {"ours": [], "proxy": []}
+        for number in range(rounds or self.effort.rounds):
+            for kind in sorted(figures, reverse=bool(number % 2)):
+                figures[kind].append(await measure(kind))
+        return figures["ours"], figures["proxy"]
+
+    async def _runs(
+        self, kind: str, *, streams: int, deltas: int, earlier: bytes = b"", seconds: float | None = None
+    ) -> float:
+        """Runs back to back on each of ``streams`` connections, at least one on each; CPU seconds per run.
+
+        Every response is checked after the clock stopped.
+        """
+        server = self._servers[kind]
+        responses: list[bytes] = []
+        end = time.monotonic() + (self.effort.seconds if seconds is None else seconds)
+
+        async def repeat(connection: Connection) -> None:
+            while True:
+                responses.append(await connection.run(run_request(deltas, earlier=earlier)))
+                if time.monotonic() >= end:
+                    return
+
+        with _connected(await _connect(server.port, streams)) as connections:
+            before = server.cpu()
+            await asyncio.gather(*map(repeat, connections))
+            used = server.cpu() - before
+        for response in responses:
+            check_run(response, deltas)
+        return used / len(responses)
+
+    async def _paced(self, kind: str, *, streams: int, rate: int) -> float:
+        """CPU seconds per delta of endless streams, in a window after all of them run."""
+        server = self._servers[kind]
+        with _connected(await _connect(server.port, streams)) as connections:
+            await self._begin(connections, rate)
+            before, begin = server.cpu(), time.monotonic_ns() // 1_000_000
+            await asyncio.sleep(self.effort.window)
+            used, end = server.cpu() - before, time.monotonic_ns() // 1_000_000
+        await self._note_left(kind)
+        clocks = [stamps(b"".join(connection.parts)) for connection in connections]
+        counted = sum(begin <= clock < end for stream in clocks for clock in stream)
+        if counted < 0.9 * streams * rate * self.effort.window:
+            raise RuntimeError(
+                f"{kind}: {counted} deltas in the window; the machine is too busy to pace {streams} streams"
+            )
+        return used / counted
+
+    async def _memory(self, kind: str) -> float:
+        """Bytes per stream, at a delta a second, once each stream has had one."""
+        self._servers[kind].stop()
+        server = self._servers[kind] = self._start(kind)
+        await self._runs(kind, streams=8, deltas=50, seconds=0.5)
+        before = server.resident()
+        connections: list[Connection] = []
+        with _connected(connections):
+            while len(connections) < self.effort.held:
+                batch = await _connect(server.port, min(25, self.effort.held - len(connections)))
+                connections += batch
+                await self._begin(batch, rate=1, sign=b"RUN_STARTED")
+            await _until(lambda: all(connection.has(b"_CONTENT") for connection in connections), 30)
+            used = server.resident() - before
+        await self._note_left(kind)
+        for connection in connections:
+            stamps(b"".join(connection.parts))
+        return used / len(connections)
+
+    async def _begin(self, connections: list[Connection], rate: int, sign: bytes = b"_CONTENT") -> None:
+        """Start an endless stream on each, and wait until ``sign`` has come on all."""
+        for connection in connections:
+            connection.send(run_request(ENDLESS, rate))
+        await _until(lambda: all(connection.has(sign) for connection in connections), 30)
+
+    async def _note_left(self, kind: str) -> None:
+        end = time.monotonic() + LEAVE_SECONDS
+        while (count := await open_upstream(self._provider.port)) and time.monotonic() < end:  # noqa: ASYNC110  (another process does it)
+            await asyncio.sleep(POLL_SECONDS)
+        self.left[kind].append(count)
+
+    def _start(self, kind: str) -> Child:
+        folder = tempfile.mkdtemp(dir=self._folder)
+        return Child(self._folder, "server", kind, f"http://127.0.0.1:{self._provider.port}", folder)
+
+
+async def _connect(port: int, count: int) -> list[Connection]:
+    return [await Connection.to(port) for _ in range(count)]
+
+
+@contextmanager
+def _connected(connections: list[Connection]) -> Iterator[list[Connection]]:
+    """Leaves them all at the end."""
+    try:
+        yield connections
+    finally:
+        for connection in connections:
+            connection.leave()
+
+
+async def _until(done: Callable[[], bool], seconds: float) -> None:
+    """Poll until ``done``; raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while not done():  # noqa: ASYNC110  (bytes of another process)
+            await asyncio.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def contest(effort: Effort) -> Iterator[Contest]:
+    """All processes started; ended with everything they left on the disk."""
+    folder = Path(tempfile.mkdtemp(prefix="agui-gate-bench-"))
+    running = None
+    try:
+        running = Contest(folder, effort)
+        yield running
+    finally:
+        if running is not None:
+            running.stop()
+        shutil.rmtree(folder, ignore_errors=True)

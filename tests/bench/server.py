@@ -1,0 +1,64 @@
+"""One of the two servers that are compared, under uvicorn with the same configuration.
+
+    python -m tests.bench.server ours|proxy PROVIDER_URL FOLDER
+
+``ours`` is the whole product: SQLite in FOLDER, a principal, approvals and all; stateless, so that a history
+is sent whole.
+"""
+
+import asyncio
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+
+from tests.bench.machine import SERVER, pin
+from tests.bench.processes import announce
+
+
+def create_ours(provider: str, folder: Path) -> Starlette:
+    """The product as a team would configure it."""
+    from agui_gate import Agent, create_app, tool
+    from agui_gate_adapters.openai_responses import OpenAIResponses
+
+    @tool(gate=True)
+    async def refund(order: str, amount: float) -> str:
+        """Refund an order."""
+        return f"{amount} for {order}"
+
+    model = OpenAIResponses("bench", mode="stateless", base_url=provider, api_key="bench")
+    agent = Agent(name="bench", model=model, instructions="You help with orders.", tools=[refund])
+    return create_app(agent, store=f"sqlite:///{folder / 'bench.db'}", auth=lambda request: "bench")
+
+
+def _create(kind: str, provider: str, folder: Path) -> Starlette:
+    if kind == "ours":
+        return create_ours(provider, folder)
+    from tests.bench.proxy import create_proxy
+
+    return create_proxy(provider)
+
+
+class _Server(uvicorn.Server):
+    """Says its port once it accepts connections."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and sockets:
+            announce(sockets[0].getsockname()[1])
+
+
+def main(kind: str, provider: str, folder: str) -> None:
+    """Serve until the parent leaves."""
+    sock = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    app = _create(kind, provider, Path(folder))
+    config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none")
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_Server(config).serve(sockets=[sock]))
+
+
+if __name__ == "__main__":
+    pin(SERVER)
+    main(*sys.argv[1:4])

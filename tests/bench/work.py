@@ -1,0 +1,63 @@
+"""The work that both servers get: histories, request bodies, and what the provider is told to answer.
+
+The directive is the last user message, which every server passes on: ``bench deltas=500 rate=0``. Rate 0 means as
+fast as it is read; else that many deltas a second, each holding the clock in ms, until the client leaves.
+"""
+
+import itertools
+import re
+from typing import Any
+
+import msgspec
+
+DIRECTIVE = re.compile(rb"bench deltas=(\d+) rate=(\d+)")
+ENDLESS = 10**9
+
+_numbers = itertools.count(1)
+
+
+def word(number: int) -> str:
+    """The text of one delta; numbered, so that a lost, doubled or misplaced one shows."""
+    return f"{number} "
+
+
+def history(count: int) -> list[dict[str, Any]]:
+    """``count`` earlier messages: a question, a tool call, its result, an answer, a thank-you, and again.
+
+    So a fifth of them are calls with results. ``count`` should be a multiple of 5, or the last call may
+    lack its result.
+    """
+    return [_MAKERS[i % 5](i // 5) for i in range(count)]
+
+
+_MAKERS = (
+    lambda n: {"id": f"q{n}", "role": "user", "content": f"Where is order {n}, and when will it be here?"},
+    lambda n: {
+        "id": f"c{n}",
+        "role": "assistant",
+        "toolCalls": [
+            {"id": f"call_{n}", "type": "function", "function": {"name": "track", "arguments": f'{{"order":"{n}"}}'}}
+        ],
+    },
+    lambda n: {"id": f"r{n}", "role": "tool", "toolCallId": f"call_{n}", "content": f'{{"order":"{n}","days":2}}'},
+    lambda n: {"id": f"a{n}", "role": "assistant", "content": f"Order {n} is on its way and arrives in two days."},
+    lambda n: {"id": f"t{n}", "role": "user", "content": "Thanks, that is good to know."},
+)
+
+
+def encoded_history(count: int) -> bytes:
+    """`history` as the inside of a JSON array, with a comma at the end."""
+    return b"".join(msgspec.json.encode(message) + b"," for message in history(count))
+
+
+def run_request(deltas: int, rate: int = 0, earlier: bytes = b"") -> bytes:
+    """A whole HTTP request of a run on a new thread; ``earlier`` is an `encoded_history`."""
+    number = next(_numbers)
+    body = (
+        b'{"threadId":"thread-%d","runId":"run-%d","state":{},"tools":[],"context":[],"forwardedProps":{},"messages":[%b'
+        b'{"id":"m%d","role":"user","content":"bench deltas=%d rate=%d"}]}'
+    ) % (number, number, earlier, number, deltas, rate)
+    return (
+        b"POST / HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n"
+        b"content-length: %d\r\n\r\n%b"
+    ) % (len(body), body)
