@@ -97,9 +97,9 @@ class ApprovalPending(RequestError):
 
 
 class ApprovalRefused(RequestError):
-    """An answer that can't be accepted: unknown, already decided, or against the gate's policy."""
+    """An answer that can't be accepted: unknown, or against the gate's policy. (What is decided already is a 409.)"""
 
-    status = 409
+    status = 422
     code = "approval_refused"
 
 

@@ -64,17 +64,34 @@ def judge(
 
 
 def _verdict(approval: Approval, said: Sequence[Answer], tools: Mapping[str, Tool], principal: str) -> Verdict:
-    valid = [answer for answer in said if answer.problem is None]
-    if not valid:
-        raise ApprovalRefused(f"The answer was not understood: {said[0].problem}.")
-    answer = valid[0]
-    if any((other.verdict, other.edited) != (answer.verdict, answer.edited) for other in valid[1:]):
+    """The one thing that ``said`` amounts to. Raises `ApprovalRefused`.
+
+    An answer that can't be taken says nothing, rather than spoiling those beside it: clients replay refused tool
+    messages with their history, and a proper answer has to count all the same (B2).
+    """
+    verdicts: list[Verdict] = []
+    refused: list[ApprovalRefused] = []
+    for answer in said:
+        try:
+            verdicts.append(_taken(approval, answer, tools, principal))
+        except ApprovalRefused as error:
+            refused.append(error)
+    if not verdicts:
+        raise refused[-1]
+    meant = {(verdict.to, verdict.decision.edited_arguments) for verdict in verdicts}
+    if len(meant) > 1:
         raise ApprovalRefused("The answers to this call contradict each other.")
-    for claim in valid:
-        if claim.name is not None and claim.name != approval.tool:
-            raise ApprovalRefused("The answer is about another tool than the one that was asked about.")
-        if claim.arguments is not None and claim.arguments != approval.arguments:
-            raise ApprovalRefused("The answer is about other arguments than those that were asked about.")
+    return verdicts[0]
+
+
+def _taken(approval: Approval, answer: Answer, tools: Mapping[str, Tool], principal: str) -> Verdict:
+    """What one answer amounts to by itself. Raises `ApprovalRefused`."""
+    if answer.problem is not None:
+        raise ApprovalRefused(f"The answer was not understood: {answer.problem}.")
+    if answer.name is not None and answer.name != approval.tool:
+        raise ApprovalRefused("The answer is about another tool than the one that was asked about.")
+    if answer.arguments is not None and answer.arguments != approval.arguments:
+        raise ApprovalRefused("The answer is about other arguments than those that were asked about.")
     edited = _edit(approval, answer, tools) if answer.edited is not None else None
     decision = Decision(answer.verdict == "approve", principal, answer.reason, edited)
     return Verdict(approval, _TO[answer.verdict], decision)
