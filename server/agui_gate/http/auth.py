@@ -11,12 +11,16 @@ import ipaddress
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from urllib.parse import urlsplit
 
+import structlog
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from agui_gate.errors import Forbidden, Unauthorized
+from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 
 Auth = Callable[[Request], str | None | Awaitable[str | None]]
 """Returns the principal's id, or None for 401."""
+
+log = structlog.get_logger("agui_gate.auth")
 
 LOCAL = "local"
 """The principal of an open loopback server."""
@@ -61,11 +65,22 @@ class Guard:
             raise Forbidden("This origin is not allowed. Add it to AGUI_GATE_CORS_ORIGINS.")
         if self._auth is None:
             return LOCAL
-        found = self._auth(request)
-        principal = await found if inspect.isawaitable(found) else found
+        principal = await self._ask(self._auth, request)
         if not isinstance(principal, str) or not principal:
             raise Unauthorized("Authentication is required.")
         return principal
+
+    @staticmethod
+    async def _ask(auth: Auth, request: Request) -> str | None:
+        """What ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go on."""
+        try:
+            found = auth(request)
+            return await found if inspect.isawaitable(found) else found
+        except (AguiGateError, HTTPException):
+            raise
+        except Exception:
+            log.exception("auth_failed")
+            raise Unavailable("Authentication is not available right now.") from None
 
     def _check_loopback(self, request: Request) -> None:
         server = request.scope.get("server")
@@ -79,7 +94,10 @@ class Guard:
 
     @staticmethod
     def _same_origin(request: Request, origin: str) -> bool:
-        return urlsplit(origin).netloc == request.headers.get("host")
+        try:
+            return urlsplit(origin).netloc == request.headers.get("host")
+        except ValueError:
+            return False
 
 
 def bearer(tokens: Mapping[str, str]) -> Auth:

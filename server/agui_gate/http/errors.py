@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from agui_gate.errors import AguiGateError, InvalidRequest
+from agui_gate.errors import AguiGateError, Forbidden, InvalidRequest, Unauthorized
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -34,6 +34,9 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code in (404, 405):
         return error_response(404, "not_found", f"There is no {request.method} {request.url.path[:200]} here.")
+    if error.status_code in (401, 403):  # raised by an application's own auth
+        own = Unauthorized("Authentication is required.") if error.status_code == 401 else Forbidden("Not allowed.")
+        return await on_own_error(request, own)
     return error_response(400, "invalid_request", "The request could not be understood.")
 
 
