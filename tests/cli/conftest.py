@@ -1,0 +1,33 @@
+"""Leaves logging as it was, and keeps settings of the machine out of tests that run in this process."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+import structlog
+from click.testing import CliRunner, Result
+
+from agui_gate.cli.program import program
+from tests.cli.support import TARGETS
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def _undisturbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in [name for name in os.environ if name.startswith(("AGUI_GATE", "OPENAI"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.syspath_prepend(TARGETS)
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def cli(tmp_path: "os.PathLike[str]", monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a command in this process, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: str, **options: object) -> Result:
+        return CliRunner().invoke(program, list(arguments), prog_name="agui-gate", **options)  # type: ignore[arg-type]
+
+    return invoke

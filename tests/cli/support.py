@@ -1,0 +1,108 @@
+"""Running the command line: in process, as a process with pipes, and as a process with a terminal."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+TARGETS = Path(__file__).parent / "targets"
+PROGRAM = [sys.executable, "-c", "from agui_gate.cli import main; main()"]
+TIMEOUT = 20.0
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """This process's variables without any setting of ours, plus ``extra``; the targets can be imported."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("AGUI_GATE", "OPENAI"))}
+    return {**clean, "PYTHONPATH": str(TARGETS), "PYTHONUNBUFFERED": "1", **extra}
+
+
+def call(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, with nothing on stdin."""
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=cwd,
+        env=environment(**(env or {})),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+class Running:
+    """A command that was started; what it printed so far is in ``text``."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", output: int) -> None:
+        self.process = process
+        self.text = ""
+        self._output = output
+        self._seen = 0
+
+    def wait_for(self, pattern: str) -> "re.Match[str]":
+        """Read until ``pattern`` appears behind what was waited for before."""
+        end = time.monotonic() + TIMEOUT
+        while not (found := re.compile(pattern).search(self.text, self._seen)):
+            if not self._read(end - time.monotonic()):
+                raise AssertionError(f"no {pattern!r} in {self.text[self._seen :]!r}")
+        self._seen = found.end()
+        return found
+
+    def type(self, text: str) -> None:
+        """Type on the terminal."""
+        os.write(self._output, text.encode())
+
+    def stop(self, sig: signal.Signals) -> tuple[int, float]:
+        """Send a signal; the exit code and the seconds it took."""
+        begun = time.monotonic()
+        self.process.send_signal(sig)
+        return self.end(), time.monotonic() - begun
+
+    def end(self) -> int:
+        """Read to the end; the exit code."""
+        end = time.monotonic() + TIMEOUT
+        while self._read(end - time.monotonic()):
+            pass
+        return self.process.wait(max(0.1, end - time.monotonic()))
+
+    def _read(self, seconds: float) -> bool:
+        if seconds <= 0 or not select.select([self._output], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._output, 65536)
+        except OSError:  # how a terminal ends
+            data = b""
+        self.text += data.decode(errors="replace")
+        return bool(data)
+
+
+@contextmanager
+def running(
+    cwd: Path, *arguments: str, terminal: bool = False, env: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Start a command; what still runs in the end is killed."""
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=cwd,
+        env=environment(TERM="dumb", **(env or {})),
+        stdin=theirs if terminal else subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        yield Running(process, ours)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its children too
+        process.wait(TIMEOUT)
+        os.close(ours)

@@ -1,0 +1,81 @@
+"""What the command line is pointed at in tests: an agent with a model of rules, which loads in a moment."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from agui_gate import Agent, Gate, create_app, tool
+from agui_gate.adapter import (
+    AssistantTurn,
+    CallEnd,
+    CallStart,
+    Finding,
+    ModelEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    TurnDone,
+    TurnRequest,
+)
+from agui_gate.errors import ProviderAuth
+from agui_gate.settings import Settings
+
+
+class RuleModel:
+    """Says what it was told; "refund N" calls the gated tool, "wait" never ends, "break" fails."""
+
+    origin = "rules"
+
+    async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        last = request.transcript[-1]
+        if isinstance(last, AssistantTurn):
+            yield say(f"Result: {last.calls[0].output.content}")
+            return
+        text = last.content[0].text  # type: ignore[union-attr]  # tests only ever send text
+        if text == "break":
+            raise ProviderAuth("The key is wrong.")
+        if text.startswith("refund"):
+            arguments = f'{{"order_id":"A1","amount":{text.split()[1]}}}'
+            yield [CallStart("c", "c1", "refund"), CallEnd("c", arguments), TurnDone()]
+            return
+        if text == "wait":
+            yield [TextStart("t"), TextDelta("t", "Waiting")]
+            await asyncio.Event().wait()
+        yield say(f"You said {text}")
+
+    async def check(self) -> Sequence[Finding]:
+        return [Finding("model", True, "answers")]
+
+    async def aclose(self) -> None:
+        return
+
+
+class SickModel(RuleModel):
+    """Its check fails."""
+
+    async def check(self) -> Sequence[Finding]:
+        return [Finding("model", False, "the key is wrong", "Set another key.")]
+
+
+def say(text: str) -> list[ModelEvent]:
+    return [TextStart("t"), TextDelta("t", text), TextEnd("t"), TurnDone()]
+
+
+@tool(gate=Gate(editable=["amount"], message="Refund {amount} for {order_id}?"))
+def refund(order_id: str, amount: float) -> str:
+    """Refund an order."""
+    with Path("refunds.txt").open("a") as file:
+        file.write(f"{order_id} {amount:g}\n")
+    return f"{amount:g} refunded \x1b[31m"
+
+
+agent = Agent(name="shop", model=RuleModel(), tools=[refund])
+cards = Agent(name="cards", model=RuleModel(), tools=[refund], hitl="card")
+sick = Agent(name="sick", model=SickModel())
+both = [agent, cards]
+app = create_app(agent, settings=Settings(store="memory://"))
+outer = Starlette(routes=[Mount("/gate", app)])
+number = 3

@@ -1,0 +1,128 @@
+"""`agui-gate approvals` against a running server."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.support import running
+
+TOKENS = "alice:TOKEN-A,bob:TOKEN-B"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One server for all tests here; each uses threads of its own."""
+    where = tmp_path_factory.mktemp("server")
+    env = {"AGUI_GATE_TOKENS": TOKENS}
+    with running(where, "serve", "cli_shop:agent", "--port", "0", "--store", "memory://", env=env) as process:
+        url = process.wait_for(r"is up at (http://\S+)")[1]
+        process.wait_for("Ctrl-C")
+        yield url
+
+
+@pytest.fixture
+def waiting(server: str, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """A refund of 20 that waits for Alice; rejected in the end if a test left it."""
+    headers = {"Authorization": "Bearer TOKEN-A"}
+    with httpx2.Client(base_url=server, headers=headers, trust_env=False, timeout=10) as client:
+        thread = f"t-{request.node.name}"
+        message = {"id": "m1", "role": "user", "content": "refund 20"}
+        client.post("/", json={"threadId": thread, "runId": "r1", "messages": [message]})
+        (item,) = client.get("/approvals").json()["approvals"]
+        yield item
+        client.post(f"/approvals/{item['id']}", json={"approved": False})
+
+
+@pytest.fixture
+def alice(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
+    monkeypatch.setenv("AGUI_GATE_URL", server)
+    monkeypatch.setenv("AGUI_GATE_TOKEN", "TOKEN-A")
+
+
+@pytest.mark.usefixtures("alice")
+def test_ls(cli: Cli, waiting: dict[str, Any]) -> None:
+    result = cli("approvals", "ls")
+    head, row = result.stdout.splitlines()
+    assert head.split() == ["ID", "AGENT", "CALL", "QUESTION", "ASKED", "EXPIRES"]
+    assert row.startswith(f"{waiting['id'][:12]}  shop ")
+    assert 'refund(amount=20, order_id="A1")' in row
+    assert "Refund 20 for A1?" in row
+    assert row.endswith("never")
+    assert json.loads(cli("approvals", "ls", "--json").stdout) == {"approvals": [waiting]}
+
+
+@pytest.mark.usefixtures("alice", "waiting")
+def test_others_see_nothing(cli: Cli) -> None:
+    assert cli("approvals", "ls", "--token", "TOKEN-B").stdout == "Nothing waits for you.\n"
+
+
+@pytest.mark.usefixtures("alice")
+def test_approve_by_the_beginning_of_the_id(cli: Cli, waiting: dict[str, Any]) -> None:
+    result = cli("approvals", "approve", waiting["id"][:10])
+    assert (result.exit_code, result.stdout) == (0, "done: 20 refunded  [31m\n")
+    again = cli("approvals", "approve", waiting["id"])
+    assert (again.exit_code, again.stderr) == (1, "error: This was decided before: done.\n")
+
+
+@pytest.mark.usefixtures("alice")
+def test_approve_with_an_edit(cli: Cli, waiting: dict[str, Any]) -> None:
+    wrong = cli("approvals", "approve", waiting["id"], "--edit", "order_id=A2")
+    assert wrong.exit_code == 2
+    assert "'order_id' may not be edited; amount may." in wrong.stderr
+    assert cli("approvals", "approve", waiting["id"], "--edit", "amount").exit_code == 2
+    refused = cli("approvals", "approve", waiting["id"], "--edit", "amount=lots")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("error: The edit was refused")
+    result = cli("approvals", "approve", waiting["id"], "--edit", "amount=7.5", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["state"] == "done"
+    assert json.loads(result.stdout)["result"].startswith("7.5 refunded")
+
+
+@pytest.mark.usefixtures("alice")
+def test_reject(cli: Cli, waiting: dict[str, Any]) -> None:
+    result = cli("approvals", "reject", waiting["id"], "--reason", "already paid")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("rejected: ")
+
+
+@pytest.mark.usefixtures("alice")
+@pytest.mark.parametrize("typed", ["", "apr_", "a"])
+def test_too_little_of_an_id_decides_nothing(cli: Cli, waiting: dict[str, Any], typed: str) -> None:
+    result = cli("approvals", "approve", typed)
+    assert result.exit_code == 1
+    assert "too short to tell" in result.stderr
+    assert waiting["id"] in cli("approvals", "ls", "--json").stdout
+
+
+@pytest.mark.usefixtures("alice")
+def test_nothing_of_that_id(cli: Cli) -> None:
+    result = cli("approvals", "approve", "apr_nothing")
+    assert (result.exit_code, result.stderr) == (1, "error: There is no such approval.\n")
+
+
+def test_without_a_token(cli: Cli, server: str) -> None:
+    result = cli("approvals", "ls", "--url", server)
+    assert result.exit_code == 1
+    assert "give --token or set AGUI_GATE_TOKEN" in result.stderr
+
+
+def test_no_server_there(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    result = cli("approvals", "ls", "--url", f"http://127.0.0.1:{port}")
+    assert result.exit_code == 2
+    assert f"No server answers at http://127.0.0.1:{port}. Start one" in result.stderr
+    assert cli("approvals", "ls", "--url", "localhost:8000").exit_code == 2
+
+
+def test_another_kind_of_server(cli: Cli, server: str, tmp_path: Path) -> None:
+    result = cli("approvals", "ls", "--url", f"{server}/page")
+    assert result.exit_code == 1
+    assert "There is no GET /page/approvals here." in result.stderr

@@ -1,0 +1,59 @@
+"""`agui-gate doctor`: one line a finding, and exit code 1 if something is broken."""
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+def test_all_is_well(cli: Cli) -> None:
+    result = cli("doctor", "cli_shop:agent", "--store", "sqlite:///x.db")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "✓ settings: valid, 1 set by you",
+        "✓ bus: memory://",
+        "✓ access: this machine only, as no tokens are set",
+        "✓ page: its files are there",
+        "✓ cli_shop:agent: 1 agent with 1 tool, 1 of them gated",
+        "✓ store: sqlite:///x.db opens and can be written",
+        "✓ shop: model: answers",
+    ]
+
+
+def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:
+    result = cli("doctor", "--store", "memory://")
+    assert result.exit_code == 0
+    assert "! provider: not checked\n  → Name a TARGET" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "line", "fix"),
+    [
+        (["cli_shop:sick"], {}, "✗ sick: model: the key is wrong", "Set another key."),
+        (["cli_shop:agnt"], {}, "✗ cli_shop:agnt: cli_shop has no 'agnt'", "Correct TARGET"),
+        ([], {"AGUI_GATE_PORT": "x"}, "✗ settings: AGUI_GATE_PORT must be", "Correct it"),
+        ([], {"AGUI_GATE_HOST": "0.0.0.0"}, "✗ access: open to 0.0.0.0 without auth", "Set AGUI_GATE_TOKENS"),
+        (["--store", "sqlite:////nonexistent/x.db"], {}, "✗ store: The database", "Correct AGUI_GATE_STORE"),
+    ],
+)
+def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str, str], line: str, fix: str) -> None:
+    result = cli("doctor", *arguments, env={"AGUI_GATE_STORE": "memory://", **env})
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    found = next(i for i, text in enumerate(lines) if text.startswith(line))
+    assert lines[found + 1].startswith(f"  → {fix}")
+    assert lines[-1] == "1 thing is broken."
+
+
+def test_advice_breaks_nothing(cli: Cli) -> None:
+    env = {"AGUI_GATE_TOKENS": "alice:short", "AGUI_GATE_STROE": "x", "AGUI_GATE_STORE": "memory://"}
+    result = cli("doctor", env=env)
+    assert result.exit_code == 0
+    assert "! settings: AGUI_GATE_STROE is not a setting; did you mean AGUI_GATE_STORE?" in result.stdout
+    assert "! tokens: easy to guess: alice" in result.stdout
+    assert "short" not in result.stdout
+
+
+def test_an_application_with_its_own_store(cli: Cli) -> None:
+    result = cli("doctor", "cli_shop:app")
+    assert result.exit_code == 0
+    assert "✓ store: chosen by the application" in result.stdout

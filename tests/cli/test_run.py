@@ -1,0 +1,140 @@
+"""`agui-gate run`: with pipes, with a terminal, and with the exit codes that scripts rely on."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.support import call, running
+
+REFUND = ["run", "cli_shop:agent", "--message", "refund 20"]
+
+
+def refunds() -> list[str]:
+    file = Path("refunds.txt")
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_text_goes_to_stdout_and_nothing_else(cli: Cli) -> None:
+    result = cli("run", "cli_shop:agent", "-m", "hello", "--store", "memory://")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "You said hello\n", "")
+
+
+@pytest.mark.parametrize("agent", ["shop", "cards"])
+@pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", []), ("ask", [])])
+def test_approvals_without_a_terminal(cli: Cli, agent: str, approve: str, ran: list[str]) -> None:
+    result = cli("run", "cli_shop:both", "--agent", agent, "-m", "refund 20", "--approve", approve)
+    assert result.exit_code == 0
+    assert refunds() == ran
+    assert '→ refund(order_id="A1", amount=20)' in result.stderr
+    assert "← refund: " in result.stderr
+    assert "confirm_changes" not in result.stderr
+    assert result.stdout.startswith("Result: " + ("20 refunded" if ran else '{"status":"rejected"'))
+    assert "\x1b" not in result.output
+
+
+def test_json_prints_every_event_of_every_run(cli: Cli) -> None:
+    result = cli(*REFUND, "--approve", "yes", "--json", "--thread", "t7")
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [event["type"] for event in events].count("RUN_STARTED") == 2
+    assert [event["outcome"]["type"] for event in events if event["type"] == "RUN_FINISHED" and "outcome" in event] == [
+        "interrupt"
+    ]
+    assert {event["threadId"] for event in events if "threadId" in event} == {"t7"}
+    assert result.stderr == ""
+
+
+def test_a_thread_goes_on(cli: Cli) -> None:
+    for store in ([], ["--store", "sqlite:///other.db"]):
+        assert cli("run", "cli_shop:agent", "--thread", "t", "-m", "one", *store).exit_code == 0
+        assert cli("run", "cli_shop:agent", "--thread", "t", "-m", "two", *store).stdout == "You said two\n"
+    assert Path("agui-gate.db").exists()
+    assert Path("other.db").exists()
+
+
+def test_an_application_keeps_its_own_store(cli: Cli) -> None:
+    result = cli("run", "cli_shop:app", "-m", "hello")
+    assert (result.exit_code, result.stdout) == (0, "You said hello\n")
+    assert not Path("agui-gate.db").exists()
+
+
+def test_a_failed_run(cli: Cli) -> None:
+    result = cli("run", "cli_shop:agent", "-m", "break", "--store", "memory://")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "error: The key is wrong. (provider_auth)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Say something with --message."),
+        (["-m", "x", "--agent", "nobody"], "There is no agent 'nobody'; there is shop."),
+        (["-m", "x", "--store", "nothing"], "--store must be a URL"),
+        (["-m", "x", "--store", "mysql://h"], "There is no store mysql://"),
+        (["-m", "x", "--thread", "t" * 300, "--store", "memory://"], "--thread must have 1 to 256 characters."),
+    ],
+)
+def test_wrong_use(cli: Cli, arguments: list[str], message: str) -> None:
+    result = cli("run", "cli_shop:agent", *arguments)
+    assert result.exit_code != 0
+    assert message in result.stderr
+
+
+def test_yes_at_a_terminal(tmp_path: Path) -> None:
+    with running(tmp_path, *REFUND, terminal=True) as process:
+        process.wait_for(r"Refund 20 for A1\?")
+        process.wait_for("y\\(es\\), n\\(o\\), e\\(dit\\), Ctrl-D for later: ")
+        process.type("perhaps\n")
+        process.wait_for("for later: ")
+        process.type("yes\n")
+        assert process.end() == 0
+    assert "Result: 20 refunded" in process.text
+    assert (tmp_path / "refunds.txt").read_text() == "A1 20\n"
+
+
+def test_an_edit_at_a_terminal(tmp_path: Path) -> None:
+    with running(tmp_path, *REFUND, terminal=True) as process:
+        process.wait_for("for later: ")
+        process.type("e\n")
+        process.wait_for(r"amount \[20\]: ")
+        process.type("lots\n")
+        process.wait_for("The edit was refused")
+        process.wait_for("for later: ")
+        process.type("e\n12.5\n")
+        assert process.end() == 0
+    assert (tmp_path / "refunds.txt").read_text() == "A1 12.5\n"
+
+
+def test_later_at_a_terminal_and_then_from_a_script(tmp_path: Path) -> None:
+    with running(tmp_path, *REFUND, "--thread", "t1", terminal=True) as process:
+        process.wait_for("for later: ")
+        process.type("\x04")
+        assert process.end() == 3
+        assert "agui-gate run cli_shop:agent --thread t1" in process.text
+    assert not (tmp_path / "refunds.txt").exists()
+    done = call(tmp_path, "run", "cli_shop:agent", "--thread", "t1", "--approve", "yes")
+    assert (done.returncode, done.stdout) == (0, "Result: 20 refunded [31m\n")
+    assert (tmp_path / "refunds.txt").read_text() == "A1 20\n"
+
+
+def test_ctrl_c_at_the_question_leaves_it_waiting(tmp_path: Path) -> None:
+    with running(tmp_path, *REFUND, "--thread", "t1", terminal=True) as process:
+        process.wait_for("for later: ")
+        code, _ = process.stop(signal.SIGINT)
+    assert code == 130
+    assert "Traceback" not in process.text
+    assert call(tmp_path, "run", "cli_shop:agent", "--thread", "t1", "--approve", "no").returncode == 0
+
+
+def test_ctrl_c_stops_a_run_in_order(tmp_path: Path) -> None:
+    arguments = ["run", "cli_shop:agent", "-m", "wait", "--thread", "t1", "--json"]
+    with running(tmp_path, *arguments) as process:
+        process.wait_for("Waiting")
+        code, seconds = process.stop(signal.SIGINT)
+    assert (code, seconds < 5) == (130, True)
+    last = json.loads(process.text.splitlines()[-1])
+    assert (last["type"], last["code"]) == ("RUN_ERROR", "abort")
+    again = call(tmp_path, "run", "cli_shop:agent", "-m", "again", "--thread", "t1")
+    assert (again.returncode, again.stdout) == (0, "You said again\n")

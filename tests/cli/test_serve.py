@@ -1,0 +1,146 @@
+"""`agui-gate serve` as a process: what it says, what it refuses, and how it ends."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.support import Running, running
+
+URL = r"http://127\.0\.0\.1:\d+"
+LIMIT = 8.0
+
+
+@contextmanager
+def serving(cwd: Path, *arguments: str, **env: str) -> Iterator[tuple[Running, httpx2.Client]]:
+    """A server on a free port and a client of it."""
+    with running(cwd, "serve", *arguments, "--port", "0", env=env) as server:
+        url = server.wait_for(f"is up at ({URL})")[1]
+        server.wait_for("Ctrl-C")
+        with httpx2.Client(base_url=url, trust_env=False, timeout=10) as client:
+            yield server, client
+
+
+def run_input(text: str, thread: str = "t1") -> dict[str, object]:
+    return {"threadId": thread, "runId": "r1", "messages": [{"id": "m1", "role": "user", "content": text}]}
+
+
+def test_the_banner_tells_address_agents_store_and_access(tmp_path: Path) -> None:
+    with serving(tmp_path, "cli_shop:both") as (server, client):
+        assert "shop    refund (asks first)" in server.text
+        assert "cards   refund (asks first)" in server.text
+        assert "store   sqlite:///agui-gate.db (the default" in server.text
+        assert "access  this machine only, as no tokens are set" in server.text
+        assert "curl -N http://127.0.0.1" in server.text
+        assert client.get("/").headers["content-type"].startswith("text/html")
+        assert [agent["name"] for agent in client.get("/agents").json()["agents"]] == ["shop", "cards"]
+        assert "You said hello" in client.post("/", json=run_input("hello")).text
+        code, _ = server.stop(signal.SIGINT)
+    assert code == 0
+    assert (tmp_path / "agui-gate.db").exists()
+    assert "Traceback" not in server.text
+
+
+@pytest.mark.parametrize("target", ["cli_shop:agent", "cli_shop:app", "cli_shop:outer"])
+def test_an_open_stream_does_not_hold_up_the_exit(tmp_path: Path, target: str) -> None:
+    path = "/gate/" if target.endswith("outer") else "/"
+    with (
+        serving(tmp_path, target) as (server, client),
+        client.stream("POST", path, json=run_input("wait")) as response,
+    ):
+        lines = response.iter_lines()
+        seen = next(line for line in lines if "Waiting" in line)
+        assert seen
+        code, seconds = server.stop(signal.SIGTERM)
+        rest = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    assert code == 0
+    assert seconds < LIMIT / 2
+    assert (rest[-1]["type"], rest[-1]["code"]) == ("RUN_ERROR", "abort")
+    assert "Traceback" not in server.text
+
+
+def test_an_idle_connection_does_not_hold_up_the_exit(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "cli_shop:agent", "--store", "memory://") as (server, client),
+        socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=5),
+    ):
+        code, seconds = server.stop(signal.SIGTERM)
+    assert (code, seconds < LIMIT) == (0, True)
+
+
+def test_tokens_open_it_to_their_bearers_only(tmp_path: Path) -> None:
+    with serving(tmp_path, "cli_shop:agent", "--no-page", AGUI_GATE_TOKENS="alice:TOKEN") as (server, client):
+        assert "access  with the token of alice" in server.text
+        assert "TOKEN" not in server.text
+        assert client.get("/agents").status_code == 401
+        assert client.get("/agents", headers={"Authorization": "Bearer TOKEN"}).status_code == 200
+        assert client.get("/").status_code == 404
+
+
+def test_reload_serves_what_the_file_says_now(tmp_path: Path) -> None:
+    module = tmp_path / "changing.py"
+    module.write_text("from cli_shop import agent\n")
+    with serving(tmp_path, "changing:agent", "--reload", "--store", "memory://") as (server, client):
+        assert client.get("/agents").json()["agents"][0]["name"] == "shop"
+        write_later(module, "from cli_shop import cards as agent, broken\n", 10)
+        server.wait_for("error: Importing changing failed.*\n.*waiting")
+        write_later(module, "from cli_shop import cards as agent\n", 20)
+        server.wait_for(f"is up at ({URL})")
+        assert client.get("/agents").json()["agents"][0]["name"] == "cards"
+        code, _ = server.stop(signal.SIGTERM)
+    assert code == 0
+
+
+def write_later(file: Path, text: str, seconds: int) -> None:
+    """Write, with a time of change that no watcher and no cache can take for the one before."""
+    file.write_text(text)
+    when = file.stat().st_mtime + seconds
+    os.utime(file, (when, when))
+
+
+@pytest.mark.parametrize("target", ["cli_shop:agent", "cli_shop:app", "cli_shop:outer"])
+def test_another_address_needs_auth(cli: Cli, target: str) -> None:
+    result = cli("serve", target, "--host", "0.0.0.0")
+    assert result.exit_code == 2
+    assert "may only listen on a loopback address, not on 0.0.0.0" in result.stderr
+    assert "AGUI_GATE_TOKENS" in result.stderr
+
+
+@pytest.mark.parametrize("option", [["--store", "memory://"], ["--bus", "memory://"], ["--no-page"]])
+def test_options_that_could_not_change_an_application_are_refused(cli: Cli, option: list[str]) -> None:
+    result = cli("serve", "cli_shop:app", *option)
+    assert result.exit_code == 2
+    assert f"{option[0]} can't change it" in result.stderr
+
+
+def test_a_taken_port_is_one_sentence(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = cli("serve", "cli_shop:agent", "--port", str(port))
+    assert result.exit_code == 2
+    assert (
+        result.stderr == f"error: Port {port} of 127.0.0.1 is taken by another program; choose another with --port.\n"
+    )
+
+
+def test_a_host_that_is_none_is_one_sentence(cli: Cli) -> None:
+    result = cli("serve", "cli_shop:agent", "--host", "127.0.0.999", env={"AGUI_GATE_TOKENS": "a:b"})
+    assert result.exit_code == 2
+    assert "127.0.0.999:8000 can't be listened on" in result.stderr
+
+
+def test_a_store_that_cannot_be_opened_is_one_sentence(tmp_path: Path, cli: Cli) -> None:
+    database = sqlite3.connect(tmp_path / "other.db")
+    database.execute("CREATE TABLE theirs (x)")
+    database.close()
+    result = cli("serve", "cli_shop:agent", "--port", "0", "--store", "sqlite:///other.db")
+    assert result.exit_code == 2
+    assert result.stderr == "error: The database other.db belongs to another application; choose another file.\n"

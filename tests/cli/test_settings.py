@@ -1,0 +1,159 @@
+"""Settings: who wins, what is refused, and that no secret is ever printed."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate.errors import ConfigurationError
+from agui_gate.settings import Settings, load_settings, names
+from tests.cli.conftest import Cli
+
+SECRET = "s3cr3t-value"
+
+
+def test_defaults() -> None:
+    settings = load_settings(environ={})
+    assert settings == Settings()
+    assert (settings.store, settings.bus, settings.host, settings.port) == (
+        "sqlite:///agui-gate.db",
+        "memory://",
+        "127.0.0.1",
+        8000,
+    )
+    assert {settings.source(name) for name in names()} == {"default"}
+
+
+def test_an_option_beats_a_variable_beats_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text('store = "sqlite:///file.db"\nport = 1\nhost = "127.0.0.3"\n')
+    environ = {"AGUI_GATE_PORT": "2", "AGUI_GATE_HOST": "127.0.0.2"}
+    settings = load_settings(file, environ=environ, options={"host": "::1", "bus": None})
+    assert (settings.store, settings.port, settings.host) == ("sqlite:///file.db", 2, "::1")
+    assert [settings.source(name) for name in ("store", "port", "host", "bus")] == [
+        "gate.toml",
+        "AGUI_GATE_PORT",
+        "--host",
+        "default",
+    ]
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    assert load_settings(environ={"AGUI_GATE_TOKENS": "", "AGUI_GATE_PORT": ""}) == Settings()
+
+
+def test_tokens_in_every_form(tmp_path: Path) -> None:
+    toml, plain = tmp_path / "a.toml", tmp_path / "a.env"
+    toml.write_text('[tokens]\nalice = "A:1"\nbob = "B2"\n')
+    plain.write_text("# who may\nexport AGUI_GATE_TOKENS='alice:A:1,bob:B2'\n\nport = \"81\"\n")
+    for settings in (
+        load_settings(toml, environ={}),
+        load_settings(plain, environ={}),
+        load_settings(environ={"AGUI_GATE_TOKENS": " alice:A:1 , bob:B2"}),
+    ):
+        assert settings.tokens == {"alice": "A:1", "bob": "B2"}
+    assert load_settings(plain, environ={}).port == 81
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"AGUI_GATE_PORT": "http"}, "AGUI_GATE_PORT must be a whole number from 0 to 65,535, not 'http'."),
+        ({"AGUI_GATE_PORT": "70000"}, "AGUI_GATE_PORT must be a whole number"),
+        ({"AGUI_GATE_MAX_BODY_BYTES": "4MB"}, "AGUI_GATE_MAX_BODY_BYTES must be a whole number"),
+        ({"AGUI_GATE_DIALECT": "2.0"}, 'AGUI_GATE_DIALECT must be "compat" or "1.0"'),
+        ({"AGUI_GATE_STORE": "file.db"}, "AGUI_GATE_STORE must be a URL"),
+        ({"AGUI_GATE_BUS": "redis://x"}, "AGUI_GATE_BUS must be memory://"),
+        ({"AGUI_GATE_CORS_ORIGINS": "shop.example"}, "AGUI_GATE_CORS_ORIGINS must be origins"),
+        ({"AGUI_GATE_CORS_ORIGINS": "https://shop.example/path"}, "AGUI_GATE_CORS_ORIGINS must be origins"),
+        ({"AGUI_GATE_ALLOWED_HOSTS": "gate:8000"}, "AGUI_GATE_ALLOWED_HOSTS must be plain host names"),
+        ({"AGUI_GATE_PAGE": "perhaps"}, "AGUI_GATE_PAGE must be true or false"),
+        ({"AGUI_GATE_TOKENS": SECRET}, "AGUI_GATE_TOKENS must be pairs"),
+        ({"AGUI_GATE_TOKENS": f"a:{SECRET},a:{SECRET}2"}, "AGUI_GATE_TOKENS must name each principal once"),
+        ({"AGUI_GATE_TOKENS": f"a:{SECRET},b:{SECRET}"}, "AGUI_GATE_TOKENS must give each principal a token"),
+        ({"AGUI_GATE_TOKENS": f"a:{SECRET} x"}, "AGUI_GATE_TOKENS must be pairs"),
+    ],
+)
+def test_what_is_wrong_is_named_in_one_sentence(environ: Mapping[str, str], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(environ=environ)
+    assert caught.value.message.startswith(message)
+    assert "\n" not in caught.value.message
+    assert SECRET not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.toml", "port = ", "a.toml is not valid TOML"),
+        ("a.toml", "port = true", "port in a.toml must be a whole number"),
+        ("a.toml", "cors_origins = 3", "cors_origins in a.toml must be a list"),
+        ("a.env", "port", "Line 1 of a.env is not NAME=value"),
+    ],
+)
+def test_files_that_are_wrong(tmp_path: Path, name: str, content: str, message: str) -> None:
+    file = tmp_path / name
+    file.write_text(content)
+    with pytest.raises(ConfigurationError, match=message):
+        load_settings(file, environ={})
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="can't be read: No such file"):
+        load_settings(tmp_path / "none.toml", environ={})
+    (tmp_path / "latin.env").write_bytes(b"store=\xff")
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        load_settings(tmp_path / "latin.env", environ={})
+
+
+def test_settings_made_in_code_are_checked_too() -> None:
+    wrong: Any = "2.0"
+    with pytest.raises(ConfigurationError, match="The setting dialect must be"):
+        Settings(dialect=wrong)
+    assert Settings(cors_origins=("https://a.example/",)).cors_origins == ("https://a.example",)
+
+
+def test_names_that_mean_nothing_are_pointed_out(tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text("stor = 1\n")
+    settings = load_settings(file, environ={"AGUI_GATE_TOKEN": "x", "AGUI_GATE_PROT": "1", "AGUI_GATE_XYZ": "1"})
+    assert settings.warnings == (
+        "stor in gate.toml is not a setting; did you mean store?",
+        "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?",
+        "AGUI_GATE_XYZ is not a setting, so it has no effect.",
+    )
+
+
+def test_no_secret_is_shown() -> None:
+    for store in (
+        f"postgresql://u:{SECRET}@h/db",
+        f"postgresql://:{SECRET}@h/db",
+        f"postgresql://h/d?password={SECRET}",
+    ):
+        settings = load_settings(environ={"AGUI_GATE_TOKENS": f"alice:{SECRET}", "AGUI_GATE_STORE": store})
+        assert SECRET not in repr(settings) + "".join(settings.shown(name) for name in names())
+    assert settings.shown("tokens") == "alice:********"
+    assert Settings(store="postgresql://u@h/db").shown("store") == "postgresql://u@h/db"
+
+
+def test_the_command_prints_a_table(cli: Cli) -> None:
+    result = cli("settings", env={"AGUI_GATE_TOKENS": f"alice:{SECRET}", "AGUI_GATE_STOR": "x"})
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["NAME", "VALUE", "FROM"]
+    assert "AGUI_GATE_TOKENS          alice:********          AGUI_GATE_TOKENS" in lines
+    assert "did you mean AGUI_GATE_STORE?" in result.stderr
+    assert SECRET not in result.output
+
+
+def test_the_command_prints_json(cli: Cli) -> None:
+    result = cli("settings", "--json", env={"AGUI_GATE_PORT": "81"})
+    assert json.loads(result.stdout)["port"] == {"value": "81", "source": "AGUI_GATE_PORT"}
+
+
+def test_the_command_refuses_wrong_settings(cli: Cli) -> None:
+    result = cli("settings", env={"AGUI_GATE_PORT": "x"})
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: AGUI_GATE_PORT must be a whole number from 0 to 65,535, not 'x'.\n"
