@@ -1,4 +1,4 @@
-"""Turns with calls of every kind: free ones run at once, gated ones wait, client tools are the client's; all of them end."""
+"""Turns with calls of every kind: free ones run at once, gated ones wait, client tools are the client's; all end."""
 
 import json
 from typing import Any

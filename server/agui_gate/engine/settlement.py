@@ -175,6 +175,7 @@ class Settlement:
             now = await self._store.approval(approval.principal, approval.id)
         except (NotFound, AguiGateError):
             now = None
+        now = outcomes.completed(now) if now is not None else None
         if now is None or now.output is None:
             log.warning("approval_not_settled", approval=approval.id, state=str(now.state) if now else "missing")
             return now or approval
