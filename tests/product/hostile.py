@@ -47,7 +47,7 @@ def message(rng: Random, ids: list[str]) -> Json:
         "id": some_id,
         "type": "function",
         "function": {"name": rng.choice(["refund", "confirm_changes", "", "a b", "é", None]), "arguments": arguments},
-    }  # noqa: E501
+    }
     answer = rng.choice(NOT_YES)
     content = answer if rng.random() < 0.3 else json.dumps(answer)
     approval = {
@@ -100,7 +100,7 @@ def resume(rng: Random, ids: list[str]) -> Any:
     entry = {
         "interruptId": rng.choice([*ids, "nothing", "", 5, None, "x" * 10_000]),
         "status": rng.choice(["resolved"] * 4 + ["cancelled", "x", None]),
-    }  # noqa: E501
+    }
     entry["payload"] = rng.choice([rng.choice(NOT_YES), deep(70, rng), odd(rng)])
     return rng.choice(
         [[entry], [entry, entry], [{**entry, "payload": rng.choice(NOT_YES)}, entry], {}, "x", [None], [{}], entry]
