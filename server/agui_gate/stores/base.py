@@ -13,6 +13,7 @@ All times are ms since the epoch by the *store's* clock. Every method is atomic:
 cancelling the caller does not undo a change that was under way.
 """
 
+import secrets
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
@@ -40,6 +41,7 @@ class Thread(msgspec.Struct, kw_only=True):
     updated_at: int
     now: int
     title: str | None = None
+    archived: bool = False
     state: Any = None
     """The shared state (a JSON value), or None if there never was one."""
     ref: ConversationRef | None = None
@@ -50,11 +52,33 @@ class Thread(msgspec.Struct, kw_only=True):
     """Every approval of this thread, oldest first."""
 
 
+class ThreadHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list shows of a thread. ``pending``: number of approvals that wait."""
+
+    id: str
+    agent: str
+    title: str | None
+    archived: bool
+    created_at: int
+    updated_at: int
+    run_key: str | None
+    run_status: RunStatus | None
+    pending: int
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A part of a list, newest first. ``next_cursor`` leads to the next one; None at the end."""
+
+    threads: list[ThreadHead]
+    next_cursor: str | None
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What one commit does, in this order: cut the journal, append, record approvals, set fields, give the lease back.
 
     ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
-    Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id.
+    Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id. ``default_title``
+    becomes the title of a thread that has none: a person may have given it one since it was read.
     """
 
     keep: int | None = None
@@ -63,6 +87,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     state: Any = msgspec.UNSET
     ref: ConversationRef | None | msgspec.UnsetType = msgspec.UNSET
     title: str | None | msgspec.UnsetType = msgspec.UNSET
+    default_title: str | None = None
     agent: str | msgspec.UnsetType = msgspec.UNSET
     status: RunStatus | None = None
 
@@ -95,6 +120,37 @@ class ThreadStore(Protocol):
 
     async def renew(self, run_keys: Sequence[str]) -> None:
         """Prolong the leases that these runs still hold."""
+        ...
+
+    async def list_threads(
+        self, principal: str, *, limit: int, cursor: str | None = None, archived: bool = False
+    ) -> Page:
+        """Up to ``limit`` threads of this principal, newest first by `updated_at`: the archived ones, or the others.
+
+        ``cursor`` is the `next_cursor` of a page before; raises `InvalidRequest` if it can't be. It stays right while
+        threads change (`stores.paging`).
+        """
+        ...
+
+    async def update_thread(
+        self,
+        principal: str,
+        thread_id: str,
+        *,
+        title: str | None | msgspec.UnsetType = msgspec.UNSET,
+        archived: bool | msgspec.UnsetType = msgspec.UNSET,
+    ) -> ThreadHead | None:
+        """Set what isn't UNSET and return the head; None if this principal has no such thread.
+
+        Needs no lease, since no run depends on these fields. Leaves `updated_at` alone: the conversation didn't change.
+        """
+        ...
+
+    async def delete_thread(self, thread: Thread, run_key: str) -> None:
+        """Remove the thread, its journal and its approvals, durably; nothing of it is left.
+
+        Raises `ThreadBusy` if ``run_key`` doesn't hold the lease: then nothing happened. Its `key` is never used again.
+        """
         ...
 
 
@@ -144,3 +200,12 @@ class Store(ThreadStore, ApprovalStore, StoreLifecycle, Protocol):
 def provider_id(ref: ConversationRef | None) -> str | None:
     """The provider's own id in ``ref``, if any: a thread's alias."""
     return (ref.conversation_id or ref.previous_response_id) if ref else None
+
+
+def new_key() -> int:
+    """A fresh key for a thread, in 62 bits.
+
+    Random rather than counted, because a key must not come twice even where threads were deleted or the whole store
+    was: idempotency keys are made of it, and other systems remember them.
+    """
+    return secrets.randbits(62)

@@ -37,6 +37,11 @@ class LeaseOwner:
         _live.discard(self._instance)
 
 
+def lapsed(run_status: str | None, owner: str | None, until: int, now: int) -> bool:
+    """Whether a run is under way whose lease, ``owner``'s until ``until``, counts no more."""
+    return run_status == "running" and (until <= now or is_gone(owner))
+
+
 def is_gone(owner: str | None) -> bool:
     """Whether the holder called ``owner`` (`LeaseOwner.name`) certainly doesn't exist any more."""
     parts = (owner or "").split("|")

@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core.approvals import Approval, Decision, State, check_move
-from agui_gate.core.registry import PendingApprovalRegistry
+from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Entry, Output
-from agui_gate.errors import IllegalMove, NotFound, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Thread, provider_id
+from agui_gate.errors import NotFound, ThreadBusy, Unavailable
+from agui_gate.stores.base import LEASE_MS, Change, Page, RunStatus, Thread, ThreadHead, new_key, provider_id
 from agui_gate.stores.lease import system_clock
+from agui_gate.stores.memory_ledger import MemoryLedger
+from agui_gate.stores.paging import Place, from_cursor, to_cursor
 
 MAX_PENDING = 10_000
-"""Pending approvals kept; when one more is asked for, the oldest becomes ``cancelled``."""
+"""Pending approvals kept."""
 
 
 class _Record(msgspec.Struct):
@@ -29,6 +30,7 @@ class _Record(msgspec.Struct):
     created_at: int
     updated_at: int
     title: str | None = None
+    archived: bool = False
     state: bytes | None = None
     ref: ConversationRef | None = None
     run_key: str | None = None
@@ -40,6 +42,13 @@ class _Record(msgspec.Struct):
     def lapsed(self, now: int) -> bool:
         return self.run_status == "running" and self.lease_until <= now
 
+    def status(self, now: int) -> RunStatus | None:
+        return "interrupted" if self.lapsed(now) else self.run_status
+
+    @property
+    def place(self) -> Place:
+        return Place(self.updated_at, int(self.key))
+
 
 class MemoryStore:
     """A `Store` that lives as long as its process. ``clock`` gives ms since the epoch."""
@@ -49,10 +58,8 @@ class MemoryStore:
         self._open = False
         self._threads: dict[str, _Record] = {}
         self._keys: dict[tuple[str, str], str] = {}
-        self._approvals: dict[str, Approval] = {}
-        self._calls: set[tuple[str, str]] = set()
         self._aliases: dict[tuple[str, str], dict[str, None]] = {}  # → thread keys, latest last
-        self._pending = PendingApprovalRegistry(max_pending)
+        self._ledger = MemoryLedger(max_pending)
 
     # --- lifecycle
 
@@ -99,16 +106,19 @@ class MemoryStore:
         now = self._clock()
         record = self._held(thread.key, run_key)
         fields = _fields(change)  # whatever can fail comes before the first change
-        self._check_new(record.key, change.approvals)
+        self._ledger.check_new(record.key, change.approvals)
         if change.keep is not None:
             del record.entries[change.keep :]
         record.entries.extend(change.entries)
         for approval in change.approvals:
-            self._record(record, _dated(approval, now), now)
+            self._ledger.record(record.key, _dated(approval, now), now)
+            record.approvals.append(approval.id)
         if change.ref is not msgspec.UNSET:
             self._set_ref(record, change.ref)
         for name, value in fields.items():
             setattr(record, name, value)
+        if record.title is None:
+            record.title = change.default_title
         record.updated_at = now
 
     async def renew(self, run_keys: Sequence[str]) -> None:
@@ -120,8 +130,48 @@ class MemoryStore:
             if record.run_status == "running" and record.run_key in wanted:
                 record.lease_until = until
 
+    async def list_threads(
+        self, principal: str, *, limit: int, cursor: str | None = None, archived: bool = False
+    ) -> Page:
+        """See `ThreadStore`."""
+        self._require_open()
+        after = None if cursor is None else from_cursor(cursor)
+        mine = (r for r in self._threads.values() if r.principal == principal and r.archived is archived)
+        listed = sorted((r for r in mine if after is None or r.place < after), key=lambda r: r.place, reverse=True)
+        now = self._clock()
+        heads = [self._head(record, now) for record in listed[:limit]]
+        return Page(heads, to_cursor(listed[limit - 1].place) if len(listed) > limit else None)
+
+    async def update_thread(
+        self,
+        principal: str,
+        thread_id: str,
+        *,
+        title: str | None | msgspec.UnsetType = msgspec.UNSET,
+        archived: bool | msgspec.UnsetType = msgspec.UNSET,
+    ) -> ThreadHead | None:
+        """See `ThreadStore`."""
+        self._require_open()
+        record = self._find(principal, thread_id)
+        if record is None:
+            return None
+        if title is not msgspec.UNSET:
+            record.title = title
+        if archived is not msgspec.UNSET:
+            record.archived = archived
+        return self._head(record, self._clock())
+
+    async def delete_thread(self, thread: Thread, run_key: str) -> None:
+        """See `ThreadStore`."""
+        self._require_open()
+        record = self._held(thread.key, run_key)
+        self._set_ref(record, None)
+        self._ledger.forget(record.key, record.approvals)
+        del self._keys[record.principal, record.id]
+        del self._threads[record.key]
+
     def _create(self, principal: str, thread_id: str, agent: str, now: int) -> _Record:
-        key = str(len(self._threads) + 1)
+        key = str(new_key())
         record = _Record(key, principal, thread_id, agent, created_at=now, updated_at=now)
         self._threads[key] = record
         self._keys[principal, thread_id] = key
@@ -137,19 +187,21 @@ class MemoryStore:
 
     def _set_ref(self, record: _Record, ref: ConversationRef | None) -> None:
         if (old := provider_id(record.ref)) is not None:
-            self._aliases[record.principal, old].pop(record.key)
+            named = self._aliases[record.principal, old]
+            del named[record.key]
+            if not named:
+                del self._aliases[record.principal, old]
         if (new := provider_id(ref)) is not None:
             self._aliases.setdefault((record.principal, new), {})[record.key] = None
         record.ref = ref
 
     def _held(self, key: str, run_key: str) -> _Record:
-        record = self._threads[key]
-        if record.run_status != "running" or record.run_key != run_key:
+        record = self._threads.get(key)
+        if record is None or record.run_status != "running" or record.run_key != run_key:
             raise ThreadBusy("This run doesn't hold the thread any more.")
         return record
 
     def _thread(self, record: _Record, now: int) -> Thread:
-        self._expire(record.approvals, now)
         return Thread(
             key=record.key,
             principal=record.principal,
@@ -159,12 +211,26 @@ class MemoryStore:
             updated_at=record.updated_at,
             now=now,
             title=record.title,
+            archived=record.archived,
             state=None if record.state is None else msgspec.json.decode(record.state),
             ref=record.ref,
             run_key=record.run_key,
-            run_status="interrupted" if record.lapsed(now) else record.run_status,
+            run_status=record.status(now),
             entries=record.entries.copy(),
-            approvals=[self._approvals[approval_id] for approval_id in record.approvals],
+            approvals=self._ledger.all(record.approvals, now),
+        )
+
+    def _head(self, record: _Record, now: int) -> ThreadHead:
+        return ThreadHead(
+            id=record.id,
+            agent=record.agent,
+            title=record.title,
+            archived=record.archived,
+            created_at=record.created_at,
+            updated_at=record.updated_at,
+            run_key=record.run_key,
+            run_status=record.status(now),
+            pending=self._ledger.waiting(record.approvals, now),
         )
 
     # --- approvals
@@ -172,73 +238,24 @@ class MemoryStore:
     async def approval(self, principal: str, approval_id: str) -> Approval | None:
         """See `ApprovalStore`."""
         self._require_open()
-        found = self._approvals.get(approval_id)
+        found = self._ledger.get(approval_id)
         if found is None or found.principal != principal:
             return None
-        self._expire([approval_id], self._clock())
-        return self._approvals[approval_id]
+        return self._ledger.all([approval_id], self._clock())[0]
 
     async def pending_approvals(self, principal: str) -> list[Approval]:
         """See `ApprovalStore`."""
         self._require_open()
-        waiting = (key for key in self._pending if key in self._approvals)
-        mine = [approval_id for approval_id in waiting if self._approvals[approval_id].principal == principal]
-        self._expire(mine, self._clock())
-        found = (self._approvals[approval_id] for approval_id in mine)
-        return [approval for approval in found if approval.state is State.PENDING]
+        return self._ledger.pending(principal, self._clock())
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
     ) -> Approval:
         """See `ApprovalStore`."""
         self._require_open()
-        if approval_id not in self._approvals:
+        if self._ledger.get(approval_id) is None:
             raise NotFound("There is no such approval.")
-        return self._move(approval_id, to, self._clock(), decision, output)
-
-    def _check_new(self, key: str, approvals: Sequence[Approval]) -> None:
-        ids = {approval.id for approval in approvals}
-        calls = {(key, approval.call_id) for approval in approvals}
-        known = ids & self._approvals.keys() or calls & self._calls
-        if known or len(ids) < len(approvals) or len(calls) < len(approvals):
-            raise IllegalMove("An approval with this id, or for this call, exists already.")
-
-    def _record(self, record: _Record, approval: Approval, now: int) -> None:
-        """Keep a new record and index it: by id, by thread and call, by the provider's reference and call (S1, S2)."""
-        while len(self._pending) >= self._pending.max_size:
-            self._move(next(key for key in self._pending if key in self._approvals), State.CANCELLED, now)
-        self._approvals[approval.id] = approval
-        self._calls.add((record.key, approval.call_id))
-        record.approvals.append(approval.id)
-        if approval.state is not State.PENDING:
-            return
-        keys = [approval.id, f"thread\n{record.key}\n{approval.call_id}"]
-        by_provider = f"provider\n{record.principal}\n{approval.provider_ref}\n{approval.call_id}"
-        if approval.provider_ref and by_provider not in self._pending:
-            keys.append(by_provider)
-        self._pending.register(keys, approval.tool, approval.arguments)
-
-    def _move(
-        self, approval_id: str, to: State, now: int, decision: Decision | None = None, output: Output | None = None
-    ) -> Approval:
-        approval = self._approvals[approval_id]
-        check_move(approval, to, now)
-        changes: dict[str, Any] = {"state": to}
-        if approval.state is State.PENDING:
-            changes["decided_at"] = now
-            self._pending.consume(approval_id, approval.tool, approval.arguments)
-        if decision is not None:
-            changes["decision"] = decision
-        if output is not None:
-            changes["output"] = output
-        self._approvals[approval_id] = moved = msgspec.structs.replace(approval, **changes)
-        return moved
-
-    def _expire(self, approval_ids: Sequence[str], now: int) -> None:
-        for approval_id in approval_ids:
-            approval = self._approvals[approval_id]
-            if approval.state is State.PENDING and approval.expired_at(now):
-                self._move(approval_id, State.EXPIRED, now)
+        return self._ledger.move(approval_id, to, self._clock(), decision, output)
 
 
 def _fields(change: Change) -> dict[str, Any]:

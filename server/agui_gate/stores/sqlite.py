@@ -8,12 +8,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import msgspec
+
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import Unavailable
+from agui_gate.stores import sqlite_heads as heads
 from agui_gate.stores import sqlite_sql as sql
-from agui_gate.stores.base import Change, Thread
+from agui_gate.stores.base import Change, Page, Thread, ThreadHead
 from agui_gate.stores.lease import LeaseOwner, system_clock
+from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
 from agui_gate.stores.worker import Worker
 
@@ -125,6 +129,28 @@ class SQLiteStore:
         if run_keys:
             await self._run(lambda db: self._renew(db, list(run_keys)))
 
+    async def list_threads(
+        self, principal: str, *, limit: int, cursor: str | None = None, archived: bool = False
+    ) -> Page:
+        """See `ThreadStore`."""
+        after = None if cursor is None else from_cursor(cursor)
+        return await self._run(lambda db: heads.list_heads(db, principal, archived, after, limit, self._clock()))
+
+    async def update_thread(
+        self,
+        principal: str,
+        thread_id: str,
+        *,
+        title: str | None | msgspec.UnsetType = msgspec.UNSET,
+        archived: bool | msgspec.UnsetType = msgspec.UNSET,
+    ) -> ThreadHead | None:
+        """See `ThreadStore`."""
+        return await self._run(lambda db: self._update_thread(db, principal, thread_id, title, archived))
+
+    async def delete_thread(self, thread: Thread, run_key: str) -> None:
+        """See `ThreadStore`."""
+        await self._run(lambda db: self._delete_thread(db, int(thread.key), run_key))
+
     def _open_thread(self, db: Database, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
         assert self._owner is not None
         owner = self._owner.name
@@ -161,11 +187,34 @@ class SQLiteStore:
                 sql.append_journal(db, key, length, list(change.entries))
             if change.approvals:
                 sql.record_approvals(db, key, list(change.approvals), now)
-            sql.update_thread(db, key, change, length + len(change.entries), now)
+            sql.change_thread(db, key, change, length + len(change.entries), now)
 
     def _renew(self, db: Database, run_keys: list[str]) -> None:
         with db.transaction(durable=False):
             sql.renew_leases(db, run_keys, self._clock())
+
+    def _update_thread(
+        self,
+        db: Database,
+        principal: str,
+        thread_id: str,
+        title: str | None | msgspec.UnsetType,
+        archived: bool | msgspec.UnsetType,
+    ) -> ThreadHead | None:
+        with db.transaction(durable=False):
+            row = sql.find_thread(db, principal, thread_id)
+            if row is None:
+                return None
+            if title is not msgspec.UNSET:
+                heads.set_title(db, row.key, title)
+            if archived is not msgspec.UNSET:
+                heads.set_archived(db, row.key, archived)
+            return heads.read_head(db, row.key, self._clock())
+
+    def _delete_thread(self, db: Database, key: int, run_key: str) -> None:
+        with db.transaction(durable=True):
+            sql.held_entries(db, key, run_key)
+            sql.delete_thread(db, key)
 
     def _abandon(self, db: Database, run_key: str) -> None:
         with db.transaction(durable=False):

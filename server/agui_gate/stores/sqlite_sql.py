@@ -8,8 +8,8 @@ import msgspec
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
-from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Thread, provider_id
-from agui_gate.stores.lease import is_gone
+from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Thread, new_key, provider_id
+from agui_gate.stores.lease import lapsed
 from agui_gate.stores.sqlite_db import Database
 
 _encode = msgspec.json.encode
@@ -20,14 +20,15 @@ _decode_ref = msgspec.json.Decoder(ConversationRef).decode
 # --- threads ------------------------------------------------------------------------------------------------------
 
 _THREAD = (
-    "SELECT key, principal, id, agent, created_at, updated_at, title, state, ref, run_key, run_status, "
+    "SELECT key, principal, id, agent, created_at, updated_at, title, archived, state, ref, run_key, run_status, "
     "lease_owner, lease_until, entries FROM threads WHERE principal = ? AND "
 )
 _BY_ID = _THREAD + "id = ?"
 _BY_ALIAS = _THREAD + "alias = ? ORDER BY updated_at DESC LIMIT 1"
 _CREATE = (
-    "INSERT INTO threads (principal, id, agent, created_at, updated_at, run_key, run_status, lease_owner, lease_until) "
-    "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?)"
+    "INSERT INTO threads "
+    "(key, principal, id, agent, created_at, updated_at, run_key, run_status, lease_owner, lease_until) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)"
 )
 _TAKE = "UPDATE threads SET run_key = ?, run_status = 'running', lease_owner = ?, lease_until = ? WHERE key = ?"
 _HELD = "SELECT entries FROM threads WHERE key = ? AND run_key = ? AND run_status = 'running'"
@@ -43,6 +44,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
     created_at: int
     updated_at: int
     title: str | None
+    archived: int
     state: str | None
     ref: str | None
     run_key: str | None
@@ -53,7 +55,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
 
     def lapsed(self, now: int) -> bool:
         """Whether a run was under way whose lease counts no more."""
-        return self.run_status == "running" and (self.lease_until <= now or is_gone(self.lease_owner))
+        return lapsed(self.run_status, self.lease_owner, self.lease_until, now)
 
 
 def find_thread(db: Database, principal: str, thread_id: str) -> ThreadRow | None:
@@ -68,8 +70,8 @@ def create_thread(
     db: Database, principal: str, thread_id: str, agent: str, run_key: str, owner: str, now: int
 ) -> Thread:
     """Insert a thread whose lease ``run_key`` holds."""
-    values = (principal, thread_id, agent, now, now, run_key, owner, now + LEASE_MS)
-    key = db.execute(_CREATE, values).lastrowid
+    key = new_key()
+    db.execute(_CREATE, (key, principal, thread_id, agent, now, now, run_key, owner, now + LEASE_MS))
     return Thread(key=str(key), principal=principal, id=thread_id, agent=agent, created_at=now, updated_at=now, now=now)
 
 
@@ -91,6 +93,7 @@ def read_thread(db: Database, row: ThreadRow, now: int) -> Thread:
         updated_at=row.updated_at,
         now=now,
         title=row.title,
+        archived=bool(row.archived),
         state=None if row.state is None else msgspec.json.decode(row.state),
         ref=None if row.ref is None else _decode_ref(row.ref),
         run_key=row.run_key,
@@ -124,22 +127,28 @@ def held_entries(db: Database, key: int, run_key: str) -> int:
     return row[0]
 
 
-def update_thread(db: Database, key: int, change: Change, entries: int, now: int) -> None:
+def change_thread(db: Database, key: int, change: Change, entries: int, now: int) -> None:
     """Set the fields that ``change`` sets, and give the lease back if it ends the run."""
-    columns: dict[str, Any] = {"updated_at": now, "entries": entries}
+    columns: dict[str, Any] = {"updated_at = ?": now, "entries = ?": entries}
     if change.state is not msgspec.UNSET:
-        columns["state"] = _encode(change.state).decode()
+        columns["state = ?"] = _encode(change.state).decode()
     if change.ref is not msgspec.UNSET:
-        columns["ref"] = change.ref and _encode(change.ref).decode()
-        columns["alias"] = provider_id(change.ref)
+        columns["ref = ?"] = change.ref and _encode(change.ref).decode()
+        columns["alias = ?"] = provider_id(change.ref)
     if change.title is not msgspec.UNSET:
-        columns["title"] = change.title
+        columns["title = ?"] = change.title
+    elif change.default_title is not None:
+        columns["title = coalesce(title, ?)"] = change.default_title
     if change.agent is not msgspec.UNSET:
-        columns["agent"] = change.agent
+        columns["agent = ?"] = change.agent
     if change.status is not None:
-        columns |= {"run_status": change.status, "lease_owner": None, "lease_until": 0}
-    assignments = " = ?, ".join(columns)
-    db.execute(f"UPDATE threads SET {assignments} = ? WHERE key = ?", (*columns.values(), key))  # noqa: S608 our names
+        columns |= {"run_status = ?": change.status, "lease_owner = ?": None, "lease_until = ?": 0}
+    db.execute(f"UPDATE threads SET {', '.join(columns)} WHERE key = ?", (*columns.values(), key))  # noqa: S608 our names
+
+
+def delete_thread(db: Database, key: int) -> None:
+    """Delete a thread; its journal and its approvals go with it (ON DELETE CASCADE)."""
+    db.execute("DELETE FROM threads WHERE key = ?", (key,))
 
 
 # --- journal ------------------------------------------------------------------------------------------------------

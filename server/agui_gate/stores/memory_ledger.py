@@ -1,0 +1,97 @@
+"""The ledger of the memory store: its approvals, and the index of those that are pending."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, Decision, State, check_move
+from agui_gate.core.registry import PendingApprovalRegistry
+from agui_gate.core.transcript import Output
+from agui_gate.errors import IllegalMove
+
+
+class MemoryLedger:
+    """Approvals by id. At most ``max_pending`` wait: when one more is asked for, the oldest becomes ``cancelled``.
+
+    No method awaits, so each is atomic.
+    """
+
+    def __init__(self, max_pending: int) -> None:
+        self._approvals: dict[str, Approval] = {}
+        self._calls: set[tuple[str, str]] = set()
+        self._pending = PendingApprovalRegistry(max_pending)
+
+    def get(self, approval_id: str) -> Approval | None:
+        """One record."""
+        return self._approvals.get(approval_id)
+
+    def all(self, approval_ids: Iterable[str], now: int) -> list[Approval]:
+        """These records, after the overdue ones were expired."""
+        return [self._fresh(approval_id, now) for approval_id in approval_ids]
+
+    def pending(self, principal: str, now: int) -> list[Approval]:
+        """What waits for this principal, oldest first, after the overdue ones were expired."""
+        waiting = [key for key in self._pending if key in self._approvals]
+        mine = [approval_id for approval_id in waiting if self._approvals[approval_id].principal == principal]
+        return [approval for approval in self.all(mine, now) if approval.state is State.PENDING]
+
+    def waiting(self, approval_ids: Iterable[str], now: int) -> int:
+        """How many of these wait for somebody. Changes nothing."""
+        found = (self._approvals[approval_id] for approval_id in approval_ids)
+        return sum(approval.state is State.PENDING and not approval.expired_at(now) for approval in found)
+
+    def check_new(self, thread_key: str, approvals: Sequence[Approval]) -> None:
+        """Raise `IllegalMove` if one of them exists already, by its id or by its call."""
+        ids = {approval.id for approval in approvals}
+        calls = {(thread_key, approval.call_id) for approval in approvals}
+        known = ids & self._approvals.keys() or calls & self._calls
+        if known or len(ids) < len(approvals) or len(calls) < len(approvals):
+            raise IllegalMove("An approval with this id, or for this call, exists already.")
+
+    def record(self, thread_key: str, approval: Approval, now: int) -> None:
+        """Keep a new record and index it: by id, by thread and call, by the provider's reference and call (S1, S2)."""
+        while len(self._pending) >= self._pending.max_size:
+            self.move(next(key for key in self._pending if key in self._approvals), State.CANCELLED, now)
+        self._approvals[approval.id] = approval
+        self._calls.add((thread_key, approval.call_id))
+        if approval.state is not State.PENDING:
+            return
+        keys = [approval.id, f"thread\n{thread_key}\n{approval.call_id}"]
+        by_provider = f"provider\n{approval.principal}\n{approval.provider_ref}\n{approval.call_id}"
+        if approval.provider_ref and by_provider not in self._pending:
+            keys.append(by_provider)
+        self._pending.register(keys, approval.tool, approval.arguments)
+
+    def move(
+        self, approval_id: str, to: State, now: int, decision: Decision | None = None, output: Output | None = None
+    ) -> Approval:
+        """Move one record that exists. Raises `IllegalMove`; then nothing changed."""
+        approval = self._approvals[approval_id]
+        check_move(approval, to, now)
+        changes: dict[str, Any] = {"state": to}
+        if approval.state is State.PENDING:
+            changes["decided_at"] = now
+            self._unindex(approval)
+        if decision is not None:
+            changes["decision"] = decision
+        if output is not None:
+            changes["output"] = output
+        self._approvals[approval_id] = moved = msgspec.structs.replace(approval, **changes)
+        return moved
+
+    def forget(self, thread_key: str, approval_ids: Iterable[str]) -> None:
+        """Remove these records of one thread, as if they had never been."""
+        for approval_id in approval_ids:
+            approval = self._approvals.pop(approval_id)
+            self._calls.discard((thread_key, approval.call_id))
+            self._unindex(approval)
+
+    def _unindex(self, approval: Approval) -> None:
+        self._pending.consume(approval.id, approval.tool, approval.arguments)
+
+    def _fresh(self, approval_id: str, now: int) -> Approval:
+        approval = self._approvals[approval_id]
+        if approval.state is State.PENDING and approval.expired_at(now):
+            return self.move(approval_id, State.EXPIRED, now)
+        return approval

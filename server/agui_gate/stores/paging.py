@@ -1,0 +1,51 @@
+"""Where a list of threads goes on: the cursor, opaque to clients.
+
+A cursor names the last thread that was shown, by what the list is ordered by, and not a number of threads to skip. So a
+list stays right while threads change: nothing is shown twice, and nothing that stays as it is is left out. A thread
+that changes moves to the front, where the next first page has it.
+"""
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Annotated
+
+import msgspec
+
+from agui_gate.errors import InvalidRequest
+
+MAX_CURSOR = 128
+"""Characters; ours are shorter."""
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True, order=True, forbid_unknown_fields=True):
+    """A thread's place in the order of a list: newest first means falling places."""
+
+    updated_at: _Number
+    key: _Number
+
+
+_decode = msgspec.json.Decoder(Place).decode
+
+
+def to_cursor(place: Place) -> str:
+    """The cursor of the page after ``place``: URL-safe text."""
+    return urlsafe_b64encode(msgspec.json.encode(place)).rstrip(b"=").decode()
+
+
+def from_cursor(cursor: str) -> Place:
+    """What `to_cursor` encoded. Raises `InvalidRequest` for anything else."""
+    if len(cursor) > MAX_CURSOR:
+        raise _refused()
+    try:
+        place = _decode(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, binascii.Error, msgspec.DecodeError) as error:
+        raise _refused() from error
+    if to_cursor(place) != cursor:  # base64 decoding passes over what it doesn't know
+        raise _refused()
+    return place
+
+
+def _refused() -> InvalidRequest:
+    return InvalidRequest("The cursor is not one of a list of threads; begin again without it.", well_formed=True)

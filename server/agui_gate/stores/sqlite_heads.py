@@ -1,0 +1,89 @@
+"""The statements of the SQLite store about threads as a list shows them. None begins or ends a transaction."""
+
+import msgspec
+
+from agui_gate.stores.base import Page, RunStatus, ThreadHead
+from agui_gate.stores.lease import lapsed
+from agui_gate.stores.paging import Place, to_cursor
+from agui_gate.stores.sqlite_db import Database
+
+_COLUMNS = (
+    "id, agent, title, archived, created_at, updated_at, key, run_key, run_status, lease_owner, lease_until, "
+    "(SELECT count(*) FROM approvals WHERE thread = threads.key AND state = 'pending' "
+    "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
+)
+_NAMES = (
+    "id, agent, title, archived, created_at, updated_at, key, run_key, run_status, lease_owner, lease_until, pending"
+)
+_LIST = (  # one row out, for the reason that the journal has
+    f"SELECT json_group_array(json_array({_NAMES})) FROM (SELECT {_COLUMNS} FROM threads "  # noqa: S608 our names
+    "WHERE principal = :principal AND archived = :archived AND (updated_at, key) < (:updated_at, :key) "
+    "ORDER BY updated_at DESC, key DESC LIMIT :limit)"
+)
+_ONE = f"SELECT json_array({_NAMES}) FROM (SELECT {_COLUMNS} FROM threads WHERE key = :key)"  # noqa: S608 our names
+_START = Place(2**63 - 1, 2**63 - 1)
+
+
+class _HeadRow(msgspec.Struct, array_like=True):
+    """A row as its statement orders it."""
+
+    id: str
+    agent: str
+    title: str | None
+    archived: int
+    created_at: int
+    updated_at: int
+    key: int
+    run_key: str | None
+    run_status: RunStatus | None
+    lease_owner: str | None
+    lease_until: int
+    pending: int
+
+    def head(self, now: int) -> ThreadHead:
+        return ThreadHead(
+            id=self.id,
+            agent=self.agent,
+            title=self.title,
+            archived=bool(self.archived),
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            run_key=self.run_key,
+            run_status="interrupted"
+            if lapsed(self.run_status, self.lease_owner, self.lease_until, now)
+            else self.run_status,
+            pending=self.pending,
+        )
+
+
+_decode_rows = msgspec.json.Decoder(list[_HeadRow]).decode
+_decode_row = msgspec.json.Decoder(_HeadRow).decode
+
+
+def list_heads(db: Database, principal: str, archived: bool, after: Place | None, limit: int, now: int) -> Page:
+    """One page; it asks for one thread more than it shows, to know whether there is another page."""
+    values = {"principal": principal, "archived": archived, "limit": limit + 1, "now": now}
+    (body,) = db.execute(_LIST, values | msgspec.structs.asdict(after or _START)).fetchone()
+    rows = _decode_rows(body)
+    more = len(rows) > limit
+    shown = rows[:limit]
+    return Page(
+        [row.head(now) for row in shown],
+        to_cursor(Place(shown[-1].updated_at, shown[-1].key)) if more else None,
+    )
+
+
+def read_head(db: Database, key: int, now: int) -> ThreadHead:
+    """One thread that exists."""
+    (body,) = db.execute(_ONE, {"key": key, "now": now}).fetchone()
+    return _decode_row(body).head(now)
+
+
+def set_title(db: Database, key: int, title: str | None) -> None:
+    """Name a thread."""
+    db.execute("UPDATE threads SET title = ? WHERE key = ?", (title, key))
+
+
+def set_archived(db: Database, key: int, archived: bool) -> None:
+    """Put a thread away, or take it back."""
+    db.execute("UPDATE threads SET archived = ? WHERE key = ?", (archived, key))
