@@ -1,0 +1,123 @@
+"""Routes that list, show, change and delete threads: always those of the principal who asks, and of nobody else."""
+
+import re
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from agui_gate.engine.engine import Engine
+from agui_gate.errors import InvalidRequest, NotFound
+from agui_gate.http.auth import Guard
+from agui_gate.http.limits import json_body
+from agui_gate.http.views import head_view, json_response, thread_view
+from agui_gate.protocol.inbound import check_id, decode_json
+
+MAX_PAGE = 100
+PAGE = 50
+MAX_TITLE = 200
+"""Characters."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_FLAGS = {"true": True, "false": False}
+
+
+class _Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `PATCH /threads/{thread_id}`. A title of null removes it: the next run gives the thread another."""
+
+    title: str | None | msgspec.UnsetType = msgspec.UNSET
+    archived: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class ThreadRoutes:
+    """Handlers over one engine. A thread that never was and one of another principal are the same 404."""
+
+    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
+        self._engine, self._guard, self._max_body = engine, guard, max_body
+
+    def all(self) -> list[BaseRoute]:
+        """The routes. Thread ids may contain slashes: what goes on after the id must be registered before these."""
+        return [
+            Route("/threads", self.page),
+            Route("/threads/{id:path}", self.show),
+            Route("/threads/{id:path}", self.change, methods=["PATCH"]),
+            Route("/threads/{id:path}", self.delete, methods=["DELETE"]),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        """`GET /threads?limit=&cursor=&archived=`, newest first."""
+        principal = await self._guard.principal(request)
+        query = request.query_params
+        limit, archived, cursor = _limit(query), _archived(query), query.get("cursor") or None
+        await self._engine.start()
+        page = await self._engine.store.list_threads(principal, limit=limit, cursor=cursor, archived=archived)
+        return json_response({"threads": [head_view(head) for head in page.threads], "next_cursor": page.next_cursor})
+
+    async def show(self, request: Request) -> Response:
+        """`GET /threads/{thread_id}`."""
+        principal, thread_id = await self._named(request)
+        thread = await self._engine.store.read_thread(principal, thread_id)
+        if thread is None:
+            raise _missing()
+        return json_response(thread_view(thread))
+
+    async def change(self, request: Request) -> Response:
+        """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""
+        principal, thread_id = await self._named(request)
+        changes = _changes(await json_body(request, self._max_body))
+        head = await self._engine.store.update_thread(
+            principal, thread_id, title=changes.title, archived=changes.archived
+        )
+        if head is None:
+            raise _missing()
+        return json_response(head_view(head))
+
+    async def delete(self, request: Request) -> Response:
+        """`DELETE /threads/{thread_id}`: its run is stopped, and nothing of it is kept."""
+        principal, thread_id = await self._named(request)
+        if not await self._engine.delete_thread(principal, thread_id):
+            raise _missing()
+        return json_response({"id": thread_id, "deleted": True})
+
+    async def _named(self, request: Request) -> tuple[str, str]:
+        """Who asks, and for which thread; with the engine started."""
+        principal = await self._guard.principal(request)
+        thread_id: str = request.path_params["id"]
+        check_id(thread_id, "thread_id")
+        await self._engine.start()
+        return principal, thread_id
+
+
+def _limit(query: QueryParams) -> int:
+    text = query.get("limit", str(PAGE))
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 0 < int(text) <= MAX_PAGE):
+        raise InvalidRequest(f"limit must be a number from 1 to {MAX_PAGE}.", well_formed=True)
+    return int(text)
+
+
+def _archived(query: QueryParams) -> bool:
+    flag = _FLAGS.get(query.get("archived", "false"))
+    if flag is None:
+        raise InvalidRequest("archived must be true or false.", well_formed=True)
+    return flag
+
+
+def _changes(body: bytes) -> _Changes:
+    try:
+        changes = msgspec.convert(decode_json(body), _Changes)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"Not a change of a thread: {error}", well_formed=True) from None
+    if not isinstance(changes.title, str):
+        return changes
+    title = " ".join(changes.title.split())
+    if not 0 < len(title) <= MAX_TITLE or _CONTROL.search(title):
+        raise InvalidRequest(
+            f"title must have 1 to {MAX_TITLE} characters and no control characters.", well_formed=True
+        )
+    return msgspec.structs.replace(changes, title=title)
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no such thread.")
