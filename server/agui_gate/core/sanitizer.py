@@ -206,7 +206,7 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
 
 def _user_turn(entry: UserEntry) -> UserTurn | None:
     """The message without blank text, which providers refuse; None if nothing is left."""
-    content = tuple(part for part in entry.content if not (isinstance(part, Text) and _blank(part.text)))
+    content = tuple([part for part in entry.content if not (isinstance(part, Text) and _blank(part.text))])
     return UserTurn(entry.id, content, entry.role) if content else None
 
 

@@ -30,8 +30,12 @@ Only the adapter whose `origin` made the turn reads it back; everyone else leave
 
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Base: frozen, compact on disk. (Slotted, as every msgspec struct is.)"""
+class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Base: frozen, compact on disk. (Slotted, as every msgspec struct is.)
+
+    Out of the garbage collector's sight: what is frozen and holds JSON can't be part of a cycle, and a history has
+    thousands of these, which every full collection would walk through.
+    """
 
 
 class Media(Struct, tag="media", tag_field="type"):
@@ -137,7 +141,7 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     @property
     def calls(self) -> tuple[CallPart, ...]:
         """The calls of this turn, in order."""
-        return tuple(part for part in self.parts if isinstance(part, CallPart))
+        return tuple([part for part in self.parts if isinstance(part, CallPart)])
 
 
 class ResultEntry(Struct, tag="result", tag_field="type"):
@@ -206,7 +210,7 @@ class AssistantTurn(Struct, tag="assistant", tag_field="type"):
     @property
     def calls(self) -> tuple[SettledCall, ...]:
         """The settled calls of this turn, in order."""
-        return tuple(part for part in self.parts if isinstance(part, SettledCall))
+        return tuple([part for part in self.parts if isinstance(part, SettledCall)])
 
 
 Transcript = Sequence[UserTurn | AssistantTurn]

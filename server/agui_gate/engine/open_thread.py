@@ -9,16 +9,15 @@ import msgspec
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import (
-    AssistantTurn,
     CallPart,
     ConversationRef,
     Entry,
     ReportedEntry,
     ResultEntry,
     Text,
+    Transcript,
     TurnEntry,
     UserEntry,
-    UserTurn,
 )
 from agui_gate.engine import outcomes
 from agui_gate.engine.shield import to_the_end
@@ -47,10 +46,12 @@ class OpenThread:
         self.call_ids = self._known | set(self.approvals)
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
         self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
+        self._settled: Transcript | None = None
 
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
         """Add to the journal, to be saved with the next commit."""
+        self._settled = None
         for entry in entries:
             self.entries.append(entry)
             self._unsaved.append(entry)
@@ -68,6 +69,7 @@ class OpenThread:
         """
         dropped = {c.id for e in self.entries[keep:] if isinstance(e, TurnEntry) for c in e.calls}
         del self.entries[keep:]
+        self._settled = None
         self._known -= dropped
         self._keep = keep
         last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
@@ -78,6 +80,7 @@ class OpenThread:
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""
         self.approvals[approval.call_id] = outcomes.completed(approval)
+        self._settled = None
 
     async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
         """Save what is new; with ``status``, end the run and give the lease back.
@@ -101,6 +104,7 @@ class OpenThread:
             self._keep, self._sizes = None, state
             for approval in approvals:
                 self.approvals[approval.call_id] = approval
+                self._settled = None
 
     def _change(
         self, entries: list[Entry], approvals: Sequence[Approval], state: bytes, status: RunStatus | None
@@ -118,8 +122,13 @@ class OpenThread:
         )
 
     # --- reading ------------------------------------------------------------------------------------------------
-    def transcript(self) -> tuple[UserTurn | AssistantTurn, ...]:
-        """The settled transcript, as it is now."""
+    def transcript(self) -> Transcript:
+        """The settled transcript, as it is now. Made once for each state: a long one takes milliseconds."""
+        if self._settled is None:
+            self._settled = self._settle()
+        return self._settled
+
+    def _settle(self) -> Transcript:
         settled = {
             (a.turn_id, a.call_id): Outcome(a.output, a.effective_arguments)
             for a in self.approvals.values()

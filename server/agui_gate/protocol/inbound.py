@@ -24,21 +24,21 @@ Role = Literal["user", "assistant", "tool", "system", "developer", "activity", "
 _MEDIA = ("image", "audio", "video", "document")
 
 
-class FunctionCall(msgspec.Struct, frozen=True):
+class FunctionCall(msgspec.Struct, frozen=True, gc=False):
     """Name and JSON arguments of a call in a client's history."""
 
     name: str
     arguments: str | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True, gc=False):
     """A call in a client's history."""
 
     id: str
     function: FunctionCall
 
 
-class Message(msgspec.Struct, frozen=True, rename="camel"):
+class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A message of a client's history, of any role."""
 
     role: Role
