@@ -23,7 +23,7 @@ def pin(role: int) -> bool:
 
 
 def _allowed() -> set[int]:
-    """The cores that pid 1 of this session may use: a parent that pinned itself hands its one core down."""
+    """The cores to choose from: those of the first process, as a child inherits only the one it was pinned to."""
     given = os.environ.get("BENCH_CORES")
     return {int(core) for core in given.split(",")} if given else os.sched_getaffinity(0)
 

@@ -56,7 +56,7 @@ class Child:
         return self._errors.read_text(errors="replace")[-2000:]
 
     def stop(self) -> None:
-        """End it and wait for it."""
+        """End it and wait for it. Safe to call twice."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:

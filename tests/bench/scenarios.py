@@ -4,11 +4,10 @@ A server's CPU comes from its process's CPU clock, so time that it doesn't get o
 """
 
 import asyncio
-import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -38,19 +37,15 @@ class Effort(msgspec.Struct, frozen=True):
 
 
 class Contest:
-    """Our server, the proxy and the provider, all running."""
+    """Our server, the proxy and the provider. ``children`` ends them when it is closed."""
 
-    def __init__(self, folder: Path, effort: Effort) -> None:
+    def __init__(self, folder: Path, effort: Effort, children: ExitStack) -> None:
         self.effort = effort
         self._folder = folder
-        self._provider = Child(folder, "provider")
-        self._servers = {kind: self._start(kind) for kind in ("ours", "proxy")}
+        self._children = children
+        self._provider = self._child("provider")
+        self._servers = {kind: self._server(kind) for kind in ("ours", "proxy")}
         self.left: dict[str, list[int]] = {"ours": [], "proxy": []}
-
-    def stop(self) -> None:
-        """End all processes."""
-        for child in (*self._servers.values(), self._provider):
-            child.stop()
 
     async def warm_up(self) -> None:
         """Some runs each, so that nothing is imported, compiled or opened while the clock runs."""
@@ -172,7 +167,7 @@ class Contest:
     async def _memory(self, kind: str) -> float:
         """Bytes per stream, at a delta a second, once each stream has had one."""
         self._servers[kind].stop()
-        server = self._servers[kind] = self._start(kind)
+        server = self._servers[kind] = self._server(kind)
         await self._runs(kind, streams=8, deltas=50, seconds=0.5)
         before = server.resident()
         connections: list[Connection] = []
@@ -200,9 +195,14 @@ class Contest:
             await asyncio.sleep(POLL_SECONDS)
         self.left[kind].append(count)
 
-    def _start(self, kind: str) -> Child:
+    def _server(self, kind: str) -> Child:
         folder = tempfile.mkdtemp(dir=self._folder)
-        return Child(self._folder, "server", kind, f"http://127.0.0.1:{self._provider.port}", folder)
+        return self._child("server", kind, f"http://127.0.0.1:{self._provider.port}", folder)
+
+    def _child(self, module: str, *args: str) -> Child:
+        child = Child(self._folder, module, *args)
+        self._children.callback(child.stop)
+        return child
 
 
 async def _connect(port: int, count: int) -> list[Connection]:
@@ -229,12 +229,5 @@ async def _until(done: Callable[[], bool], seconds: float) -> None:
 @contextmanager
 def contest(effort: Effort) -> Iterator[Contest]:
     """All processes started; ended with everything they left on the disk."""
-    folder = Path(tempfile.mkdtemp(prefix="agui-gate-bench-"))
-    running = None
-    try:
-        running = Contest(folder, effort)
-        yield running
-    finally:
-        if running is not None:
-            running.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="agui-gate-bench-") as folder, ExitStack() as children:
+        yield Contest(Path(folder), effort, children)

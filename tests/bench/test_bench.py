@@ -1,0 +1,109 @@
+"""The benchmark itself: a checker that can fail, a table that tells the truth, in-process figures with wide margins.
+
+The margins are several times the goals: here a busy machine must not decide, only a change of the order of growth.
+"""
+
+import pytest
+
+from tests.bench import figures, provider
+from tests.bench.checking import WrongStream, check_run, stamps
+from tests.bench.report import Row, compared, table
+from tests.bench.work import history, word
+
+STARTED = b'{"type":"RUN_STARTED"}'
+FINISHED = b'{"type":"RUN_FINISHED"}'
+
+
+def delta(text: str) -> bytes:
+    return b'{"type":"TEXT_MESSAGE_CONTENT","delta":"%b"}' % text.encode()
+
+
+def response(*events: bytes, end: bool = True) -> bytes:
+    chunks = (b"id: run:%d\ndata: %b\n\n" % (number, event) for number, event in enumerate(events))
+    body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks)
+    return b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + body + (b"0\r\n\r\n" if end else b"")
+
+
+WORDS = [delta(word(number)) for number in range(3)]
+
+
+def test_a_whole_stream_passes() -> None:
+    check_run(response(STARTED, *WORDS, FINISHED), 3)
+
+
+def test_merged_deltas_pass() -> None:
+    check_run(response(STARTED, delta(word(0) + word(1)), WORDS[2], FINISHED), 3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        response(*WORDS, FINISHED),
+        response(STARTED, *WORDS),
+        response(STARTED, *WORDS, FINISHED, end=False),
+        response(STARTED, *WORDS[:2], FINISHED),
+        response(STARTED, *WORDS, WORDS[2], FINISHED),
+        response(STARTED, WORDS[1], WORDS[0], WORDS[2], FINISHED),
+        response(STARTED, *WORDS, b'{"type":"RUN_ERROR"}', FINISHED),
+        response(STARTED, STARTED, *WORDS, FINISHED),
+        response(STARTED, *WORDS, b"{", FINISHED),
+        response(STARTED, *WORDS, FINISHED).replace(b"200 OK", b"500 Oh", 1),
+    ],
+    ids=["headless", "endless", "cut off", "lost", "doubled", "swapped", "failed", "begun twice", "no JSON", "refused"],
+)
+def test_a_wrong_stream_is_found(wrong: bytes) -> None:
+    with pytest.raises(WrongStream):
+        check_run(wrong, 3)
+
+
+def test_clocks_of_a_paced_stream_are_read_as_far_as_they_came() -> None:
+    whole = response(STARTED, delta("100 "), delta("120 "), end=False)
+    assert stamps(whole) == [100, 120]
+    assert stamps(whole[:-4]) == [100]
+
+
+def test_clocks_that_go_back_are_found() -> None:
+    with pytest.raises(WrongStream):
+        stamps(response(STARTED, delta("120 "), delta("100 "), end=False))
+
+
+def test_the_ratio_is_the_median_of_the_rounds_ratios() -> None:
+    row = compared("x", "µs", [10, 40, 12], [10, 20, 10], goal=1.2)
+    assert row.ratio == pytest.approx(1.2)
+    assert row.met is True
+
+
+def test_goals_can_be_missed_and_rows_can_have_none() -> None:
+    assert Row(what="x", unit="", ours=1, goal=0).met is False
+    assert Row(what="x", unit="ms", ours=1, ratio=2.6, goal=2.5).met is False
+    assert Row(what="x", unit="ms", ours=1).met is None
+    assert "✗" in table([Row(what="x", unit="", ours=1, goal=0)])
+
+
+def test_the_provider_says_what_the_checker_expects() -> None:
+    frames = provider.frames(500)
+    assert len(frames) == 508
+    assert all(frame.endswith(b"\n\n") for frame in frames)
+
+
+def test_histories_have_a_result_for_every_call() -> None:
+    messages = history(5000)
+    calls = [call["id"] for message in messages for call in message.get("toolCalls", ())]
+    assert len(calls) == 1000
+    assert [message["toolCallId"] for message in messages if message["role"] == "tool"] == calls
+
+
+def test_sanitizing_is_quick_and_linear() -> None:
+    quick, linear = figures.sanitizing()
+    assert quick.ours < 500
+    assert linear.ratio is not None
+    assert linear.ratio < 15  # 25 if it were quadratic
+
+
+def test_the_registry_is_quick() -> None:
+    register, consume = min(figures.registry_times(2000) for _ in range(3))
+    assert max(register, consume) < 200e-6
+
+
+def test_a_delta_costs_microseconds() -> None:
+    assert max(figures.delta_seconds(960)) < 100e-6
