@@ -1,0 +1,119 @@
+"""What a database of an older version becomes, and that deletion empties every table."""
+
+import sqlite3
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from agui_gate.core.approvals import State
+from agui_gate.core.transcript import ConversationRef, Entry
+from agui_gate.stores.base import Change
+from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite_db import APPLICATION_ID
+from tests.stores.support import Clock, ask, gated, ids, said
+
+pytestmark = pytest.mark.anyio
+
+
+def version_1(path: str) -> None:
+    """A database as the first version left it: two principals' threads, one of them with an approval that waits."""
+    connection = sqlite3.connect(path)
+    connection.executescript((files("agui_gate.stores") / "migrations/0001_initial.sql").read_text())
+    threads = (
+        "INSERT INTO threads (key, principal, id, agent, created_at, updated_at, entries, run_status, title, state)"
+    )
+    connection.execute(f"{threads} VALUES (1, 'alice', 't', 'support', 10, 30, 2, 'waiting', 'Orders', '{{\"a\":1}}')")
+    connection.execute(f"{threads} VALUES (2, 'bob', 't', 'support', 20, 20, 0, 'finished', NULL, NULL)")
+    entries: list[Entry] = [*said("a", "b")]
+    connection.execute("INSERT INTO journal VALUES (1, 0, 2, ?)", (msgspec.json.encode(entries),))
+    connection.execute(
+        "INSERT INTO approvals (id, thread, principal, thread_id, agent, run_key, turn_id, call_id, tool, arguments, "
+        "style, editable, asked_at, state) VALUES ('a1', 1, 'alice', 't', 'support', 'r', 'turn', 'c', 'refund', '{}', "
+        "'interrupt', '[]', 15, 'pending')"
+    )
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    connection.close()
+
+
+def rows(path: str) -> dict[str, int]:
+    """Number of rows of every table."""
+    connection = sqlite3.connect(path)
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    counts = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    connection.close()
+    return counts
+
+
+async def test_a_database_of_version_1_is_taken_over_with_all_its_data(path: str, clock: Clock) -> None:
+    version_1(path)
+    store = SQLiteStore(path, clock=clock)
+    await store.start()
+    thread = await store.open_thread("alice", "t", "support", "r2")
+    assert (ids(thread), thread.title, thread.state, thread.archived) == (["a", "b"], "Orders", {"a": 1}, False)
+    assert [(approval.id, approval.state) for approval in thread.approvals] == [("a1", State.PENDING)]
+    (head,) = (await store.list_threads("alice", limit=10)).threads
+    assert (head.id, head.created_at, head.updated_at, head.pending) == ("t", 10, 30, 1)
+    await store.commit(thread, Change(entries=said("c"), status="finished"), "r2")
+    await store.update_thread("alice", "t", archived=True)
+    assert ids(await store.read_thread("alice", "t")) == ["a", "b", "c"]
+    assert [h.id for h in (await store.list_threads("bob", limit=10)).threads] == ["t"]
+    assert (await store.move("a1", State.REJECTED)).state is State.REJECTED
+    await store.aclose()
+    await store.start()
+    assert [h.id for h in (await store.list_threads("alice", limit=10, archived=True)).threads] == ["t"]
+    await store.aclose()
+
+
+async def test_deletion_leaves_no_row_in_any_table(path: str, clock: Clock) -> None:
+    store = SQLiteStore(path, clock=clock)
+    await store.start()
+    empty = rows(path)
+    assert {"threads", "journal", "approvals"} <= empty.keys()
+    for thread_id in ("t", "u"):
+        await ask(store, gated(f"{thread_id}1"), gated(f"{thread_id}2"), thread_id=thread_id)
+        await store.move(f"{thread_id}2", State.CLAIMED)
+        thread = await store.open_thread("alice", thread_id, "support", "r")
+        ref = ConversationRef("t", "o", conversation_id=thread_id)
+        await store.commit(thread, Change(entries=said("a"), ref=ref, state={"a": 1}), "r")
+        await store.commit(thread, Change(entries=said("b"), title="x", status="waiting"), "r")
+    full = rows(path)
+    thread = await store.open_thread("alice", "t", "support", "delete")
+    await store.delete_thread(thread, "delete")
+    assert rows(path) == {name: count // 2 for name, count in full.items()}, "the other thread is whole"
+    thread = await store.open_thread("alice", "u", "support", "delete")
+    await store.delete_thread(thread, "delete")
+    assert rows(path) == empty
+    assert not any(empty.values())
+    await store.aclose()
+
+
+async def test_a_deletion_survives_a_loss_of_power(path: str, clock: Clock) -> None:
+    """It is committed as durably as a decision: what waits for the disk is told by the last setting before it."""
+    store = SQLiteStore(path, clock=clock)
+    await store.start()
+    thread = await store.open_thread("alice", "t", "support", "delete")
+    seen: list[str] = []
+    await store._run(lambda db: db.connection.set_trace_callback(seen.append))
+    await store.delete_thread(thread, "delete")
+    assert [text.rpartition(" ")[2] for text in seen if "synchronous" in text] == ["FULL"]
+    await store.aclose()
+
+
+async def test_a_page_of_a_long_list_reads_that_page_alone(path: str, clock: Clock) -> None:
+    store = SQLiteStore(path, clock=clock)
+    await store.start()
+    statements: list[str] = []
+    await store._run(lambda db: db.connection.set_trace_callback(statements.append))
+    page = await store.list_threads("alice", limit=50)
+    assert page.threads == []
+    await store._run(lambda db: db.connection.set_trace_callback(None))
+    (statement,) = [text for text in statements if text.startswith("SELECT json_group_array")]
+    plan = await store._run(lambda db: db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
+    steps = " / ".join(str(step[3]) for step in plan)
+    assert "threads_listed (principal=? AND archived=? AND " in steps
+    assert "approvals_waiting" in steps
+    assert "TEMP B-TREE" not in steps
+    await store.aclose()
