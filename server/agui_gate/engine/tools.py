@@ -30,12 +30,25 @@ log = structlog.get_logger("agui_gate.tools")
 
 
 async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolContext) -> Output:
-    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too)."""
+    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too).
+
+    A change of the shared state that is not JSON is undone and logged; the call's result stands.
+    """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
     problem, kwargs = check_arguments(tool, arguments)
     if problem is not None:
         return outcomes.failed(problem)
+    before = _state_json(context.state)
+    output = await _run(tool, kwargs, context)
+    if _state_json(context.state) is None:
+        log.error("state_not_json", tool=name, call_id=context.call_id)
+        context.state.clear()
+        context.state.update(msgspec.json.decode(before or b"{}"))
+    return output
+
+
+async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext) -> Output:
     limit = tool.timeout or DEFAULT_TIMEOUT
     deadline = asyncio.timeout(limit)
     try:
@@ -43,12 +56,28 @@ async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolCo
             value = await _call(tool, tool.bind(kwargs, context))
         return Output(_as_text(value))
     except ToolError as error:
-        return outcomes.failed(error.message)
-    except Exception as error:
+        return outcomes.failed(_clean(error.message))
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
         if isinstance(error, TimeoutError) and deadline.expired():
-            return outcomes.failed(f"{name} did not finish within {limit:g} seconds.")
-        log.exception("tool_failed", tool=name, call_id=context.call_id)
-        return outcomes.failed(f"{name} failed: {type(error).__name__}.")
+            return outcomes.failed(f"{tool.name} did not finish within {limit:g} seconds.")
+        log.exception("tool_failed", tool=tool.name, call_id=context.call_id)
+        return outcomes.failed(f"{tool.name} failed: {type(error).__name__}.")
+
+
+def _is_cancelled() -> bool:
+    """Whether it is the run that is cancelled, not something that the tool waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _state_json(state: dict[str, Any]) -> bytes | None:
+    """The shared state as it would be stored; None if a tool put in what is not JSON."""
+    try:
+        return msgspec.json.encode(state)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def check_arguments(tool: Tool, arguments: str) -> tuple[str | None, dict[str, Any]]:
@@ -84,10 +113,11 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
         error: BaseException | None = None
         try:
             result = context.run(function)
-        except StopIteration as stop:  # a future can't carry it
-            error = RuntimeError(f"tool raised StopIteration: {stop}")
-        except BaseException as caught:
-            error = caught
+        except Exception as caught:
+            # A future can't carry StopIteration.
+            error = RuntimeError("the tool raised StopIteration") if isinstance(caught, StopIteration) else caught
+        except BaseException as caught:  # sys.exit() in a tool ends the call, not the server
+            error = RuntimeError(f"the tool raised {type(caught).__name__}")
         try:
             loop.call_soon_threadsafe(deliver, result, error)
         except RuntimeError:  # the loop is gone: nobody waits any more
@@ -100,14 +130,19 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
 def _as_text(value: Any) -> str:
     if value is None:
         return "null"
-    text = value if isinstance(value, str) else _encode(value)
+    text = _clean(value) if isinstance(value, str) else _encode(value)
     return text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}… (cut)"
+
+
+def _clean(text: str) -> str:
+    """``text`` with unpaired surrogates replaced, which no stream or store can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _encode(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         from pydantic_core import to_json
 
         return to_json(value, fallback=str).decode()
