@@ -20,6 +20,7 @@ from agui_gate.core.transcript import (
     Media,
     Output,
     ReasoningPart,
+    ReportedEntry,
     ResultEntry,
     Role,
     Text,
@@ -97,8 +98,8 @@ def test_a_conversation_in_the_order_of_its_stream() -> None:
                 {"id": "c2", "type": "function", "function": {"name": "search", "arguments": "{}"}},
             ],
         },
-        {"id": "x1", "role": "tool", "toolCallId": "c1", "content": "went wrong", "error": "went wrong"},
         {"id": "x2", "role": "tool", "toolCallId": "c2", "content": "two"},
+        {"id": "x1", "role": "tool", "toolCallId": "c1", "content": "went wrong", "error": "went wrong"},
         {"id": "m2", "role": "assistant", "content": "One moment."},
     ]
 
@@ -142,9 +143,9 @@ def test_a_gated_call_that_waits_has_no_result(state: State) -> None:
 def test_a_gated_calls_outcome_is_the_ledgers(state: State) -> None:
     entries = [TurnEntry("t1", (call("c1"), call("c2"))), ResultEntry("c2", "x2", Output("2")), user("u2")]
     messages = shown(entries, [approval("c1", state, Output("outcome", state is not State.DONE))])
-    assert ids(messages) == ["m1", result_id("c1"), "x2", "u2"]
-    assert messages[1]["content"] == "outcome"
-    assert ("error" in messages[1]) is (state is not State.DONE)
+    assert ids(messages) == ["m1", "x2", result_id("c1"), "u2"]
+    assert messages[2]["content"] == "outcome"
+    assert ("error" in messages[2]) is (state is not State.DONE)
 
 
 @shows("B28")
@@ -257,11 +258,13 @@ def test_b21_what_was_shown_stays_in_its_order_as_the_thread_grows(entries: list
 
 
 @shows("B21")
-def test_b21_results_follow_their_message_in_the_order_of_the_calls() -> None:
+def test_b21_results_follow_their_message_in_the_order_in_which_they_were_shown() -> None:
     turn = TurnEntry("t1", (call("c1"), call("c2"), call("c3")))
     late: list[Entry] = [ResultEntry("c3", "x3", Output("3")), user("u"), ResultEntry("c1", "x1", Output("1"))]
-    assert ids(shown([turn, *late])) == ["m1", "x1", "x3", "u"]
-    assert ids(shown([turn, *late], [approval("c2", State.DONE, Output("2"))])) == ["m1", "x1", "c2-result", "x3", "u"]
+    assert ids(shown([turn, *late])) == ["m1", "x3", "x1", "u"]
+    done = [approval("c2", State.DONE, Output("2"))]
+    assert ids(shown([turn, *late], done)) == ["m1", "x3", "x1", "c2-result", "u"]
+    assert ids(shown([turn, ReportedEntry("c2"), *late], done)) == ["m1", "c2-result", "x3", "x1", "u"]
 
 
 def test_many_calls_with_one_id_on_one_message_keep_their_results() -> None:

@@ -1,9 +1,9 @@
 """The thread as AG-UI messages: for MESSAGES_SNAPSHOT and ``GET /threads/{thread_id}``.
 
 Ids and order are those of the stream (B21): each text is an assistant message; a call hangs on the message named when
-it started; a result follows the message that holds its call, which is where clients put TOOL_CALL_RESULT. A call that
-still waits has no result, for a result is what ends its chip. Results come from the ledger for gated calls and from
-the journal for the rest, paired as the sanitizer pairs them.
+it started; a result follows the message that holds its call and the results that were shown before it, which is where
+clients put TOOL_CALL_RESULT. A call that still waits has no result, for a result is what ends its chip. Results come
+from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them.
 
 Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept; with one
 exception, `file` sources, which the caller can have written as text.
@@ -27,6 +27,8 @@ from agui_gate.core.transcript import (
     Media,
     Output,
     ReasoningPart,
+    ReportedEntry,
+    ResultEntry,
     Text,
     TextPart,
     TurnEntry,
@@ -49,8 +51,8 @@ def agui_messages(
 
     ``file_sources=False`` writes media that the provider holds (a 1.0 shape which 0.0.59 refuses) as a line of text.
     """
-    view = _View(approvals, file_sources)
     kept = distinct(entries)
+    view = _View(kept, approvals, file_sources)
     results = iter(pair(kept))
     for entry in kept:
         if isinstance(entry, UserEntry):
@@ -59,8 +61,7 @@ def agui_messages(
             for part in entry.parts:
                 view.part(entry, part)
                 if isinstance(part, CallPart):
-                    result = next(results)
-                    view.result(entry, part, result.message_id if result else "", result.output if result else None)
+                    view.result(entry, part, next(results))
         elif isinstance(entry, CardEntry):
             view.card(entry)
         elif isinstance(entry, CardClosedEntry):
@@ -76,15 +77,25 @@ def result_id(call_id: str) -> str:
 class _View:
     """Messages in the making: groups of one message and the results that follow it."""
 
-    def __init__(self, approvals: Sequence[Approval], file_sources: bool) -> None:
+    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], file_sources: bool) -> None:
         self._file_sources = file_sources
+        self._arrived = {id(e): place for place, e in enumerate(entries) if isinstance(e, ResultEntry)}
+        self._reported = {e.call_id: place for place, e in enumerate(entries) if isinstance(e, ReportedEntry)}
+        self._places: dict[int, int] = {}
+        self._never = len(entries)
         self._outputs = {(approval.turn_id, approval.call_id): approval.output for approval in approvals}
         self._groups: list[list[Message]] = []
         self._assistants: dict[str, list[Message]] = {}
         self._cards: dict[str, list[Message]] = {}
 
     def messages(self) -> list[Message]:
+        for group in self._groups:
+            group.sort(key=self._place)  # stable, and the message itself has no place
         return [message for group in self._groups for message in group]
+
+    def _place(self, message: Message) -> int:
+        """When a result was shown; what was not shown yet comes last, in the order of the calls."""
+        return self._places.get(id(message), -1)
 
     def user(self, entry: UserEntry) -> None:
         content = _content(entry.content, self._file_sources)
@@ -114,14 +125,19 @@ class _View:
         group[0].setdefault("toolCalls", []).append({"id": call_id, "type": "function", "function": function})
         return group
 
-    def result(self, entry: TurnEntry, part: CallPart, message_id: str, output: Output | None) -> None:
-        """Add what the call came to, if it is known: by the ledger's word, else ``output``."""
+    def result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
+        """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
         settled = self._outputs.get((entry.id, part.id))
         if settled is not None:
-            message_id, output = result_id(part.id), settled
-        if output is not None:
-            group = self._assistant(part.parent_id or entry.id)
-            group.append(_tool_message(message_id or result_id(part.id), part.id, output))
+            message = _tool_message(result_id(part.id), part.id, settled)
+            place = self._reported.get(part.id, self._never)
+        elif paired is not None:
+            message = _tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
+            place = self._arrived[id(paired)]
+        else:
+            return
+        self._places[id(message)] = place
+        self._assistant(part.parent_id or entry.id).append(message)
 
     def card(self, entry: CardEntry) -> None:
         self._cards[entry.id] = self.call(entry.message_id, entry.id, CARD_TOOL, entry.arguments)
