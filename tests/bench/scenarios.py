@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -23,8 +24,9 @@ POLL_SECONDS = 0.03
 LEAVE_SECONDS = 4.0
 """How long an upstream stream may outlive its client."""
 
-Measure = Callable[[str], Awaitable[float]]
-"""Takes the server's kind, gives one figure."""
+Figure = TypeVar("Figure")
+Measure = Callable[[str], Awaitable[Figure]]
+"""Takes the server's kind, gives a figure, or several."""
 
 
 class Effort(msgspec.Struct, frozen=True):
@@ -55,7 +57,7 @@ class Contest:
     async def deltas(self) -> list[Row]:
         """CPU per text delta of answers of 500 deltas that arrive as fast as they are read."""
 
-        def measure(streams: int) -> Measure:
+        def measure(streams: int) -> Measure[float]:
             async def one(kind: str) -> float:
                 return await self._runs(kind, streams=streams, deltas=500) / 500 * 1e6
 
@@ -87,19 +89,17 @@ class Contest:
     async def history(self) -> list[Row]:
         """CPU of a run on a thread that the server has never seen, whose client sends earlier messages along."""
 
-        def measure(messages: int) -> Measure:
-            earlier = encoded_history(messages)
+        sizes = {count: encoded_history(count) for count in (1000, 5000)}
 
-            async def one(kind: str) -> float:
-                return await self._runs(kind, streams=1, deltas=2, earlier=earlier) * 1e3
+        async def one(kind: str) -> list[float]:
+            # Both sizes in each round, as they are compared with each other, too.
+            return [await self._runs(kind, streams=1, deltas=2, earlier=sizes[count]) * 1e3 for count in sizes]
 
-            return one
-
-        small, large = await self._rounds(measure(1000)), await self._rounds(measure(5000))
+        ours, proxy = (list(zip(*rounds, strict=True)) for rounds in await self._rounds(one))
         return [
-            compared("a run after 1,000 messages", "ms", *small, goal=7),
-            compared("a run after 5,000 messages", "ms", *large),
-            grown("the same, linear", "ms", large[0], small[0], 5.5, "× that after 1,000"),
+            compared("a run after 1,000 messages", "ms", ours[0], proxy[0], goal=7),
+            compared("a run after 5,000 messages", "ms", ours[1], proxy[1]),
+            grown("the same, linear", "ms", ours[1], ours[0], 5.5, "× that after 1,000"),
         ]
 
     async def memory(self) -> list[Row]:
@@ -114,9 +114,9 @@ class Contest:
 
     # --- measuring ------------------------------------------------------------------------------------------------
 
-    async def _rounds(self, measure: Measure, rounds: int = 0) -> tuple[list[float], list[float]]:
+    async def _rounds(self, measure: Measure[Figure], rounds: int = 0) -> tuple[list[Figure], list[Figure]]:
         """Ours and the proxy's figures, taken in turns; who begins changes with every round."""
-        figures: dict[str, list[float]] = {"ours": [], "proxy": []}
+        figures: dict[str, list[Figure]] = {"ours": [], "proxy": []}
         for number in range(rounds or self.effort.rounds):
             for kind in sorted(figures, reverse=bool(number % 2)):
                 figures[kind].append(await measure(kind))
