@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from agui_gate.agent import Agent
+from agui_gate.bus.log import Reader
 from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
-from agui_gate.engine.live import LiveRun
 from agui_gate.http.auth import LOCAL
 from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
 from agui_gate.settings import load_settings
@@ -73,17 +73,18 @@ class Session:
     async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
         run = RunInput(self._thread_id, uuid.uuid4().hex, messages, resume=resume)
         live = await self._engine.run(self._agent, run, LOCAL)
+        reader = live.read()
         try:
-            return await self._read(live)
+            return await self._read(reader)
         except asyncio.CancelledError:
             live.cancel()
             async with asyncio.timeout(STOP_SECONDS):
-                await self._read(live)
+                await self._read(reader)
             raise
 
-    async def _read(self, live: LiveRun) -> bool:
+    async def _read(self, reader: Reader) -> bool:
         last = ""
-        while data := await live.read():
+        while data := await reader.read():
             for raw in _events(data):
                 event = msgspec.json.decode(raw)
                 last = event["type"]

@@ -1,4 +1,4 @@
-"""The engine: what the HTTP routes and the command line call to start runs and to decide approvals."""
+"""The engine: what routes and commands call to start, follow and stop runs, and to decide approvals."""
 
 import asyncio
 import time
@@ -6,24 +6,25 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import structlog
 
 from agui_gate.agent import Agent
-from agui_gate.core import answers as an
-from agui_gate.core.approvals import Approval, State
+from agui_gate.bus.base import Bus, Published
+from agui_gate.bus.log import Reader
+from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect, choose
-from agui_gate.core.transcript import Output
-from agui_gate.engine import outcomes
+from agui_gate.engine.connect import opening_frames
+from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
-from agui_gate.engine.settlement import Judgement, Settlement, judge
-from agui_gate.engine.tools import run_tool
-from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, Unavailable
+from agui_gate.engine.shield import to_the_end
+from agui_gate.errors import Unavailable
 from agui_gate.protocol.inbound import RunInput
-from agui_gate.stores.base import LEASE_MS, RunStatus, Store
-from agui_gate.tool import ToolContext
+from agui_gate.stores.base import LEASE_MS, Change, Store, Thread
+
+STOP_SECONDS = 10.0
+"""How long a stopped run may take to save how it ended."""
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -38,26 +39,22 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of deciding one approval. ``result`` is the output's text once there is one."""
-
-    id: str
-    state: State
-    result: str | None = None
-
-
 class Engine:
     """Agents over a store. ``start`` and ``aclose`` bracket its use; runs in flight belong to it."""
 
     agents: dict[str, Agent]
     store: Store
 
-    def __init__(self, agents: Sequence[Agent], store: Store, dialect: Dialect = Dialect.COMPAT) -> None:
+    def __init__(
+        self, agents: Sequence[Agent], store: Store, dialect: Dialect = Dialect.COMPAT, bus: Bus | None = None
+    ) -> None:
         self.agents = {agent.name: agent for agent in agents}
         self.store = store
         self._dialect = dialect
+        self._bus = bus or MemoryBus()
         self._runs: dict[str, LiveRun] = {}
-        self._deciding: set[str] = set()  # keys under which out-of-band decisions hold a thread's lease
+        self._by_thread: dict[tuple[str, str], LiveRun] = {}
+        self._decisions = Decisions(self.agents, store, new_id)
         self._heart: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
@@ -101,95 +98,95 @@ class Engine:
             await agent.model.aclose()
         await self.store.aclose()
 
-    async def run(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
-        """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream."""
+    async def run(self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None = None) -> LiveRun:
+        """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream.
+
+        ``stop_alone``: whether it is stopped when its last reader left; None means as the agent's `on_disconnect` says.
+        """
         if self._closing:
             raise Unavailable("The server is shutting down. Try again in a moment.")
-        live = LiveRun(f"run_{new_id()}")
-        thread = await self.store.open_thread(principal, run.thread_id, agent.name, live.key)
-        opened = OpenThread(self.store, thread, live.key)
-        dialect = choose(run.protocol_version, self._dialect)
-        work = Run(agent, run, opened, self.store, live, dialect, new_id, now_ms)
-        self._runs[live.key] = live
+        key = f"run_{new_id()}"
+        thread = await self.store.open_thread(principal, run.thread_id, agent.name, key)
+        alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
+        live = LiveRun(self._bus.open(key, principal, thread.id), stop_alone=alone)
+        opened = OpenThread(self.store, thread, key)
+        live.opening = opened.snapshot()
+        work = Run(agent, run, opened, self.store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
+        names = {(principal, thread.id), (principal, run.thread_id)}
+        self._runs[key] = live
+        self._by_thread |= dict.fromkeys(names, live)
         live.start(work.execute())
         assert live.task is not None  # start made it
-        live.task.add_done_callback(lambda _: self._runs.pop(live.key, None))
+        live.task.add_done_callback(lambda _: self._over(live, names))
         return live
 
-    async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
-        """Decide one approval out of band, and run its tool now if it was approved.
+    def following(self, principal: str, thread_id: str) -> LiveRun | None:
+        """The thread's run, if one is in flight here."""
+        return self._by_thread.get((principal, thread_id))
 
-        Returns the outcome, and whether it was this decision that made it (False: it had been decided before).
-        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), `ThreadBusy` (nothing was decided).
+    def published(self, principal: str, run_key: str) -> tuple[Published, LiveRun | None] | None:
+        """A run's kept events, and the run itself while it is in flight. None for unknown ones and for others'."""
+        published = self._bus.find(run_key)
+        if published is None or published.principal != principal:
+            return None
+        return published, self._runs.get(run_key)
+
+    async def connect(self, agent: Agent, run: RunInput, principal: str) -> tuple[Reader, LiveRun | None] | None:
+        """The conversation as it stands, then the running run's tail. None if there is no such thread."""
+        before = self.following(principal, run.thread_id)
+        thread = await self.store.read_thread(principal, run.thread_id)
+        live = self.following(principal, run.thread_id)
+        if before is not None and live is None:  # it ended meanwhile, and may have saved more since
+            thread = await self.store.read_thread(principal, run.thread_id)
+        if thread is None:
+            return None
+        return opening_frames(agent, run, thread, live, f"connect_{new_id()}"), live
+
+    async def cancel(self, principal: str, thread_id: str) -> bool:
+        """Stop the thread's run and wait until it has ended. False if none was running."""
+        live = self.following(principal, thread_id)
+        if live is None or live.task is None:
+            return False
+        live.cancel()
+        await asyncio.wait([live.task], timeout=STOP_SECONDS)
+        return True
+
+    async def delete_thread(self, principal: str, thread_id: str) -> bool:
+        """Stop the thread's run and remove all that is stored of the thread. False if there is no such thread.
+
+        Raises `ThreadBusy` for what can't be stopped from here: a decision at work, or a run of another process.
         """
-        approval = await self.store.approval(principal, approval_id)
-        if approval is None:
-            raise NotFound("There is no such approval.")
-        if approval.state is not State.PENDING:
-            return _decided(approval), False
-        answer = an.from_payload("approval", approval_id, payload)
-        if answer.problem is not None:
-            raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
-        agent = self.agents.get(approval.agent)
-        if agent is None:
-            raise Unavailable(f"The agent {approval.agent!r} that asked is not served here now.")
-        judgement = judge([answer], {approval_id: approval}, agent.by_name, principal)
-        if not judgement.verdicts:
-            raise ApprovalRefused(judgement.refused[approval_id])
-        return await self._carry_out(agent, judgement.verdicts[0].approval, judgement)
+        thread = await self.store.read_thread(principal, thread_id)
+        if thread is None:
+            return False
+        await self.cancel(principal, thread.id)
+        await to_the_end(self._delete(thread))
+        return True
 
-    async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> tuple[Decided, bool]:
-        """Under the thread's lease, so that no run works on the same call."""
-        run_key = f"decide_{new_id()}"
-        self._deciding.add(run_key)
-        try:
-            return await self._under_lease(agent, approval, judgement, run_key)
-        finally:
-            self._deciding.discard(run_key)
+    async def _delete(self, thread: Thread) -> None:
+        key = f"delete_{new_id()}"
+        leased = await self.store.open_thread(thread.principal, thread.id, thread.agent, key)
+        if leased.key != thread.key and leased.run_key is not None:  # deleted meanwhile: the id leads to another one
+            await self.store.commit(leased, Change(status=leased.run_status), key)
+            return
+        await self.store.delete_thread(leased, key)
 
-    async def _under_lease(
-        self, agent: Agent, approval: Approval, judgement: Judgement, run_key: str
-    ) -> tuple[Decided, bool]:
-        thread = await self.store.open_thread(approval.principal, approval.thread_id, agent.name, run_key)
-        opened = OpenThread(self.store, thread, run_key)
-        status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
+    async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
+        """Decide one approval out of band: see `Decisions.decide`."""
+        return await self._decisions.decide(principal, approval_id, payload)
 
-        async def execute(claimed: Approval) -> Output:
-            state = opened.state if isinstance(opened.state, dict) else {}
-            context = ToolContext(
-                thread_id=thread.id,
-                run_id=run_key,
-                call_id=claimed.call_id,
-                principal=thread.principal,
-                idempotency_key=f"{thread.key}:{claimed.call_id}",
-                state=state,
-            )
-            output = await run_tool(agent.by_name.get(claimed.tool), claimed.tool, claimed.effective_arguments, context)
-            if state:
-                opened.state = state
-            return output
-
-        settlement = Settlement(self.store, execute, opened.decided)
-        try:
-            fresh = opened.approvals.get(approval.call_id, approval)
-            if fresh.state is not State.PENDING:
-                return _decided(fresh), False
-            (done,) = await settlement.carry_out(judgement.verdicts)
-            decision = judgement.verdicts[0].decision
-            return _decided(done), done.decision == decision
-        finally:
-            await asyncio.shield(opened.commit(status=status))
+    def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
+        self._bus.ended(live.key)
+        self._runs.pop(live.key, None)
+        for name in names:
+            if self._by_thread.get(name) is live:
+                del self._by_thread[name]
 
     async def _beat(self) -> None:
         """Renew the leases of runs in flight, well before they end."""
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
             try:
-                await self.store.renew([*self._runs, *self._deciding])
+                await self.store.renew([*self._runs, *self._decisions.holding])
             except Exception:
                 log.exception("leases_not_renewed")
-
-
-def _decided(approval: Approval) -> Decided:
-    completed = outcomes.completed(approval)
-    return Decided(completed.id, completed.state, completed.output.content if completed.output else None)

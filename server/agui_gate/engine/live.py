@@ -1,113 +1,83 @@
 """Runs in flight, apart from the sockets that read them.
 
-A `LiveRun` owns the task of one run and the frames that its reader has not taken yet. The run publishes and goes on;
-frames that are ready together leave together. A reader that doesn't keep up slows the run (`room`) for at most
-`SEND_TIMEOUT` and is then dropped, so memory per connection is bounded and no run waits for ever.
+A `LiveRun` owns the task of one run. What the run says goes into its log on the bus, where any number of readers follow
+it; the run never waits for one of them. When the last reader leaves a run whose agent says `on_disconnect="cancel"`,
+the run is stopped after a short grace in which a reader may come back.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
 
+from agui_gate.bus.base import Published
+from agui_gate.bus.log import Reader
 from agui_gate.core.events import Event
-from agui_gate.protocol.encoder import PING, FrameEncoder
+from agui_gate.protocol.encoder import FrameEncoder
 
 SEND_TIMEOUT = 30.0
 """Seconds a reader may take to accept bytes."""
 
-BUFFER_LIMIT = 128 * 1024
-"""Bytes that may wait for a reader before the run pauses."""
+DISCONNECT_GRACE = 0.5
+"""Seconds in which a reader may come back before a run that nobody reads is stopped."""
 
 log = structlog.get_logger("agui_gate.live")
 
+Messages = Callable[[], list[dict[str, Any]]]
+
 
 class LiveRun:
-    """One run: its task, its frames, its reader. ``key`` is the server's own name for it."""
+    """One run: its task, its log, its readers. ``key`` is the server's own name for it.
 
-    __slots__ = ("_buffer", "_cancelled", "_encoder", "_ended", "_reading", "_room", "_size", "_wake", "key", "task")
+    ``opening`` gives the conversation as it was when the run began to say something: what a client that comes later
+    needs before the log's frames make sense. ``stop_alone``: whether it is stopped when nobody reads it.
+    """
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    __slots__ = ("_alone", "_cancelled", "_encoder", "_readers", "key", "opening", "published", "stop_alone", "task")
+
+    def __init__(self, published: Published, *, stop_alone: bool) -> None:
+        self.key = published.run_key
+        self.published = published
+        self.stop_alone = stop_alone
+        self.opening: Messages = list
         self.task: asyncio.Task[None] | None = None
-        self._encoder = FrameEncoder(key)
-        self._buffer: list[bytes] = []
-        self._size = 0
-        self._reading = True
-        self._ended = self._cancelled = False
-        self._wake: asyncio.Future[None] | None = None
-        self._room: asyncio.Future[None] | None = None
+        self._encoder = FrameEncoder(self.key)
+        self._readers = 0
+        self._cancelled = False
+        self._alone: asyncio.TimerHandle | None = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin the run's task. Its end is the end of the stream."""
+        """Begin the run's task."""
         self.task = asyncio.get_running_loop().create_task(work, name=f"run {self.key}")
         self.task.add_done_callback(self._end)
 
     def cancel(self) -> None:
-        """Stop the run; it ends its stream by itself. Asked again, nothing happens: what it saves then is not cut short."""
+        """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short."""
         if self.task is not None and not self._cancelled:
             self._cancelled = True
             self.task.cancel()
 
     def publish(self, event: Event) -> None:
-        """Add an event to the stream."""
-        frame = self._encoder.frame(event)
-        if self._reading:
-            self._add(frame)
+        """Add an event to the log."""
+        self.published.log.append(self._encoder.frame(event))
 
-    def ping(self) -> None:
-        """Say that the connection is alive, unless something is on its way anyhow."""
-        if self._reading and not self._buffer and not self._ended:
-            self._add(PING)
+    def read(self, after: int = -1, prefix: bytes = b"") -> Reader:
+        """A new reader, from the frame after ``after`` on. It counts until `leave`."""
+        self._readers += 1
+        if self._alone is not None:
+            self._alone.cancel()
+            self._alone = None
+        return Reader(self.published.log, after, prefix)
 
-    async def room(self) -> None:
-        """Return when the reader has taken enough; drop it if it doesn't within `SEND_TIMEOUT`."""
-        if self._size < BUFFER_LIMIT or not self._reading:
-            return
-        self._room = asyncio.get_running_loop().create_future()
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT):
-                await self._room
-        except TimeoutError:
-            log.warning("reader_dropped", run=self.key, waiting_bytes=self._size)
-            self.detach()
-        finally:
-            self._room = None
-
-    async def read(self) -> bytes:
-        """The frames that are ready, joined; waits for the first. Empty at the end of the stream."""
-        while not self._buffer and not self._ended and self._reading:
-            self._wake = asyncio.get_running_loop().create_future()
-            try:
-                await self._wake
-            finally:
-                self._wake = None
-        data = b"".join(self._buffer)
-        self._buffer.clear()
-        self._size = 0
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
-        return data
-
-    def detach(self) -> None:
-        """The reader is gone: what it did not take is dropped, and so is what comes."""
-        self._reading = False
-        self._buffer.clear()
-        self._size = 0
-        for future in (self._room, self._wake):
-            if future is not None and not future.done():
-                future.set_result(None)
-
-    def _add(self, frame: bytes) -> None:
-        self._buffer.append(frame)
-        self._size += len(frame)
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+    def leave(self) -> None:
+        """A reader is gone."""
+        self._readers -= 1
+        if self._readers == 0 and self.stop_alone and not self.published.log.ended:
+            self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE, self.cancel)
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        self._ended = True
+        if self._alone is not None:
+            self._alone.cancel()
         if not task.cancelled() and task.exception() is not None:
             log.error("run_task_failed", run=self.key, exc_info=task.exception())
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)

@@ -1,7 +1,7 @@
 """A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -85,8 +85,8 @@ class OpenThread:
     async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
         """Save what is new; with ``status``, end the run and give the lease back.
 
-        Saved as a whole, even if the caller is cancelled meanwhile. Raises `ThreadBusy` if the lease is lost; then nothing
-        was saved.
+        Saved as a whole, even if the caller is cancelled meanwhile. Raises `ThreadBusy` if the lease is lost; then
+        nothing was saved.
         """
         await to_the_end(self._save(approvals, status))
 
@@ -117,7 +117,7 @@ class OpenThread:
             if state != self._sizes
             else msgspec.UNSET,  # tools may change theirs meanwhile
             ref=self.ref,
-            title=msgspec.UNSET if self.thread.title else self._title(),
+            default_title=None if self.thread.title else self._title(),
             status=status,
         )
 
@@ -139,6 +139,11 @@ class OpenThread:
     def messages(self) -> list[dict[str, Any]]:
         """The conversation as AG-UI messages, in shapes that every client takes."""
         return agui_messages(self.entries, list(self.approvals.values()), file_sources=False)
+
+    def snapshot(self) -> Callable[[], list[dict[str, Any]]]:
+        """The conversation as it is at this moment, made into messages only if somebody asks."""
+        entries, approvals = self.entries[:], list(self.approvals.values())
+        return lambda: agui_messages(entries, approvals, file_sources=False)
 
     def last_turn(self) -> TurnEntry | None:
         """The newest assistant turn: the only one whose calls can still be open."""

@@ -52,9 +52,10 @@ class Run:
     ) -> None:
         self._agent, self._input, self._thread, self._dialect = agent, run, thread, dialect
         self._key, self._new_id, self._store = live.key, new_id, store
+        self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
         self._asker = Asker(agent, run, thread, self._seq, new_id, live.key)
-        self._turns = Turns(agent, run, thread, self._seq, live, self._asker, new_id, clock)
+        self._turns = Turns(agent, run, thread, self._seq, self._asker, new_id, clock)
         self._settlement = Settlement(store, self._run_approved, self._closed)
         self._snapshot_due = False
 
@@ -112,6 +113,7 @@ class Run:
         self._thread.append(intake.entries)
         if intake.keep is not None:
             await self._thread.commit()
+        self._live.opening = self._thread.snapshot()
         if imported:
             self._close_imported(intake)
 

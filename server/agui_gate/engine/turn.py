@@ -16,7 +16,6 @@ from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.intake import NewId
-from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.tools import check_arguments, run_tool
@@ -39,13 +38,12 @@ class Turns:
         run: RunInput,
         thread: OpenThread,
         sequencer: Sequencer,
-        live: LiveRun,
         asker: Asker,
         new_id: NewId,
         clock: Clock,
     ) -> None:
         self._agent, self._run, self._thread = agent, run, thread
-        self._seq, self._live, self._asker = sequencer, live, asker
+        self._seq, self._asker = sequencer, asker
         self._new_id, self._clock = new_id, clock
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
         self._instructions = _instructions(agent, run)
@@ -64,7 +62,6 @@ class Turns:
             async with aclosing(self._agent.model.stream(request)) as batches:
                 async for batch in batches:
                     recorder.feed(batch)
-                    await self._live.room()
         except BaseException:
             self._cut(recorder)
             raise

@@ -10,14 +10,15 @@ from starlette.routing import BaseRoute, Route
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import State
 from agui_gate.engine.engine import Engine
-from agui_gate.engine.live import LiveRun
 from agui_gate.errors import NotFound
 from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
-from agui_gate.http.sse import RunStream
-from agui_gate.http.views import agent_view, approval_view, capabilities, thread_view
-from agui_gate.protocol.inbound import check_id, decode, decode_json
+from agui_gate.http.runs import RunRoutes, nothing, stream
+from agui_gate.http.sse import EventStream
+from agui_gate.http.threads import ThreadRoutes
+from agui_gate.http.views import agent_view, approval_view, capabilities, json_response
+from agui_gate.protocol.inbound import decode, decode_json
 
 
 class Routes:
@@ -28,14 +29,18 @@ class Routes:
 
     def all(self, *, page: bool) -> list[BaseRoute]:
         """Every route; ``page`` includes the built-in page."""
+        runs = RunRoutes(self._engine, self._guard)
         routes: list[BaseRoute] = [
             Route("/", self.run, methods=["POST"]),
             Route("/agents", self.agents),
             Route("/agents/{name}", self.run, methods=["POST"]),
+            Route("/agents/{name}/connect", self.connect, methods=["POST"]),
             Route("/agents/{name}/capabilities", self.capabilities),
+            Route("/runs/{run_key}/events", runs.events),
+            Route("/threads/{id:path}/cancel", runs.cancel, methods=["POST"]),
             Route("/approvals", self.approvals),
             Route("/approvals/{id}", self.decide, methods=["POST"]),
-            Route("/threads/{id:path}", self.thread),
+            *ThreadRoutes(self._engine, self._guard, self._max_body).all(),
             Route("/healthz", self.healthy),
             Route("/readyz", self.ready),
         ]
@@ -50,24 +55,39 @@ class Routes:
         run = decode(await json_body(request, self._max_body))
         await self._engine.start()
         live = await self._engine.run(agent, run, principal)
-        return RunStream(live, self._left if agent.on_disconnect == "cancel" else lambda _: None)
+        return stream(live)
+
+    async def connect(self, request: Request) -> Response:
+        """`POST /agents/{name}/connect`: the conversation as it stands, then the running run's tail.
+
+        A thread that isn't there yet is an empty stream: a page connects before its first message.
+        """
+        principal = await self._guard.principal(request)
+        agent = self._agent(request.path_params["name"])
+        run = decode(await json_body(request, self._max_body))
+        await self._engine.start()
+        found = await self._engine.connect(agent, run, principal)
+        if found is None:
+            return nothing()
+        reader, live = found
+        return EventStream(reader, live.key, live.leave) if live else EventStream(reader, None, lambda: None)
 
     async def agents(self, request: Request) -> Response:
         """`GET /agents`."""
         await self._guard.principal(request)
-        return _json({"agents": [agent_view(agent) for agent in self._engine.agents.values()]})
+        return json_response({"agents": [agent_view(agent) for agent in self._engine.agents.values()]})
 
     async def capabilities(self, request: Request) -> Response:
         """`GET /agents/{name}/capabilities`."""
         await self._guard.principal(request)
-        return _json(capabilities(self._agent(request.path_params["name"])))
+        return json_response(capabilities(self._agent(request.path_params["name"])))
 
     async def approvals(self, request: Request) -> Response:
         """`GET /approvals`."""
         principal = await self._guard.principal(request)
         await self._engine.start()
         pending = await self._engine.store.pending_approvals(principal)
-        return _json({"approvals": [approval_view(approval) for approval in pending]})
+        return json_response({"approvals": [approval_view(approval) for approval in pending]})
 
     async def decide(self, request: Request) -> Response:
         """`POST /approvals/{id}`. Already decided: 409 with the outcome."""
@@ -77,22 +97,11 @@ class Routes:
         decided, ours = await self._engine.decide(principal, request.path_params["id"], payload)
         view: dict[str, Any] = msgspec.to_builtins(decided)
         if ours:
-            return _json(view)
+            return json_response(view)
         message = f"This was decided before: {decided.state}."
         if decided.state is State.EXPIRED:
             message = "This expired before it was decided."
-        return _json({"error": {"code": "approval_refused", "message": message}, **view}, 409)
-
-    async def thread(self, request: Request) -> Response:
-        """`GET /threads/{thread_id}`."""
-        principal = await self._guard.principal(request)
-        thread_id = request.path_params["id"]
-        check_id(thread_id, "thread_id")
-        await self._engine.start()
-        thread = await self._engine.store.read_thread(principal, thread_id)
-        if thread is None:
-            raise NotFound("There is no such thread.")
-        return _json(thread_view(thread))
+        return json_response({"error": {"code": "approval_refused", "message": message}, **view}, 409)
 
     async def healthy(self, request: Request) -> Response:
         """`GET /healthz`: the process answers."""
@@ -110,11 +119,3 @@ class Routes:
         if agent is None:
             raise NotFound("There is no such agent.")
         return agent
-
-    @staticmethod
-    def _left(live: LiveRun) -> None:
-        live.cancel()
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

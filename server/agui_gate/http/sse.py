@@ -1,18 +1,19 @@
-"""The run's stream as an ASGI response.
+"""A run's events as an ASGI response.
 
-Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response and
-encodes and sends event by event; this one sends whatever frames are ready in one body message. What it promises is
-the same: `\\n\\n` framing, comment pings, a bound on every send, and an end when the client leaves or the server
-stops.
+Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response and encodes
+and sends event by event; this one sends whatever frames are ready in one body message. What it promises is the same:
+`\\n\\n` framing, comment pings, a bound on every send, and an end when the client leaves or the server stops.
 """
 
 import asyncio
 from collections.abc import Callable
 
+import structlog
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from agui_gate.engine.live import SEND_TIMEOUT, LiveRun
+from agui_gate.bus.log import FellBehind, Reader
+from agui_gate.engine.live import SEND_TIMEOUT
 
 PING_INTERVAL = 15.0
 """Seconds between comments on an idle stream."""
@@ -23,31 +24,39 @@ HEADERS = {
     "x-accel-buffering": "no",
 }
 
+log = structlog.get_logger("agui_gate.http")
 
-class RunStream(Response):
-    """Streams ``run`` to one reader. ``on_leave`` is called if the client goes away before the end."""
 
-    def __init__(self, run: LiveRun, on_leave: Callable[[LiveRun], None]) -> None:
-        super().__init__(headers={**HEADERS, "agui-run-key": run.key})
+class EventStream(Response):
+    """Streams what ``reader`` reads. ``on_close`` is called once, when the stream is over for whatever reason."""
+
+    def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[], None]) -> None:
+        super().__init__(headers={**HEADERS, "agui-run-key": run_key} if run_key else HEADERS)
         del self.headers["content-length"]
-        self._run = run
-        self._on_leave = on_leave
+        self._reader = reader
+        self._run_key = run_key
+        self._on_close = on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the run ends, the client leaves, or it takes longer than `SEND_TIMEOUT` to accept bytes."""
+        """Send until the run ends, the client leaves, or it doesn't keep up: no bytes accepted for `SEND_TIMEOUT`
+        seconds, or further behind than what is kept. Such a reader can come back with its last event's id.
+        """
         watcher = asyncio.create_task(self._watch(receive))
-        pinger = _Pinger(self._run)
+        pinger = _Pinger(self._reader)
         try:
             await self._send(send)
-        except (TimeoutError, OSError):
-            self._leave()
+        except (TimeoutError, FellBehind):
+            log.warning("reader_dropped", run=self._run_key, why="it did not keep up")
+        except OSError:
+            pass  # the client is gone, which is how most streams of chats end
         finally:
             pinger.stop()
             watcher.cancel()
+            self._on_close()
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        while data := await self._run.read():
+        while data := await self._reader.read():
             message: Message = {"type": "http.response.body", "body": data, "more_body": True}
             async with asyncio.timeout(SEND_TIMEOUT):
                 await send(message)
@@ -57,20 +66,16 @@ class RunStream(Response):
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        self._leave()
-
-    def _leave(self) -> None:
-        self._run.detach()
-        self._on_leave(self._run)
+        self._reader.close()
 
 
 class _Pinger:
-    """Pings ``run`` every `PING_INTERVAL` seconds, without a task of its own."""
+    """Pings ``reader`` every `PING_INTERVAL` seconds, without a task of its own."""
 
-    __slots__ = ("_handle", "_loop", "_run")
+    __slots__ = ("_handle", "_loop", "_reader")
 
-    def __init__(self, run: LiveRun) -> None:
-        self._run = run
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self._loop = asyncio.get_running_loop()
         self._handle = self._loop.call_later(PING_INTERVAL, self._ping)
 
@@ -78,5 +83,5 @@ class _Pinger:
         self._handle.cancel()
 
     def _ping(self) -> None:
-        self._run.ping()
+        self._reader.ping()
         self._handle = self._loop.call_later(PING_INTERVAL, self._ping)

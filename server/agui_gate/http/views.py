@@ -2,13 +2,21 @@
 
 from typing import Any
 
+import msgspec
+from starlette.responses import Response
+
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.jsontext import parse_object
 from agui_gate.engine import outcomes
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
-from agui_gate.stores.base import Thread
+from agui_gate.stores.base import Thread, ThreadHead
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """``value`` as a JSON answer."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
 def approval_view(approval: Approval) -> dict[str, Any]:
@@ -37,10 +45,25 @@ def thread_view(thread: Thread) -> dict[str, Any]:
         "title": thread.title,
         "created_at": iso(thread.created_at),
         "updated_at": iso(thread.updated_at),
+        "archived": thread.archived,
         "run": {"key": thread.run_key, "status": thread.run_status} if thread.run_key else None,
         "messages": agui_messages(thread.entries, approvals),
         "state": {} if thread.state is None else thread.state,
         "approvals": [approval_view(approval) for approval in pending],
+    }
+
+
+def head_view(head: ThreadHead) -> dict[str, Any]:
+    """A thread as lists show it. ``pending``: number of approvals that wait."""
+    return {
+        "id": head.id,
+        "agent": head.agent,
+        "title": head.title,
+        "created_at": iso(head.created_at),
+        "updated_at": iso(head.updated_at),
+        "archived": head.archived,
+        "run": {"key": head.run_key, "status": head.run_status} if head.run_key else None,
+        "pending": head.pending,
     }
 
 

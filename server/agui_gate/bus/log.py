@@ -1,0 +1,152 @@
+"""The events of one run, as encoded frames, for any number of readers.
+
+Theory of operation
+-------------------
+A run appends; a reader is a position. Frames are written once into blocks of bytes that all readers share, so a second
+reader costs no memory and no copy of its own until it takes what it missed in one piece. Nothing here waits for a
+reader: over `limit` bytes the oldest blocks go, and a reader that was still there has fallen behind for good.
+
+Positions are sequence numbers: frame 0 is the run's first. A reader that continues after frame n gets n + 1 and on.
+"""
+
+import asyncio
+from array import array
+from collections import deque
+
+from agui_gate.protocol.encoder import PING
+
+BLOCK = 32 * 1024
+"""Bytes of a block, about: the unit in which old frames are dropped and waiting ones are sent."""
+
+LIMIT = 1024 * 1024
+"""Bytes kept of one run, unless the settings say otherwise."""
+
+
+class FellBehind(Exception):
+    """The wanted frames are no longer kept."""
+
+
+class _Block:
+    __slots__ = ("data", "first", "offsets")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.data = bytearray()
+        self.offsets = array("I")
+
+
+class EventLog:
+    """One run's frames. ``ended`` once no more will come."""
+
+    __slots__ = ("_blocks", "_last", "_limit", "_size", "_waiting", "ended", "next_seq")
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._last = _Block(0)
+        self._blocks = deque([self._last])
+        self._size = 0
+        self._waiting: list[asyncio.Future[None]] = []
+        self.next_seq = 0
+        self.ended = False
+
+    @property
+    def first_seq(self) -> int:
+        """The oldest frame that is kept."""
+        return self._blocks[0].first
+
+    @property
+    def size(self) -> int:
+        """Bytes kept."""
+        return self._size
+
+    def append(self, frame: bytes) -> None:
+        """Add the next frame and wake who waits for it."""
+        block = self._last
+        if len(block.data) >= BLOCK:
+            block = self._new_block()
+        block.offsets.append(len(block.data))
+        block.data += frame
+        self._size += len(frame)
+        self.next_seq += 1
+        if self._waiting:
+            self._wake()
+
+    def end(self) -> None:
+        """No more frames will come."""
+        self.ended = True
+        self._wake()
+
+    def read(self, seq: int) -> tuple[bytes, int]:
+        """Frames from ``seq`` on, as many as one block holds, and the position after them.
+
+        Nothing if there are none yet. Raises `FellBehind` if ``seq`` is older than what is kept.
+        """
+        if seq >= self.next_seq:
+            return b"", seq
+        for block in reversed(self._blocks):  # live readers are in the last one
+            if seq >= block.first:
+                start = block.offsets[seq - block.first]
+                data = bytes(memoryview(block.data)[start:]) if start else bytes(block.data)
+                return data, block.first + len(block.offsets)
+        raise FellBehind
+
+    def wait(self) -> asyncio.Future[None]:
+        """Done at the next frame or at the end."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        return future
+
+    def _new_block(self) -> _Block:
+        self._last = _Block(self.next_seq)
+        self._blocks.append(self._last)
+        while self._size > self._limit and len(self._blocks) > 1:
+            self._size -= len(self._blocks.popleft().data)
+        return self._last
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+
+class Reader:
+    """One reader's position in a log. ``prefix`` is sent first."""
+
+    __slots__ = ("_closed", "_log", "_next", "_ping", "_prefix", "_wake")
+
+    def __init__(self, log: EventLog, after: int = -1, prefix: bytes = b"") -> None:
+        self._log = log
+        self._next = after + 1
+        self._prefix = prefix
+        self._closed = self._ping = False
+        self._wake: asyncio.Future[None] | None = None
+
+    async def read(self) -> bytes:
+        """What is ready, in one piece; waits if nothing is. Empty at the end. Raises `FellBehind`."""
+        if self._prefix:
+            data, self._prefix = self._prefix, b""
+            return data
+        while not self._closed:
+            data, self._next = self._log.read(self._next)
+            if data or self._log.ended:
+                return data
+            if self._ping:
+                self._ping = False
+                return PING
+            self._wake = self._log.wait()
+            await self._wake
+            self._wake = None
+        return b""
+
+    def ping(self) -> None:
+        """Have a waiting reader send a comment, so that its connection stays open."""
+        if self._wake is not None and not self._wake.done():
+            self._ping = True
+            self._wake.set_result(None)
+
+    def close(self) -> None:
+        """Stop reading; a pending `read` returns the end."""
+        self._closed = True
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)

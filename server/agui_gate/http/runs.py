@@ -1,0 +1,82 @@
+"""Routes that follow, rejoin and stop runs."""
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from agui_gate.bus.base import Published
+from agui_gate.bus.log import EventLog, Reader
+from agui_gate.engine.engine import Engine
+from agui_gate.engine.live import LiveRun
+from agui_gate.errors import Gone, InvalidRequest, NotFound
+from agui_gate.http.auth import Guard
+from agui_gate.http.sse import EventStream
+from agui_gate.http.views import json_response
+from agui_gate.protocol.inbound import check_id
+
+_NUMBER = re.compile(r"[0-9]{1,15}")
+
+
+def stream(live: LiveRun) -> EventStream:
+    """The whole of a run, from its first event."""
+    return EventStream(live.read(), live.key, live.leave)
+
+
+def nothing() -> EventStream:
+    """An event stream without events: what a client that connects to an unknown thread gets."""
+    log = EventLog()
+    log.end()
+    return EventStream(Reader(log), None, lambda: None)
+
+
+class RunRoutes:
+    """Handlers over one engine."""
+
+    def __init__(self, engine: Engine, guard: Guard) -> None:
+        self._engine, self._guard = engine, guard
+
+    async def events(self, request: Request) -> Response:
+        """`GET /runs/{run_key}/events`: what was missed after `Last-Event-ID` (or ``?after=``), then the live tail.
+
+        Unknown and other principals' runs are the same 404. A cursor of another run, from the future, or garbage is
+        400; one that is older than what is kept is 410.
+        """
+        principal = await self._guard.principal(request)
+        run_key = request.path_params["run_key"]
+        found = self._engine.published(principal, run_key)
+        if found is None:
+            raise NotFound("There is no such run, or its events are no longer kept.")
+        published, live = found
+        cursor = request.headers.get("last-event-id") or request.query_params.get("after")
+        after = _position(cursor, published)
+        if live is not None:
+            return EventStream(live.read(after), run_key, live.leave)
+        return EventStream(Reader(published.log, after), run_key, lambda: None)
+
+    async def cancel(self, request: Request) -> Response:
+        """`POST /threads/{thread_id}/cancel`: stop the thread's run. Stopping what is over is a no-op that says so."""
+        principal = await self._guard.principal(request)
+        thread_id = request.path_params["id"]
+        check_id(thread_id, "thread_id")
+        await self._engine.start()
+        if await self._engine.cancel(principal, thread_id):
+            return json_response({"cancelled": True})
+        if await self._engine.store.read_thread(principal, thread_id) is None:
+            raise NotFound("There is no such thread.")
+        return json_response({"cancelled": False, "message": "No run of this thread is active."})
+
+
+def _position(cursor: str | None, published: Published) -> int:
+    """The sequence number after which to go on; -1 for the beginning."""
+    log = published.log
+    after = -1
+    if cursor:
+        run_key, _, number = cursor.rpartition(":")
+        if run_key not in ("", published.run_key) or not _NUMBER.fullmatch(number) or int(number) >= log.next_seq:
+            raise InvalidRequest("The cursor is not an event of this run: send the id of the last event you received.")
+        after = int(number)
+    if after + 1 < log.first_seq:
+        where = f"GET /threads/{published.thread_id}"
+        raise Gone(f"These events are no longer kept. {where} has the conversation as it stands.")
+    return after
