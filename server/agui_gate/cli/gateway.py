@@ -9,8 +9,11 @@ from agui_gate.cli.program import Failure
 from agui_gate.errors import ConfigurationError
 from agui_gate.http.auth import is_loopback
 
-TIMEOUT = 330.0
-"""Seconds; an approved tool runs before the answer comes, and may take five minutes."""
+TIMEOUT = 15.0
+"""Seconds for an answer that needs no work."""
+
+TOOL_TIMEOUT = 330.0
+"""Seconds for a decision: an approved tool runs before the answer comes, and may take five minutes."""
 
 
 class Gateway:
@@ -23,7 +26,6 @@ class Gateway:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx2.Client(
             headers=headers,
-            timeout=httpx2.Timeout(TIMEOUT, connect=5.0),
             trust_env=not is_loopback(urlsplit(url).hostname),  # a proxy has no business on this machine
         )
 
@@ -44,7 +46,9 @@ class Gateway:
 
     def _ask(self, method: str, path: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
         try:
-            response = self._http.request(method, self._url + path, json=payload)
+            limit = TIMEOUT if payload is None else TOOL_TIMEOUT
+            timeout = httpx2.Timeout(limit, connect=5.0)
+            response = self._http.request(method, self._url + path, json=payload, timeout=timeout)
         except httpx2.TimeoutException as error:
             raise Failure(f"The server at {self._url} took too long to answer.") from error
         except httpx2.HTTPError as error:
