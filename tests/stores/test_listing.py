@@ -147,8 +147,9 @@ async def test_a_cursor_stays_right_while_threads_change(store: Store, clock: Cl
 
 
 NO_CURSORS = [
-    "", "x", "é", "\x00", "WzEsMl", "WzEsMl0=", "WzEsMl0!", " WzEsMl0", "WzEsIDJd", "W10", "WzFd", "WzEsMiwzXQ", "Wy0xLDJd",
-    "WzEuNSwyXQ", "WzEsOTIyMzM3MjAzNjg1NDc3NTgwOF0", "bnVsbA", "W3RydWUsMV0", "_____w", "A" * (MAX_CURSOR + 1),
+    "", "x", "é", "\x00", "WzEsMl", "WzEsMl0=", "WzEsMl0!", " WzEsMl0", "WzEsIDJd", "W10", "WzFd",
+    "WzEsMiwzXQ", "Wy0xLDJd", "WzEuNSwyXQ", "WzEsOTIyMzM3MjAzNjg1NDc3NTgwOF0", "bnVsbA", "W3RydWUsMV0", "_____w",
+    "A" * (MAX_CURSOR + 1),
 ]  # fmt: skip
 """Cut off, padded, with blanks, too few, too many, negative, broken and too large numbers, other values, no text."""
 
