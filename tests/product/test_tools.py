@@ -14,7 +14,7 @@ import pytest
 
 from agui_gate import Gate, ToolContext, ToolError, tool
 from tests.product.kit import MODES, TIMEOUT, product
-from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script
+from tests.product.shop import SEARCH, Shop, call, outputs, refund, script
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
