@@ -265,6 +265,20 @@ async def test_deleting_stops_the_run_first(store: str) -> None:
         assert await listed(p) == []
 
 
+async def test_the_events_of_a_deleted_threads_runs_are_gone_too(store: str) -> None:
+    async with product(script=HELLO, store=store, settings=tokens()) as p:
+        streams = {}
+        for thread_id in ("t", "u"):
+            for text in ("hi", "again"):
+                streams[thread_id, text] = await p.chat(thread_id=thread_id, headers=ALICE).say(text)
+        theirs = await p.chat(thread_id="t", headers=BOB).say("hi")
+        assert (await send(p, "DELETE", "/threads/t"))["deleted"] is True
+        for (thread_id, _), stream in streams.items():
+            response = await p.client.get(f"{p.url}/runs/{stream.run_key}/events", headers=ALICE)
+            assert response.status_code == (404 if thread_id == "t" else 200)
+        assert (await p.client.get(f"{p.url}/runs/{theirs.run_key}/events", headers=BOB)).status_code == 200
+
+
 async def test_a_thread_whose_decision_is_at_work_is_busy(store: str) -> None:
     """Its tool has begun and can't be taken back: deleting would lose what became of it."""
     async with digging(script=script(call("bury")), store=store, settings=tokens()) as (p, begun):

@@ -30,3 +30,7 @@ class Bus(Protocol):
     def ended(self, run_key: str) -> None:
         """The run is over; its log goes after a while."""
         ...
+
+    def forget(self, principal: str, thread_id: str) -> None:
+        """Drop the logs of a deleted thread's runs, which are over. Who is reading one reads it to its end."""
+        ...

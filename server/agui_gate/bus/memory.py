@@ -39,7 +39,7 @@ class MemoryBus:
 
     def find(self, run_key: str) -> Published | None:
         """A run's log, if it is still kept."""
-        self._forget()
+        self._expire()
         return self._logs.get(run_key)
 
     def ended(self, run_key: str) -> None:
@@ -50,9 +50,18 @@ class MemoryBus:
         published.log.end()
         self._ended.append((self._clock() + self._kept_seconds, run_key))
         self._ended_bytes += published.log.size
-        self._forget()
+        self._expire()
 
-    def _forget(self) -> None:
+    def forget(self, principal: str, thread_id: str) -> None:
+        """Drop the logs of a deleted thread's runs, which are over."""
+        whose = (principal, thread_id)
+        logs = {key: p for _, key in self._ended if ((p := self._logs[key]).principal, p.thread_id) == whose}
+        self._ended = deque(item for item in self._ended if item[1] not in logs)
+        for run_key, published in logs.items():
+            self._ended_bytes -= published.log.size
+            del self._logs[run_key]
+
+    def _expire(self) -> None:
         """Drop what is over its time, or over the bytes."""
         now = self._clock()
         while self._ended and (self._ended[0][0] <= now or self._ended_bytes > self._kept_bytes):

@@ -105,7 +105,7 @@ class Engine:
         """
         if self._closing:
             raise Unavailable("The server is shutting down. Try again in a moment.")
-        key = f"run_{new_id()}"
+        key = f"run_{new_id()[:16]}"
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key)
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         live = LiveRun(self._bus.open(key, principal, thread.id), stop_alone=alone)
@@ -152,7 +152,7 @@ class Engine:
         return True
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
-        """Stop the thread's run and remove all that is stored of the thread. False if there is no such thread.
+        """Stop the thread's run and remove all that is kept of the thread. False if there is no such thread.
 
         Raises `ThreadBusy` for what can't be stopped from here: a decision at work, or a run of another process.
         """
@@ -170,6 +170,7 @@ class Engine:
             await self.store.commit(leased, Change(status=leased.run_status), key)
             return
         await self.store.delete_thread(leased, key)
+        self._bus.forget(thread.principal, thread.id)
 
     async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
         """Decide one approval out of band: see `Decisions.decide`."""
