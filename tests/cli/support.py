@@ -13,8 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TARGETS = Path(__file__).parent / "targets"
-PROGRAM = [sys.executable, "-c", "from agui_gate.cli import main; main()"]
 TIMEOUT = 20.0
+LIFETIME = 120
+"""Seconds after which a command ends by itself, even if nobody is left to end it."""
+
+PROGRAM = [sys.executable, "-c", f"import signal; signal.alarm({LIFETIME}); from agui_gate.cli import main; main()"]
 
 
 def environment(**extra: str) -> dict[str, str]:
