@@ -1,0 +1,71 @@
+"""What the README shows is what happens: its Python runs, and its transcripts are the demo's events."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agui_gate_adapters.testkit import Emulator
+
+from agui_gate.cli import demo_agent
+from agui_gate.settings import Settings
+from tests.product.kit import Stream, product
+
+pytestmark = pytest.mark.anyio
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The README's code blocks in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def shown(block: str) -> list[str]:
+    """Event types of a transcript."""
+    return re.findall(r'"type":"([A-Z_]+)"', block)
+
+
+def happened(stream: Stream) -> list[str]:
+    """Event types of a run, with repeats left out as the README leaves them out."""
+    return [kind for kind, _ in groupby(stream.types())]
+
+
+def test_the_first_python_block_makes_an_application(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "support"}
+    exec(compile(blocks("python")[0], "README.md", "exec"), space)
+    assert [route.path for route in space["app"].routes][0] == "/"
+    assert [tool.name for tool in space["agent"].tools] == ["search_orders", "refund"]
+
+
+async def test_the_transcripts_are_the_demos_events() -> None:
+    asked, answered = blocks("console")
+    agent = demo_agent.support_agent(_NoModel())
+    async with product(agent.tools, emulator=Emulator(), settings=Settings(), instructions=agent.instructions) as p:
+        chat = p.chat(thread_id="t1")
+        first = await chat.say("Refund 20 euros of order 1003")
+        assert shown(asked) == happened(first)
+        (interrupt,) = first.interrupts
+        second = await chat.resume((interrupt["id"], {"approved": True}))
+        assert shown(answered) == happened(second)
+        content = next(iter(second.results.values()))
+        assert content.replace('"', '\\"') in answered
+
+
+class _NoModel:
+    """Stands in for a model where only the agent's tools are wanted."""
+
+    origin = "none"
+
+    async def stream(self, request: Any) -> Any:
+        raise AssertionError(request)
+        yield ()
+
+    async def check(self) -> list[Any]:
+        return []
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
