@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import agui_gate
+from tests.requirements import shows
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = ROOT / "server"
@@ -34,11 +35,13 @@ TEXT_LIMIT = 2_000_000
 MADE = {"__pycache__", "build", "dist", "node_modules"}
 
 
+@shows("B23")
 def test_no_module_is_too_long() -> None:
     sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
     assert {name: size for name, size in sizes.items() if size > MAX_MODULE_LINES} == {}
 
 
+@shows("B23")
 def test_no_function_is_too_long() -> None:
     sizes = {
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
@@ -59,6 +62,7 @@ def test_all_is_sorted_and_equals_what_is_visible() -> None:
     assert set(exported) == visible
 
 
+@shows("B23")
 def test_importing_the_package_is_cheap() -> None:
     """Best of three in fresh interpreters, so that a busy machine doesn't decide."""
     program = "import time; start = time.perf_counter(); import agui_gate; print(time.perf_counter() - start)"

@@ -1,0 +1,99 @@
+"""A thread that goes from one agent to another: a provider gets a whole history or its own continuation, no mix."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from agui_gate import Agent, create_app
+from agui_gate.settings import Settings
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator, serve
+from tests.product.kit import MODES, TIMEOUT, Product, product, running
+from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, script, users
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+every_mode = pytest.mark.parametrize("mode", MODES)
+YES = {"approved": True}
+
+
+@asynccontextmanager
+async def two_agents(mode: str, one: Emulator, two: Emulator, shop: Shop) -> AsyncIterator[tuple[Product, Product]]:
+    """Agents of different providers in one application, as two views of it."""
+    async with serve(one) as first, serve(two) as second:
+        models = [OpenAIResponses("m", mode=mode, base_url=url, api_key="k") for url in (first, second)]  # type: ignore[arg-type]  # parametrized
+        agents = [Agent(name=f"agent{n}", model=model, tools=shop.tools) for n, model in enumerate(models)]
+        app = create_app(*agents, store="memory://", settings=Settings())
+        async with running(app) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
+            yield Product(one, app, url, client), Product(two, app, url, client)
+
+
+@every_mode
+@shows("S22", "S18", "S16", "S15")
+async def test_another_agent_takes_over_and_gives_back(mode: str) -> None:
+    """Nothing of one provider's continuation reaches the other; each replays what it has not seen itself."""
+    shop = Shop()
+    one = Emulator(script=script(SEARCH, after="One says so."))
+    two = Emulator(script=script(SEARCH, after="Two says so."))
+    async with two_agents(mode, one, two, shop) as (first, second):
+        chat = first.chat()
+        assert (await chat.say("first question")).text == "One says so."
+        chat.path = "/agents/agent1"
+        assert (await chat.say("second question")).text == "Two says so."
+        taken_over = second.inputs()[0]
+        assert "previous_response_id" not in taken_over
+        assert users(taken_over) == ["first question", "second question"]
+        assert len(items(taken_over, "function_call")) == len(outputs(taken_over)) == 1
+        assert (await chat.say("third question")).text == "Two says so."
+        chat.path = "/"
+        assert (await chat.say("fourth question")).text == "One says so."
+        assert users(first.inputs()[-1])[-3:] == ["second question", "third question", "fourth question"]
+        first.assert_clean()
+        second.assert_clean()
+
+
+@every_mode
+@shows("S22", "S13", "S14", "S17", "S23")
+async def test_merely_responding_continues(mode: str) -> None:
+    shop = Shop()
+    async with product(shop.tools, script(SEARCH, refund()), mode=mode) as p:
+        chat = p.chat()
+        asked = await chat.say("question")
+        await chat.resume((asked.interrupts[0]["id"], YES))
+        await chat.say("thanks")
+        first, second, third = p.inputs()
+        if mode == "stateless":
+            assert not any("previous_response_id" in b or "conversation" in b for b in (first, second, third))
+            assert len(items(third, "function_call")) == len(outputs(third)) == 2
+        else:
+            key = "previous_response_id" if mode == "chain" else "conversation"
+            assert second[key]
+            assert third[key]
+            assert [item["type"] for item in second["input"]] == ["function_call_output"] * 2
+            assert users(third) == ["thanks"]
+            assert len(third["input"]) == 1
+        p.assert_clean()
+
+
+@every_mode
+@shows("S22", "S18", "S15")
+async def test_going_back_resets_the_continuation(mode: str) -> None:
+    """A regenerated answer never builds on what was thrown away."""
+    async with product([], [{"output": [say("Answer.")], "repeat": True}], mode=mode) as p:
+        chat = p.chat()
+        await chat.say("first")
+        await chat.say("second")
+        del chat.messages[-1]
+        await chat.go()
+        body = p.inputs()[-1]
+        if mode == "chain":
+            assert body["previous_response_id"] == p.emulator.accepted[0].response_id
+        else:
+            assert users(body) == ["first", "second"]
+        if mode == "conversation":
+            assert body["conversation"] != p.inputs()[0]["conversation"]
+        await chat.say("third")
+        p.assert_clean()
