@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
 BIN := $(VENV)/bin
-PORT ?= 8000
+PORT ?=
 ARGS ?=
 CODE := server adapters tests $(wildcard examples)
 
@@ -69,7 +69,7 @@ $(VENV)/.dev: $(VENV)/.test requirements/dev.txt
 
 .PHONY: demo
 demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
-	@exec $(BIN)/agui-gate demo --port $(PORT)
+	@exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
 # Without Node the interop tests are left out, with a line that says so, except in CI, where they fail.
 .PHONY: test

@@ -22,6 +22,10 @@ LIMIT = 1024 * 1024
 """Bytes kept of one run, unless the settings say otherwise."""
 
 
+KEPT_BLOCKS = 4
+"""Blocks that stay whatever their size: a frame may be larger than the limit, and its readers have not seen it yet."""
+
+
 class FellBehind(Exception):
     """The wanted frames are no longer kept."""
 
@@ -99,7 +103,7 @@ class EventLog:
     def _new_block(self) -> _Block:
         self._last = _Block(self.next_seq)
         self._blocks.append(self._last)
-        while self._size > self._limit and len(self._blocks) > 1:
+        while self._size > self._limit and len(self._blocks) > KEPT_BLOCKS:
             self._size -= len(self._blocks.popleft().data)
         return self._last
 
