@@ -23,6 +23,7 @@ def anyio_backend() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the interop tests out where the clients can't run, and say so; in CI they stay in and fail."""
     interop = [item for item in items if item.get_closest_marker("interop")]
+    items.sort(key=lambda item: item in interop)  # last: they also replay what the other tests have streamed
     if not interop or os.environ.get("CI") == "true" or not (reason := unavailable()):
         return
     config.hook.pytest_deselected(items=interop)

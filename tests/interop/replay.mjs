@@ -78,11 +78,21 @@ const observer = (ended) => ({
   },
 });
 
+// Pages put the answer of a card or a tool of theirs where results stand: after the message that made the call.
+const placed = (messages, message) => {
+  const made = (other) => other.toolCalls?.some((call) => call.id === message.toolCallId);
+  const owner = message.role === "tool" ? messages.findIndex(made) : -1;
+  if (owner === -1) return [...messages, message];
+  let place = owner + 1;
+  while (messages[place]?.role === "tool") place += 1;
+  return messages.toSpliced(place, 0, message);
+};
+
 const takeOver = (agent, { input = {}, replace = false }) => {
   const known = new Set(agent.messages.map((message) => message.id));
   const messages = input.messages ?? [];
-  if (replace) agent.setMessages(messages);
-  else agent.addMessages(messages.filter((message) => !known.has(message.id)));
+  const unknown = messages.filter((message) => !known.has(message.id));
+  agent.setMessages(replace ? messages : unknown.reduce(placed, agent.messages));
   if (input.state !== undefined && input.state !== null) agent.setState(input.state);
 };
 

@@ -27,8 +27,9 @@ class Run:
     """One request and the response recorded for it.
 
     `input` is the `RunAgentInput` that was posted, or the part that matters: messages whose id the client doesn't
-    know yet are added to its history (`replace=True`: they become its history), `resume`, `tools`, `context`,
-    `forwardedProps` and `runId` go to `runAgent`. `body` is the response as it stood on the wire.
+    know yet are added to its history, tool messages where pages put them (`replace=True`: they become its history);
+    `resume`, `tools`, `context`, `forwardedProps` and `runId` go to `runAgent`. `body` is the response as it stood on
+    the wire.
     """
 
     body: str
