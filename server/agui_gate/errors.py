@@ -8,7 +8,7 @@
     │   ├── NotFound                404  not_found
     │   ├── ThreadBusy              409  thread_busy
     │   ├── ApprovalPending         409  approval_pending
-    │   ├── ApprovalRefused         409  approval_refused
+    │   ├── ApprovalRefused         422  approval_refused
     │   ├── Gone                    410  gone
     │   ├── TooLarge                413  too_large
     │   └── UnsupportedMediaType    415  unsupported_media_type

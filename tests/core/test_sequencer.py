@@ -38,7 +38,7 @@ def made(dialect=Dialect.COMPAT):
 
 
 @shows("B14")
-@settings(max_examples=1_500)
+@settings(max_examples=800)
 @given(st.lists(STEPS, max_size=30), st.sampled_from(Dialect))
 def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect):
     sequencer, events = made(dialect)

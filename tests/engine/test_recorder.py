@@ -50,7 +50,7 @@ def streamed_arguments(wire):
 
 
 @shows("B14", "S24", "B25")
-@settings(max_examples=700)
+@settings(max_examples=500)
 @given(BATCHES, st.booleans())
 def test_any_adapter_output_makes_a_legal_stream(batches, done):
     recorder, sequencer, events = made(["call_2"])

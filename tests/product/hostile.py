@@ -12,9 +12,12 @@ Json = dict[str, Any]
 
 SURROGATE = "\ud800"
 NOT_YES: tuple[Any, ...] = (
-    "true", "yes", 1, 0, None, [], [True], {}, {"approved": "true"}, {"approved": 1}, {"approved": None}, {"accepted": "yes"},
-    {"approved": True, "accepted": False}, {"approve": True}, {"approved": [True]}, {"approved": {"approved": True}}, "approved",
-    {"accepted": True, "steps": [{"status": "disabled"}]}, {"accepted": True, "steps": "all"}, {"approved": True, "editedArgs": []},
+    "true", "yes", 1, 0, None, [], [True], {}, {"approved": "true"}, {"approved": 1}, {"approved": None},
+    {"accepted": "yes"},
+    {"approved": True, "accepted": False}, {"approve": True}, {"approved": [True]}, {"approved": {"approved": True}},
+    "approved",
+    {"accepted": True, "steps": [{"status": "disabled"}]}, {"accepted": True, "steps": "all"},
+    {"approved": True, "editedArgs": []},
     {"approved": True, "editedArgs": {"order_id": "STOLEN"}}, {"accepted": True, "edited_arguments": "x"},
 )  # fmt: skip
 """Answers of which none is a yes to the call as it was issued."""
@@ -32,8 +35,10 @@ def odd(rng: Random) -> Any:
     """A value that hardly any field takes."""
     return rng.choice(
         [
-            None, True, False, 0, -1, 1.5, 1e308, 2**53, 2**64, -(2**63) - 1, 10**40, "", " ", "\x00", "a\x00b\x1b[31m", "\u202e\u2028",
-            "😀" * 10, "x" * 10_000, "../../etc/passwd", "'; DROP TABLE threads; --", "{{", [], {}, [[]], [None], {"": ""},
+            None, True, False, 0, -1, 1.5, 1e308, 2**53, 2**64, -(2**63) - 1, 10**40, "", " ", "\x00", "a\x00b\x1b[31m",
+            "\u202e\u2028",
+            "😀" * 10, "x" * 10_000, "../../etc/passwd", "'; DROP TABLE threads; --", "{{", [], {}, [[]], [None],
+            {"": ""},
             {"a": None}, deep(rng.choice([3, 63, 64, 65, 70]), rng), [1] * 300, {str(i): i for i in range(100)},
         ]
     )  # fmt: skip

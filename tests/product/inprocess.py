@@ -1,4 +1,4 @@
-"""The product without sockets: an adapter in a few lines, and the smallest ASGI client. For tests that need thousands of runs."""
+"""The product without sockets, for tests that need thousands of runs: a small adapter and the smallest ASGI client."""
 
 import asyncio
 import json

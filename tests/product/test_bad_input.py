@@ -19,9 +19,10 @@ pytestmark = [pytest.mark.anyio, shows("B28", "B19")]
 
 STATUSES = {400, 401, 403, 404, 409, 413, 415, 422, 429, 503}
 CODES = {
-    "invalid_request", "unauthorized", "forbidden", "not_found", "thread_busy", "gone", "too_large", "unsupported_media_type",
-    "approval_pending", "approval_refused", "rate_limited", "provider_auth", "provider_rejected", "provider_unavailable",
-    "context_length", "tool_failed", "limit_reached", "abort", "unavailable", "internal",
+    "invalid_request", "unauthorized", "forbidden", "not_found", "thread_busy", "gone", "too_large",
+    "unsupported_media_type", "approval_pending", "approval_refused", "rate_limited", "provider_auth",
+    "provider_rejected", "provider_unavailable", "context_length", "tool_failed", "limit_reached", "abort",
+    "unavailable", "internal",
 }  # fmt: skip
 NOT_DECISIONS = [p for p in NOT_YES if not (isinstance(p, dict) and "steps" in p)]  # a step switched off is a no
 MIB = 1024 * 1024

@@ -1,9 +1,10 @@
-"""What reaches the provider, whatever history there is: several turns, replays, branches, trims, repeated ids, foreign threads."""
+"""What reaches the provider, whatever the history: replays, branches, trims, repeated ids, threads from elsewhere."""
 
 import json
 from random import Random
 
 import httpx2
+import openai
 import pytest
 
 from agui_gate import Agent, create_app
@@ -104,23 +105,33 @@ def user(message_id, text):
 
 FOREIGN = {
     "repeated ids across turns": [
-        user("u1", "a"), assistant("m1", "web:1"), result("r1", "web:1", "first"), assistant("m2", "web:1"), result("r2", "web:1", "second"),
+        user("u1", "a"), assistant("m1", "web:1"), result("r1", "web:1", "first"),
+        assistant("m2", "web:1"), result("r2", "web:1", "second"),
     ],
     "results that are not adjacent": [
         user("u1", "a"), assistant("m1", "c1"), user("u2", "still there?"), result("r1", "c1", "first"),
         assistant("m2", "c1"), result("r2", "c1", "second"),
     ],
-    "a missing result": [user("u1", "a"), assistant("m1", "c1", "c2"), result("r1", "c2", "second"), user("u2", "and?")],
+    "a missing result": [
+        user("u1", "a"), assistant("m1", "c1", "c2"), result("r1", "c2", "second"), user("u2", "and?"),
+    ],
     "a summary and the same id later": [
-        {"id": "s", "role": "system", "content": "Summary of before."}, assistant("m1", "c1", text="kept"), result("r1", "c1", "first"),
+        {"id": "s", "role": "system", "content": "Summary of before."},
+        assistant("m1", "c1", text="kept"), result("r1", "c1", "first"),
         user("u2", "b"), assistant("m2", "c1"), result("r2", "c1", "second"),
     ],
     "arguments that were cut": [user("u1", "a"), assistant("m1", "c1", arguments='{"q":"tru')],
-    "ids that no provider takes": [user("u1", "a"), assistant("m1", "x" * 100, "functions.search:0"), result("r1", "x" * 100, "first")],
-    "a name that no provider takes": [user("u1", "a"), assistant("m1", "c1", name="a b/ü"), result("r1", "c1", "first")],
+    "ids that no provider takes": [
+        user("u1", "a"), assistant("m1", "x" * 100, "functions.search:0"), result("r1", "x" * 100, "first"),
+    ],
+    "a name that no provider takes": [
+        user("u1", "a"), assistant("m1", "c1", name="a b/ü"), result("r1", "c1", "first"),
+    ],
     "orphans": [result("r0", "never", "orphan"), user("u1", "a"), result("r1", "nobody", "orphan")],
     "only an assistant": [assistant("m1", text="hello")],
-    "reasoning alone": [{"id": "t", "role": "reasoning", "content": "hm", "encryptedValue": "sealed elsewhere"}, user("u1", "a")],
+    "reasoning alone": [
+        {"id": "t", "role": "reasoning", "content": "hm", "encryptedValue": "sealed elsewhere"}, user("u1", "a"),
+    ],
 }  # fmt: skip
 
 
@@ -149,13 +160,11 @@ async def test_a_thread_that_the_server_has_never_seen(mode, kind):
 @shows("B7", "B28", "S27")
 @pytest.mark.parametrize("mode", MODES)
 async def test_damaged_histories_never_break_the_provider(mode):
-    """Three hundred threads from nowhere, in process: what is taken at all is legal for the provider, now and the next time."""
+    """Three hundred threads from nowhere: what is taken at all is legal for the provider, now and the next time."""
     rng = Random(5)
     shop = Shop()
     emulator = Emulator([{"output": [say("Done.")], "repeat": True}])
     async with httpx2.AsyncClient(transport=EmulatorTransport(emulator), base_url="http://emulator/v1") as http:
-        import openai
-
         client = openai.AsyncOpenAI(api_key="k", base_url="http://emulator/v1", http_client=http, max_retries=0)
         model = OpenAIResponses("gpt-5.4-mini", mode=mode, client=client)
         app = create_app(Agent(name="a", model=model, tools=shop.tools), store="memory://", settings=Settings())
@@ -205,7 +214,7 @@ async def test_an_edited_last_message_replaces_the_old_one(mode):
         chat = p.chat()
         await chat.say("first")
         await chat.say("second")
-        chat.messages = chat.messages[:2] + [{**chat.messages[2], "content": "second, better"}]
+        chat.messages = [*chat.messages[:2], {**chat.messages[2], "content": "second, better"}]
         assert (await chat.go()).text == "Edited."
         snapshot = await p.get(f"/threads/{chat.thread_id}")
         assert [m["content"] for m in snapshot["messages"]] == ["first", "One.", "second, better", "Edited."]

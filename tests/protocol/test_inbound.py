@@ -1,0 +1,156 @@
+"""`RunAgentInput` as it comes: what is read, what is refused and with which words."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agui_gate.core.transcript import Media, Text
+from agui_gate.errors import AguiGateError, InvalidRequest, TooLarge
+from agui_gate.protocol import inbound
+
+MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def decode(**more):
+    return inbound.decode(json.dumps({**MINIMAL, **more}).encode())
+
+
+@settings(max_examples=400)
+@given(st.dictionaries(st.sampled_from(inbound.RunInput.__struct_encode_fields__), JSON), st.booleans())
+def test_anything_is_read_or_refused(fields, complete):
+    body = json.dumps({**(MINIMAL if complete else {}), **fields}).encode()
+    try:
+        run = inbound.decode(body)
+    except AguiGateError as error:
+        assert len(error.message) < 300  # noqa: PT017
+    else:
+        assert run.thread_id
+        assert isinstance(run.messages, list)
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused(body):
+    for read in (inbound.decode, inbound.decode_json):
+        try:
+            read(body)
+        except InvalidRequest as error:
+            assert error.code == "invalid_request"  # noqa: PT017
+
+
+def test_what_is_absent_or_null():
+    bare = inbound.decode(json.dumps(MINIMAL).encode())
+    nulls = decode(tools=None, context=None, resume=None, state=None, forwardedProps=None, protocolVersion=None)
+    assert bare == nulls
+    assert bare.client_tools == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "x" * 257, "a\nb", "\x00", "\x7f", "\u2028", "\u202e"],
+    ids=["empty", "long", "newline", "nul", "del", "ls", "bidi"],
+)
+@pytest.mark.parametrize("field", ["threadId", "runId"])
+def test_ids_that_are_refused(field, value):
+    with pytest.raises(InvalidRequest, match=field) as caught:
+        decode(**{field: value})
+    assert caught.value.well_formed
+    assert value == "" or value not in caught.value.message
+
+
+@pytest.mark.parametrize("value", ["x", "x" * 256, "a b", "é", "😀", "a/b?c#d", "%00"])
+def test_ids_that_are_taken(value):
+    assert decode(threadId=value).thread_id == value
+
+
+def test_too_many_messages():
+    message = {"role": "user", "content": "x"}
+    assert len(decode(messages=[message] * 10_000).messages) == 10_000
+    with pytest.raises(TooLarge, match="10,000"):
+        decode(messages=[message] * 10_001)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda deep: {"state": deep},
+        lambda deep: {"forwardedProps": deep},
+        lambda deep: {"context": [{"value": deep}]},
+        lambda deep: {"tools": [{"name": "x", "parameters": deep}]},
+        lambda deep: {"resume": [{"interruptId": "i", "status": "resolved", "payload": deep}]},
+        lambda deep: {"messages": [{"role": "user", "content": "x", "function_approvals": deep}]},
+    ],
+)
+def test_depth(place):
+    def nested(levels):
+        value = []
+        for _ in range(levels - 1):
+            value = [value]
+        return value
+
+    decode(**place(nested(60)))
+    with pytest.raises(InvalidRequest, match="nested deeper"):
+        decode(**place(nested(80)))
+    with pytest.raises(InvalidRequest):
+        inbound.decode(json.dumps({**MINIMAL}).encode()[:-1] + b',"state":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
+
+
+PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, ()),
+        ("", ()),
+        ("hi", (Text("hi"),)),
+        ([], ()),
+        ([{"type": "text", "text": ""}], ()),
+        (
+            [{"type": "text", "text": "hi"}, {"type": "image", "source": PNG}],
+            (Text("hi"), Media("image", "data", "AAAA", "image/png")),
+        ),
+        ([{"type": "audio", "source": {"type": "url", "value": "u"}}], (Media("audio", "url", "u", None),)),
+        ([{"type": "document", "source": {"type": "file", "value": "f"}}], (Media("document", "file", "f", None),)),
+        ([{"type": "binary", "mimeType": "image/gif", "data": "A"}], (Media("image", "data", "A", "image/gif"),)),
+        (
+            [{"type": "binary", "mimeType": "text/csv", "url": "u"}],
+            (Media("document", "url", "u", "text/csv"),),
+        ),
+        ([{"type": "binary", "mimeType": "video/mp4", "id": "f"}], (Media("video", "file", "f", "video/mp4"),)),
+    ],
+)
+def test_content(content, expected):
+    assert inbound.parts(content) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        5, {}, True, [5], [None], ["text"], [{}], [{"type": "text"}], [{"type": "text", "text": 5}], [{"type": "image"}],
+        [{"type": "image", "source": "u"}], [{"type": "image", "source": {"type": "data"}}], [{"type": "binary", "data": "AA"}],
+        [{"type": "image", "source": {"type": "data", "value": "A", "mimeType": 5}}], [{"type": ["text"], "text": "x"}],
+        [{"type": "image", "source": {"type": "other", "value": "A"}}], [{"type": "x" * 10_000}], [{"type": {"a": 1}}],
+    ],
+)  # fmt: skip
+def test_content_that_is_refused(content):
+    with pytest.raises(InvalidRequest) as caught:
+        decode(messages=[{"role": "user", "content": content}])
+    assert len(caught.value.message) < 200
+
+
+def test_activity_may_hold_anything_and_is_left_alone():
+    assert decode(messages=[{"role": "activity", "content": {"a": [1]}}]).messages[0].role == "activity"
+
+
+def test_errors_name_the_path_and_never_the_content():
+    with pytest.raises(InvalidRequest, match=r"\$\.messages\[0\]\.role") as caught:
+        decode(messages=[{"role": 5, "content": "my secret"}])
+    assert "secret" not in caught.value.message

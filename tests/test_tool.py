@@ -1,0 +1,142 @@
+"""Functions as tools: the schema that the model sees, what is validated, what is refused when it is made."""
+
+import asyncio
+from typing import Annotated, Literal
+
+import pydantic
+import pytest
+
+from agui_gate import Gate, Tool, ToolContext, ToolError, tool
+from agui_gate.errors import ConfigurationError
+
+
+class Address(pydantic.BaseModel):
+    street: str
+    number: int = 1
+
+
+@tool
+async def ship(
+    order_id: Annotated[str, pydantic.Field(description="The order")],
+    to: Address,
+    ctx: ToolContext,
+    speed: Literal["slow", "fast"] = "slow",
+    *,
+    tags: list[str] | None = None,
+) -> str:
+    """Ship an order.
+
+    It takes a while.
+    """
+    return f"{ctx.call_id}:{order_id}:{to.street}:{speed}:{tags}"
+
+
+def context():
+    return ToolContext(thread_id="t", run_id="r", call_id="c", principal="p", idempotency_key="k")
+
+
+def test_the_schema_comes_from_the_signature():
+    schema = ship.parameters
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["order_id", "to"]
+    assert list(schema["properties"]) == ["order_id", "to", "speed", "tags"]
+    assert schema["properties"]["order_id"] == {"type": "string", "description": "The order"}
+    assert "ctx" not in str(schema)
+    assert (ship.name, ship.description) == ("ship", "Ship an order.\n\nIt takes a while.")
+    assert repr(ship) == "<Tool ship>"
+
+
+def test_a_tool_is_still_a_function():
+    assert asyncio.run(ship("A1", Address(street="x"), context(), tags=["a"])) == "c:A1:x:slow:['a']"
+    assert ship.__doc__.startswith("Ship an order.")
+
+
+def test_arguments_become_what_the_function_declares():
+    kwargs = ship.validate({"order_id": "A1", "to": {"street": "x"}})
+    assert kwargs == {"order_id": "A1", "to": Address(street="x"), "speed": "slow", "tags": None}
+    assert ship.bind(kwargs, context())["ctx"].call_id == "c"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "order_id: Field required"),
+        ({"order_id": 5, "to": {"street": "x"}}, "order_id"),
+        ({"order_id": "A1", "to": {"street": "secret", "number": "x"}}, "to.number"),
+        ({"order_id": "A1", "to": {"street": "x"}, "speed": "secret"}, "speed"),
+        ({"order_id": "A1", "to": {"street": "x"}, "other": "secret"}, "other"),
+        ({"order_id": "A1", "to": {"street": "x"}, "ctx": {"principal": "admin"}}, "ctx"),
+    ],
+)
+def test_what_does_not_fit_is_named_without_its_value(arguments, says):
+    with pytest.raises(ToolError, match="Invalid arguments for ship") as caught:
+        ship.validate(arguments)
+    assert says in caught.value.message
+    assert "secret" not in caught.value.message
+
+
+def test_names_descriptions_and_defaults():
+    @tool(name="other-name_2", description="  Other.\n    words", gate=True, timeout=3, idempotent=True)
+    def named(untyped, limit: int = 5):
+        """Not used."""
+        return untyped, limit
+
+    assert (named.name, named.description) == ("other-name_2", "Other.\nwords")
+    assert (named.timeout, named.idempotent, named.is_async, named.gate) == (3, True, False, Gate())
+    assert named.validate({"untyped": {"a": 1}}) == {"untyped": {"a": 1}, "limit": 5}
+    assert repr(named) == "<Tool other-name_2 gated>"
+
+    @tool
+    def bare() -> None:
+        pass
+
+    assert (bare.description, bare.parameters["properties"], bare.validate({})) == ("", {}, {})
+
+
+def broken(signature):
+    names = {"ToolContext": ToolContext}
+    exec(f"def f({signature}): pass", names)
+    return names["f"]
+
+
+@pytest.mark.parametrize("signature", ["*args", "**kwargs", "a, /"])
+def test_signatures_that_can_not_be_tools(signature):
+    with pytest.raises(ConfigurationError, match="plain named one"):
+        Tool(broken(signature))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "é", "x" * 65, "a.b", "a/b", "confirm_changes", "a\n"])
+def test_names_that_can_not_be(name):
+    with pytest.raises(ConfigurationError, match="tool name"):
+        Tool(lambda: None, name=name or " ")
+
+
+def test_gates_that_can_not_be():
+    with pytest.raises(ConfigurationError, match="list of argument names"):
+        Gate(editable="amount")
+    with pytest.raises(ConfigurationError, match="above 0"):
+        Gate(expires_after=0)
+    with pytest.raises(ConfigurationError, match="names no argument: amont"):
+        tool(gate=Gate(editable=["amont"]))(broken("amount"))
+
+
+@pytest.mark.parametrize(
+    ("when", "applies"),
+    [
+        (None, True),
+        (lambda a: True, True),
+        (lambda a: False, False),
+        (lambda a: None, True),
+        (lambda a: 0, True),
+        (lambda a: a["no"], True),
+    ],
+)
+def test_gates_fail_closed(when, applies):
+    assert Gate(when=when).applies({"a": 1}) is applies
+
+
+def test_a_predicate_can_not_change_the_arguments():
+    arguments = {"amount": 5}
+    Gate(when=lambda a: a.clear()).applies(arguments)
+    assert arguments == {"amount": 5}
