@@ -134,8 +134,9 @@ def test_content(content, expected):
 @pytest.mark.parametrize(
     "content",
     [
-        5, {}, True, [5], [None], ["text"], [{}], [{"type": "text"}], [{"type": "text", "text": 5}], [{"type": "image"}],
-        [{"type": "image", "source": "u"}], [{"type": "image", "source": {"type": "data"}}], [{"type": "binary", "data": "AA"}],
+        5, {}, True, [5], [None], ["text"], [{}], [{"type": "text"}], [{"type": "text", "text": 5}],
+        [{"type": "image"}], [{"type": "image", "source": "u"}], [{"type": "image", "source": {"type": "data"}}],
+        [{"type": "binary", "data": "AA"}],
         [{"type": "image", "source": {"type": "data", "value": "A", "mimeType": 5}}], [{"type": ["text"], "text": "x"}],
         [{"type": "image", "source": {"type": "other", "value": "A"}}], [{"type": "x" * 10_000}], [{"type": {"a": 1}}],
     ],
