@@ -101,6 +101,33 @@ async def test_lists_are_their_principals_own(store: Store, clock: Clock) -> Non
     assert {head.run_key for head in stolen.threads} <= {"run of a"}, "her cursor shows him his own alone"
 
 
+@pytest.mark.parametrize("limit", [1, 2, 100])
+async def test_a_list_of_one_agent_and_of_archived_threads_too(store: Store, clock: Clock, limit: int) -> None:
+    await talk_in_turn(store, clock, "a", "b", "c", "d", "e")
+    await talk(store, "b", agent="other")
+    await talk(store, "c", agent="other")
+    await store.update_thread("alice", "a", archived=True)
+    await store.update_thread("alice", "c", archived=True)
+
+    async def listed(**wanted: Any) -> list[str]:
+        seen: list[str] = []
+        cursor: str | None = None
+        for _ in range(6):
+            page = await store.list_threads("alice", limit=limit, cursor=cursor, **wanted)
+            seen += [head.id for head in page.threads]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return seen
+
+    assert sorted(await listed(archived=None)) == ["a", "b", "c", "d", "e"]
+    assert await listed(agent="support") == ["e", "d"]
+    assert await listed(agent="support", archived=None) == ["e", "d", "a"]
+    assert sorted(await listed(agent="other", archived=None)) == ["b", "c"]
+    assert await listed(agent="other", archived=True) == ["c"]
+    assert await listed(agent="nobody", archived=None) == []
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 12, 13])
 async def test_pages_show_everything_once_even_of_one_moment(store: Store, clock: Clock, limit: int) -> None:
     for number in range(12):

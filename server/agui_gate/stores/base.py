@@ -123,10 +123,17 @@ class ThreadStore(Protocol):
         ...
 
     async def list_threads(
-        self, principal: str, *, limit: int, cursor: str | None = None, archived: bool = False
+        self,
+        principal: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        archived: bool | None = False,
+        agent: str | None = None,
     ) -> Page:
         """Up to ``limit`` threads of this principal, newest first by `updated_at`: the archived ones, or the others.
 
+        ``archived`` None: both. ``agent``: only threads of the agent of that name.
         ``cursor`` is the `next_cursor` of a page before; raises `InvalidRequest` if it can't be. It stays right while
         threads change (`stores.paging`).
         """

@@ -131,12 +131,22 @@ class MemoryStore:
                 record.lease_until = until
 
     async def list_threads(
-        self, principal: str, *, limit: int, cursor: str | None = None, archived: bool = False
+        self,
+        principal: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        archived: bool | None = False,
+        agent: str | None = None,
     ) -> Page:
         """See `ThreadStore`."""
         self._require_open()
         after = None if cursor is None else from_cursor(cursor)
-        mine = (r for r in self._threads.values() if r.principal == principal and r.archived is archived)
+        mine = (
+            record
+            for record in self._threads.values()
+            if record.principal == principal and archived in (None, record.archived) and agent in (None, record.agent)
+        )
         listed = sorted((r for r in mine if after is None or r.place < after), key=lambda r: r.place, reverse=True)
         now = self._clock()
         heads = [self._head(record, now) for record in listed[:limit]]

@@ -130,11 +130,18 @@ class SQLiteStore:
             await self._run(lambda db: self._renew(db, list(run_keys)))
 
     async def list_threads(
-        self, principal: str, *, limit: int, cursor: str | None = None, archived: bool = False
+        self,
+        principal: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        archived: bool | None = False,
+        agent: str | None = None,
     ) -> Page:
         """See `ThreadStore`."""
         after = None if cursor is None else from_cursor(cursor)
-        return await self._run(lambda db: heads.list_heads(db, principal, archived, after, limit, self._clock()))
+        wanted = heads.Wanted(principal=principal, archived=archived, agent=agent)
+        return await self._run(lambda db: heads.list_heads(db, wanted, after, limit, self._clock()))
 
     async def update_thread(
         self,

@@ -17,11 +17,23 @@ _NAMES = (
 )
 _LIST = (  # one row out, for the reason that the journal has
     f"SELECT json_group_array(json_array({_NAMES})) FROM (SELECT {_COLUMNS} FROM threads "  # noqa: S608 our names
-    "WHERE principal = :principal AND archived = :archived AND (updated_at, key) < (:updated_at, :key) "
+    "WHERE {} AND (updated_at, key) < (:updated_at, :key) "
     "ORDER BY updated_at DESC, key DESC LIMIT :limit)"
 )
 _ONE = f"SELECT json_array({_NAMES}) FROM (SELECT {_COLUMNS} FROM threads WHERE key = :key)"  # noqa: S608 our names
 _START = Place(2**63 - 1, 2**63 - 1)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which threads a list shows; None means any."""
+
+    principal: str
+    archived: bool | None
+    agent: str | None
+
+    def values(self) -> dict[str, str | bool]:
+        """What must be equal, by column."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
 class _HeadRow(msgspec.Struct, array_like=True):
@@ -60,10 +72,12 @@ _decode_rows = msgspec.json.Decoder(list[_HeadRow]).decode
 _decode_row = msgspec.json.Decoder(_HeadRow).decode
 
 
-def list_heads(db: Database, principal: str, archived: bool, after: Place | None, limit: int, now: int) -> Page:
+def list_heads(db: Database, wanted: Wanted, after: Place | None, limit: int, now: int) -> Page:
     """One page; it asks for one thread more than it shows, to know whether there is another page."""
-    values = {"principal": principal, "archived": archived, "limit": limit + 1, "now": now}
-    (body,) = db.execute(_LIST, values | msgspec.structs.asdict(after or _START)).fetchone()
+    equal = wanted.values()
+    statement = _LIST.format(" AND ".join(f"{column} = :{column}" for column in equal))
+    place = msgspec.structs.asdict(after or _START)
+    (body,) = db.execute(statement, {**equal, **place, "limit": limit + 1, "now": now}).fetchone()
     rows = _decode_rows(body)
     more = len(rows) > limit
     shown = rows[:limit]
