@@ -13,6 +13,7 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import NotFound
 from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
+from agui_gate.http.copilotkit import CopilotKitRoutes
 from agui_gate.http.limits import json_body
 from agui_gate.http.runs import RunRoutes, nothing, stream
 from agui_gate.http.sse import EventStream
@@ -41,6 +42,7 @@ class Routes:
             Route("/approvals", self.approvals),
             Route("/approvals/{id}", self.decide, methods=["POST"]),
             *ThreadRoutes(self._engine, self._guard, self._max_body).all(),
+            *CopilotKitRoutes(self._engine, self._guard, self._max_body).all(),
             Route("/healthz", self.healthy),
             Route("/readyz", self.ready),
         ]

@@ -111,12 +111,17 @@ def _changes(body: bytes) -> _Changes:
         raise InvalidRequest(f"Not a change of a thread: {error}", well_formed=True) from None
     if not isinstance(changes.title, str):
         return changes
-    title = " ".join(changes.title.split())
+    return msgspec.structs.replace(changes, title=checked_title(changes.title))
+
+
+def checked_title(text: str) -> str:
+    """A title as it is stored, its white space joined. Raises `InvalidRequest` for what can't be one."""
+    title = " ".join(text.split())
     if not 0 < len(title) <= MAX_TITLE or _CONTROL.search(title):
         raise InvalidRequest(
             f"title must have 1 to {MAX_TITLE} characters and no control characters.", well_formed=True
         )
-    return msgspec.structs.replace(changes, title=title)
+    return title
 
 
 def _missing() -> NotFound:
