@@ -1,0 +1,149 @@
+"""The response that carries a run: pings, senders that fail or hang, frames that leave together."""
+
+import asyncio
+import json
+
+import pytest
+
+from agui_gate import Agent, adapter, create_app
+from agui_gate.http import sse
+from agui_gate.settings import Settings
+from tests.product.inprocess import Parrot, request, run_body, says, started, user
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+
+TIMEOUT = 10
+
+
+class Waits(Parrot):
+    """Says something, then waits until it is let go."""
+
+    def __init__(self):
+        super().__init__()
+        self.go_on = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    async def stream(self, request):
+        try:
+            yield says("first")
+            await self.go_on.wait()
+            yield [*says("last", "1"), adapter.TurnDone()]
+        finally:
+            self.closed.set()
+
+
+class Client:
+    """An ASGI caller whose `send` can be made to fail or hang, and who leaves when told to."""
+
+    def __init__(self, body, on_body=None):
+        self.body, self.on_body = body, on_body
+        self.sent, self.left = [], asyncio.Event()
+        self.asked = False
+
+    async def receive(self):
+        if not self.asked:
+            self.asked = True
+            return {"type": "http.request", "body": self.body, "more_body": False}
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        self.sent.append(message)
+        if message["type"] == "http.response.body" and message["body"] and self.on_body is not None:
+            await self.on_body(message["body"])
+
+    async def call(self, app):
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+            "path": "/", "raw_path": b"/", "query_string": b"", "root_path": "", "headers": headers,
+            "server": ("testserver", 80), "client": ("127.0.0.1", 1),
+        }  # fmt: skip
+        async with asyncio.timeout(TIMEOUT):
+            await app(scope, self.receive, self.send)
+
+    @property
+    def text(self):
+        return b"".join(m.get("body", b"") for m in self.sent).decode()
+
+
+def made(model):
+    return create_app(Agent(name="a", model=model), store="memory://", settings=Settings())
+
+
+BODY = json.dumps(run_body("t", user("hi"))).encode()
+
+
+async def stopped(app):
+    """The thread's run is over; how it ended."""
+    async with asyncio.timeout(TIMEOUT):
+        while True:
+            found = (await request(app, "GET", "/threads/t")).json()
+            if found["run"]["status"] != "running":
+                return found["run"]["status"]
+            await asyncio.sleep(0)
+
+
+@shows("B14")
+async def test_an_idle_stream_is_pinged(monkeypatch):
+    monkeypatch.setattr(sse, "PING_INTERVAL", 0.01)
+    model = Waits()
+
+    async def let_go(data):
+        if data.startswith(b": ping"):
+            model.go_on.set()
+
+    client = Client(BODY, let_go)
+    async with started(made(model)) as app:
+        await client.call(app)
+    assert "\n\n: ping\n\n" in client.text
+    assert client.text.endswith("\n\n")
+    assert '"RUN_FINISHED"' in client.text
+    assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+@shows("S33", "B17")
+@pytest.mark.parametrize("how", ["raises", "hangs", "leaves"])
+async def test_a_reader_that_is_gone_stops_the_run(how, monkeypatch):
+    monkeypatch.setattr(sse, "SEND_TIMEOUT", 0.02)
+    model = Waits()
+
+    async def fail(data):
+        if how == "raises":
+            raise OSError("broken pipe")
+        if how == "hangs":
+            await asyncio.Event().wait()
+        client.left.set()
+
+    client = Client(BODY, fail)
+    async with started(made(model)) as app:
+        await client.call(app)
+        async with asyncio.timeout(TIMEOUT):
+            await model.closed.wait()
+        assert await stopped(app) == "cancelled"
+
+
+@shows("B14")
+async def test_frames_that_are_ready_together_leave_together():
+    many = [event for n in range(200) for event in says("word", str(n))]
+    model = Parrot([[*many, adapter.TurnDone()]])
+    client = Client(BODY)
+    async with started(made(model)) as app:
+        await client.call(app)
+    bodies = [m for m in client.sent if m["type"] == "http.response.body"]
+    assert client.text.count("\n\n") > 600
+    assert len(bodies) < 300
+
+
+@shows("B14")
+async def test_the_head_says_how_to_pass_it_on():
+    client = Client(BODY)
+    async with started(made(Parrot())) as app:
+        await client.call(app)
+    headers = {k.decode(): v.decode() for k, v in client.sent[0]["headers"]}
+    assert headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert headers["cache-control"] == "no-cache, no-transform"
+    assert headers["x-accel-buffering"] == "no"
+    assert headers["agui-run-key"]
+    assert "content-length" not in headers
