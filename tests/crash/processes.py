@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.product.kit import TIMEOUT, Chat, Product
+from tests.product.kit import TIMEOUT, Chat, Product, client_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,5 +72,5 @@ class Machine:
 async def machine(path: Path, script: object) -> AsyncIterator[Machine]:
     """A file, a provider with this script, and a client."""
     emulator = Emulator(script=script)
-    async with serve(emulator) as provider, httpx2.AsyncClient(timeout=TIMEOUT) as client:
+    async with serve(emulator) as provider, client_of() as client:
         yield Machine(f"sqlite:///{path}", provider, emulator, client)

@@ -110,7 +110,7 @@ def replay(cases: Iterable[Case], *, timeout: float = 120) -> list[Result]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
     if done.returncode:
         raise RuntimeError(f"replay.mjs failed ({done.returncode}):\n{done.stderr}")
-    return [_result(json.loads(line)) for line in done.stdout.splitlines()]
+    return [_result(json.loads(line)) for line in done.stdout.split("\n") if line]
 
 
 def assert_accepted(results: Iterable[Result], *, warnings: bool = False) -> None:

@@ -222,6 +222,11 @@ async def running(app: Any) -> AsyncIterator[str]:
         sock.close()
 
 
+def client_of() -> httpx2.AsyncClient:
+    """A client for loopback alone: without TLS, whose set-up takes longer than most tests."""
+    return httpx2.AsyncClient(timeout=TIMEOUT, verify=False)
+
+
 @asynccontextmanager
 async def product(
     tools: Sequence[Any] = (),
@@ -245,5 +250,5 @@ async def product(
             auth=auth,
             settings=settings or Settings(),
         )
-        async with running(app) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
+        async with running(app) as url, client_of() as client:
             yield Product(emulator, app, url, client)

@@ -3,14 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx2
 import pytest
 
 from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.product.kit import MODES, TIMEOUT, Product, product, running
+from tests.product.kit import MODES, Product, client_of, product, running
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, script, users
 from tests.requirements import shows
 
@@ -26,7 +25,7 @@ async def two_agents(mode: str, one: Emulator, two: Emulator, shop: Shop) -> Asy
         models = [OpenAIResponses("m", mode=mode, base_url=url, api_key="k") for url in (first, second)]  # type: ignore[arg-type]  # parametrized
         agents = [Agent(name=f"agent{n}", model=model, tools=shop.tools) for n, model in enumerate(models)]
         app = create_app(*agents, store="memory://", settings=Settings())
-        async with running(app) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
+        async with running(app) as url, client_of() as client:
             yield Product(one, app, url, client), Product(two, app, url, client)
 
 
