@@ -101,6 +101,19 @@ def _number(low: int, high: int) -> Callable[[Any], int]:
     return read
 
 
+def _seconds(low: float, high: float) -> Callable[[Any], float]:
+    def read(value: Any) -> float:
+        try:
+            number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+        except (ValueError, OverflowError):
+            number = None
+        if number is None or not low <= number <= high:
+            raise ValueError(f"must be seconds, a number from {low:g} to {high:g}, not {value!r}")
+        return number
+
+    return read
+
+
 def _switch(value: Any) -> bool:
     known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
     text = str(value).strip().lower()
@@ -117,6 +130,10 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "allowed_hosts": _hosts,
     "dialect": _dialect,
     "max_body_bytes": _number(1024, 1 << 30),
+    "events_seconds": _seconds(0, 86_400),
+    "events_bytes": _number(16 * 1024, 1 << 30),
+    "disconnect_grace": _seconds(0, 3600),
+    "send_timeout": _seconds(0.1, 3600),
     "host": _text,
     "port": _number(0, 65_535),
     "page": _switch,

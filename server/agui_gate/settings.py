@@ -45,6 +45,9 @@ class Settings:
     * ``cors_origins``: pages of other origins that may call this server. ``allowed_hosts``: Host names to answer to
       besides the loopback ones while no auth is configured.
     * ``dialect``: which AG-UI shapes the deployment's clients take. ``max_body_bytes``: the largest request body.
+    * ``events_seconds``: how long the events of a run that ended can be read again; ``events_bytes``: how many bytes of
+      a run's newest events are kept. ``disconnect_grace``: seconds in which a reader may come back before a run that
+      nobody reads is stopped; ``send_timeout``: seconds after which a reader that takes nothing is dropped.
     * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
     * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
     """
@@ -56,6 +59,10 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     dialect: Literal["compat", "1.0"] = "compat"
     max_body_bytes: int = 4 * 1024 * 1024
+    events_seconds: float = 300.0
+    events_bytes: int = 1024 * 1024
+    disconnect_grace: float = 0.5
+    send_timeout: float = 30.0
     host: str = "127.0.0.1"
     port: int = 8000
     page: bool = True
@@ -82,6 +89,8 @@ class Settings:
             return ", ".join(value)
         if isinstance(value, bool):
             return str(value).lower()
+        if isinstance(value, float):
+            return f"{value:g}"
         return _without_password(value) if name in ("store", "bus") else str(value)
 
 

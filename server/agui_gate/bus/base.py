@@ -31,6 +31,10 @@ class Bus(Protocol):
         """The run is over; its log goes after a while."""
         ...
 
+    def expire(self) -> None:
+        """Drop the logs that are over their time. Called every few seconds."""
+        ...
+
     def forget(self, principal: str, thread_id: str) -> None:
         """Drop the logs of a deleted thread's runs, which are over. Who is reading one reads it to its end."""
         ...

@@ -4,7 +4,8 @@ Theory of operation
 -------------------
 A run appends; a reader is a position. Frames are written once into blocks of bytes that all readers share, so a second
 reader costs no memory and no copy of its own until it takes what it missed in one piece. Nothing here waits for a
-reader: over `limit` bytes the oldest blocks go, and a reader that was still there has fallen behind for good.
+reader: over ``limit`` bytes the oldest blocks go. One that a reader has not read yet stays up to `PATIENCE` times that,
+so that a burst doesn't cut off a healthy reader; one that is still there has fallen behind for good.
 
 Positions are sequence numbers: frame 0 is the run's first. A reader that continues after frame n gets n + 1 and on.
 """
@@ -21,6 +22,8 @@ BLOCK = 32 * 1024
 LIMIT = 1024 * 1024
 """Bytes kept of one run, unless the settings say otherwise."""
 
+PATIENCE = 4
+"""How many times the limit is kept for those who are reading."""
 
 KEPT_BLOCKS = 4
 """Blocks that stay whatever their size: a frame may be larger than the limit, and its readers have not seen it yet."""
@@ -42,16 +45,18 @@ class _Block:
 class EventLog:
     """One run's frames. ``ended`` once no more will come."""
 
-    __slots__ = ("_blocks", "_last", "_limit", "_size", "_waiting", "ended", "next_seq")
+    __slots__ = ("_block", "_blocks", "_last", "_limit", "_size", "_waiting", "ended", "next_seq", "readers")
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
+        self._block = min(BLOCK, limit // 8)
         self._last = _Block(0)
         self._blocks = deque([self._last])
         self._size = 0
         self._waiting: list[asyncio.Future[None]] = []
         self.next_seq = 0
         self.ended = False
+        self.readers: set[Reader] = set()
 
     @property
     def first_seq(self) -> int:
@@ -66,7 +71,7 @@ class EventLog:
     def append(self, frame: bytes) -> None:
         """Add the next frame and wake who waits for it."""
         block = self._last
-        if len(block.data) >= BLOCK:
+        if len(block.data) >= self._block:
             block = self._new_block()
         block.offsets.append(len(block.data))
         block.data += frame
@@ -103,9 +108,14 @@ class EventLog:
     def _new_block(self) -> _Block:
         self._last = _Block(self.next_seq)
         self._blocks.append(self._last)
-        while self._size > self._limit and len(self._blocks) > KEPT_BLOCKS:
+        while self._size > self._limit and len(self._blocks) > KEPT_BLOCKS and not self._wanted():
             self._size -= len(self._blocks.popleft().data)
         return self._last
+
+    def _wanted(self) -> bool:
+        """Whether the oldest block has to stay for somebody who reads."""
+        end = self._blocks[1].first
+        return self._size <= PATIENCE * self._limit and any(reader.position < end for reader in self.readers)
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -115,24 +125,25 @@ class EventLog:
 
 
 class Reader:
-    """One reader's position in a log. ``prefix`` is sent first."""
+    """One reader of a log, after which frame it begins; ``prefix`` is sent first. `close` it.
 
-    __slots__ = ("_closed", "_log", "_next", "_ping", "_prefix", "_wake")
+    ``position`` is the next frame that it reads.
+    """
+
+    __slots__ = ("_closed", "_log", "_ping", "_prefix", "_wake", "position")
 
     def __init__(self, log: EventLog, after: int = -1, prefix: bytes = b"") -> None:
         self._log = log
-        self._next = after + 1
+        self.position = after + 1
         self._prefix = prefix
         self._closed = self._ping = False
         self._wake: asyncio.Future[None] | None = None
+        log.readers.add(self)
 
     async def read(self) -> bytes:
         """What is ready, in one piece; waits if nothing is. Empty at the end. Raises `FellBehind`."""
-        if self._prefix:
-            data, self._prefix = self._prefix, b""
-            return data
         while not self._closed:
-            data, self._next = self._log.read(self._next)
+            data = self._take()
             if data or self._log.ended:
                 return data
             if self._ping:
@@ -143,6 +154,14 @@ class Reader:
             self._wake = None
         return b""
 
+    def _take(self) -> bytes:
+        """What is ready now."""
+        if self._prefix:
+            data, self._prefix = self._prefix, b""
+        else:
+            data, self.position = self._log.read(self.position)
+        return data
+
     def ping(self) -> None:
         """Have a waiting reader send a comment, so that its connection stays open."""
         if self._wake is not None and not self._wake.done():
@@ -152,5 +171,6 @@ class Reader:
     def close(self) -> None:
         """Stop reading; a pending `read` returns the end."""
         self._closed = True
+        self._log.readers.discard(self)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)

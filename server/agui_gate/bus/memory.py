@@ -39,7 +39,7 @@ class MemoryBus:
 
     def find(self, run_key: str) -> Published | None:
         """A run's log, if it is still kept."""
-        self._expire()
+        self.expire()
         return self._logs.get(run_key)
 
     def ended(self, run_key: str) -> None:
@@ -50,7 +50,7 @@ class MemoryBus:
         published.log.end()
         self._ended.append((self._clock() + self._kept_seconds, run_key))
         self._ended_bytes += published.log.size
-        self._expire()
+        self.expire()
 
     def forget(self, principal: str, thread_id: str) -> None:
         """Drop the logs of a deleted thread's runs, which are over."""
@@ -61,8 +61,8 @@ class MemoryBus:
             self._ended_bytes -= published.log.size
             del self._logs[run_key]
 
-    def _expire(self) -> None:
-        """Drop what is over its time, or over the bytes."""
+    def expire(self) -> None:
+        """Drop the logs that are over their time, and the oldest ones over the bytes."""
         now = self._clock()
         while self._ended and (self._ended[0][0] <= now or self._ended_bytes > self._kept_bytes):
             _, run_key = self._ended.popleft()

@@ -188,16 +188,20 @@ class Sequencer:
         self._seen.add(entity_id)
         return True
 
-    def _close(self) -> bool:
-        """End what is open; False if the stream is over already (or never began)."""
-        if not self._open:
-            return False
+    def end_open(self) -> None:
+        """End the messages, reasoning and arguments that are half said."""
         for message_id in sorted(self._texts):
             self.text_end(message_id)
         for message_id in list(self._reasoning):
             self.reasoning_end(message_id)
         for call_id in sorted(self._calls):
             self.call_end(call_id)
+
+    def _close(self) -> bool:
+        """End what is open; False if the stream is over already (or never began)."""
+        if not self._open:
+            return False
+        self.end_open()
         for call_id in list(self._owed):
             self.result(call_id, f"{call_id}-result", UNFINISHED)
         self._open = False

@@ -1,14 +1,20 @@
 """Coming back to a thread: what a client that knows only the thread's id is told first.
 
-The snapshot is the conversation as it was when the running run began, and the run's own frames follow from the bus,
-so that nothing is shown twice. Without a running run it is the conversation as it stands, ending in what waits for a
-person: open cards are part of the messages, anything else is asked by interrupt.
+While a run is running it is the conversation as it was at the run's last opening, and the run's own frames from there
+on, so that nothing is shown twice. If so much was said since that the log has lost the frames that follow the opening,
+the conversation of then is all there is to show until the run reaches its next one.
+
+Without a running run it is the conversation as it stands, ending in what waits for a person: open cards are part of the
+messages, anything else is asked by interrupt.
 """
+
+from typing import Any
 
 from agui_gate.agent import Agent
 from agui_gate.bus.log import EventLog, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CardClosedEntry, CardEntry
 from agui_gate.engine import outcomes
@@ -20,29 +26,68 @@ from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Thread
 
 
-def opening_frames(agent: Agent, run: RunInput, thread: Thread, live: LiveRun | None, key: str) -> Reader:
-    """A reader of the snapshot, followed by ``live``'s frames if there is a run to follow."""
-    encoder = FrameEncoder(key)
-    frames: list[bytes] = []
-    sequencer = Sequencer(run.thread_id, run.run_id, lambda event: frames.append(encoder.frame(event)))
-    sequencer.started()
-    state = ev.StateSnapshot({} if thread.state is None else thread.state)
-    if live is not None and live.published.log.first_seq == 0:
-        for event in (ev.MessagesSnapshot(live.opening()), state):
-            sequencer.other(event)
-        return live.read(0, b"".join(frames))
+class _Told:
+    """The frames that are made for one client alone, under a key of their own."""
+
+    def __init__(self, run: RunInput, key: str) -> None:
+        encoder = FrameEncoder(key)
+        self._frames: list[bytes] = []
+        self.sequencer = Sequencer(run.thread_id, run.run_id, lambda event: self._frames.append(encoder.frame(event)))
+
+    def conversation(self, messages: list[dict[str, Any]], state: Any) -> None:
+        """The messages and the state; before them RUN_STARTED, the first time."""
+        self.sequencer.started()
+        self.sequencer.other(ev.MessagesSnapshot(messages))
+        self.sequencer.other(ev.StateSnapshot(state))
+
+    def take(self) -> bytes:
+        """The frames since the last time."""
+        frames, self._frames = self._frames, []
+        return b"".join(frames)
+
+
+class Joining(Reader):
+    """A reader of the conversation, and then of ``live``'s frames."""
+
+    __slots__ = ("_joined", "_live", "_told", "_told_once")
+
+    def __init__(self, run: RunInput, live: LiveRun, key: str) -> None:
+        super().__init__(live.published.log, after=live.published.log.next_seq - 1)
+        self._live = live
+        self._told = _Told(run, key)
+        self._joined = self._told_once = False
+
+    def _take(self) -> bytes:
+        if self._joined:
+            return super()._take()
+        opening = self._live.opening
+        self._joined = opening.seq >= self._log.first_seq
+        if self._told_once and not self._joined:
+            return b""
+        self._told_once = True
+        self.position = opening.seq if self._joined else self._log.next_seq
+        self._told.conversation(opening.messages(), opening.state)
+        return self._told.take()
+
+
+def as_it_stands(agent: Agent, run: RunInput, thread: Thread, key: str) -> Reader:
+    """A reader of a thread that has no running run."""
+    told = _Told(run, key)
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
-    sequencer.other(ev.MessagesSnapshot(agui_messages(thread.entries, approvals, file_sources=False)))
-    sequencer.other(state)
-    sequencer.finish(_asked(agent, thread, approvals))
+    messages = agui_messages(thread.entries, approvals, file_sources=False)
+    told.conversation(messages, {} if thread.state is None else thread.state)
+    told.sequencer.finish(_asked(agent, run, thread, approvals))
     ended = EventLog()
     ended.end()
-    return Reader(ended, prefix=b"".join(frames))
+    return Reader(ended, prefix=told.take())
 
 
-def _asked(agent: Agent, thread: Thread, approvals: list[Approval]) -> ev.InterruptOutcome | None:
+def _asked(agent: Agent, run: RunInput, thread: Thread, approvals: list[Approval]) -> ev.InterruptOutcome | None:
+    """The interrupts of what waits and has no open card. For a page that knows no cards they are no cards."""
     closed = {entry.card_id for entry in thread.entries if isinstance(entry, CardClosedEntry)}
     carded = {e.approval_id for e in thread.entries if isinstance(e, CardEntry) and e.id not in closed}
+    if agent.hitl == "interrupt" or (agent.hitl == "auto" and CARD_TOOL not in run.client_tools):
+        carded = set()
     pending = [a for a in approvals if a.state is State.PENDING and not a.expired_at(thread.now) and a.id not in carded]
     if not pending:
         return None

@@ -13,9 +13,9 @@ from agui_gate.bus.base import Bus, Published
 from agui_gate.bus.log import Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect, choose
-from agui_gate.engine.connect import opening_frames
+from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
-from agui_gate.engine.live import LiveRun
+from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
 from agui_gate.engine.shield import to_the_end
@@ -46,12 +46,19 @@ class Engine:
     store: Store
 
     def __init__(
-        self, agents: Sequence[Agent], store: Store, dialect: Dialect = Dialect.COMPAT, bus: Bus | None = None
+        self,
+        agents: Sequence[Agent],
+        store: Store,
+        dialect: Dialect = Dialect.COMPAT,
+        bus: Bus | None = None,
+        *,
+        disconnect_grace: float = DISCONNECT_GRACE,
     ) -> None:
         self.agents = {agent.name: agent for agent in agents}
         self.store = store
         self._dialect = dialect
         self._bus = bus or MemoryBus()
+        self._grace = disconnect_grace
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._decisions = Decisions(self.agents, store, new_id)
@@ -103,14 +110,19 @@ class Engine:
 
         ``stop_alone``: whether it is stopped when its last reader left; None means as the agent's `on_disconnect` says.
         """
-        if self._closing:
-            raise Unavailable("The server is shutting down. Try again in a moment.")
+        self._check_open()
         key = f"run_{new_id()[:16]}"
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key)
+        try:
+            self._check_open()  # again: a run that began after the drain would be stopped by nobody
+        except Unavailable:
+            await to_the_end(self.store.commit(thread, Change(status=thread.run_status or "cancelled"), key))
+            raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
-        live = LiveRun(self._bus.open(key, principal, thread.id), stop_alone=alone)
+        published = self._bus.open(key, principal, thread.id)
+        live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
         opened = OpenThread(self.store, thread, key)
-        live.opening = opened.snapshot()
+        live.opened(*opened.snapshot())
         work = Run(agent, run, opened, self.store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._runs[key] = live
@@ -131,21 +143,31 @@ class Engine:
             return None
         return published, self._runs.get(run_key)
 
-    async def connect(self, agent: Agent, run: RunInput, principal: str) -> tuple[Reader, LiveRun | None] | None:
-        """The conversation as it stands, then the running run's tail. None if there is no such thread."""
-        before = self.following(principal, run.thread_id)
-        thread = await self.store.read_thread(principal, run.thread_id)
-        live = self.following(principal, run.thread_id)
-        if before is not None and live is None:  # it ended meanwhile, and may have saved more since
-            thread = await self.store.read_thread(principal, run.thread_id)
-        if thread is None:
-            return None
-        return opening_frames(agent, run, thread, live, f"connect_{new_id()}"), live
+    async def connect(
+        self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False
+    ) -> tuple[Reader, LiveRun | None] | None:
+        """The conversation as it stands, then the running run's tail, with that run. None if there is no such thread.
 
-    async def cancel(self, principal: str, thread_id: str) -> bool:
-        """Stop the thread's run and wait until it has ended. False if none was running."""
+        ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
+        """
+        live, thread = self.following(principal, run.thread_id), None
+        if live is None:
+            thread = await self.store.read_thread(principal, run.thread_id)
+            live = self.following(principal, run.thread_id)  # one may have begun meanwhile
+        key = f"connect_{new_id()}"
+        if live is not None:
+            if not watching:
+                live.enter()
+            return Joining(run, live, key), live
+        return None if thread is None else (as_it_stands(agent, run, thread, key), None)
+
+    async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> bool:
+        """Stop the thread's run and wait until it has ended. False if none was running.
+
+        ``run_id``: only if this is the client's id of that run, so that a stop that comes late hits no later one.
+        """
         live = self.following(principal, thread_id)
-        if live is None or live.task is None:
+        if live is None or live.task is None or run_id not in (None, live.run_id):
             return False
         live.cancel()
         await asyncio.wait([live.task], timeout=STOP_SECONDS)
@@ -162,6 +184,10 @@ class Engine:
         await self.cancel(principal, thread.id)
         await to_the_end(self._delete(thread))
         return True
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise Unavailable("The server is shutting down. Try again in a moment.")
 
     async def _delete(self, thread: Thread) -> None:
         key = f"delete_{new_id()}"
@@ -187,6 +213,7 @@ class Engine:
         """Renew the leases of runs in flight, well before they end."""
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
+            self._bus.expire()
             try:
                 await self.store.renew([*self._runs, *self._decisions.holding])
             except Exception:

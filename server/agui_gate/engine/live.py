@@ -9,15 +9,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
 import structlog
 
 from agui_gate.bus.base import Published
 from agui_gate.bus.log import Reader
 from agui_gate.core.events import Event
 from agui_gate.protocol.encoder import FrameEncoder
-
-SEND_TIMEOUT = 30.0
-"""Seconds a reader may take to accept bytes."""
 
 DISCONNECT_GRACE = 0.5
 """Seconds in which a reader may come back before a run that nobody reads is stopped."""
@@ -27,22 +25,46 @@ log = structlog.get_logger("agui_gate.live")
 Messages = Callable[[], list[dict[str, Any]]]
 
 
+class Opening(msgspec.Struct, frozen=True):
+    """A point of a run at which nothing is half said: what a client that comes later is told before the frames from
+    ``seq`` on. ``messages`` makes the conversation as it was there; ``state`` is the shared state.
+    """
+
+    seq: int
+    messages: Messages
+    state: Any
+
+
 class LiveRun:
     """One run: its task, its log, its readers. ``key`` is the server's own name for it.
 
-    ``opening`` gives the conversation as it was when the run began to say something: what a client that comes later
-    needs before the log's frames make sense. ``stop_alone``: whether it is stopped when nobody reads it.
+    ``opening`` is where a client that comes later begins. ``stop_alone``: whether it is stopped when nobody reads it
+    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice.
     """
 
-    __slots__ = ("_alone", "_cancelled", "_encoder", "_readers", "key", "opening", "published", "stop_alone", "task")
+    __slots__ = (
+        "_alone",
+        "_cancelled",
+        "_encoder",
+        "_grace",
+        "_readers",
+        "key",
+        "opening",
+        "published",
+        "run_id",
+        "stop_alone",
+        "task",
+    )
 
-    def __init__(self, published: Published, *, stop_alone: bool) -> None:
+    def __init__(self, published: Published, run_id: str, *, stop_alone: bool, grace: float = DISCONNECT_GRACE) -> None:
         self.key = published.run_key
+        self.run_id = run_id
         self.published = published
         self.stop_alone = stop_alone
-        self.opening: Messages = list
+        self.opening = Opening(1, list, {})
         self.task: asyncio.Task[None] | None = None
         self._encoder = FrameEncoder(self.key)
+        self._grace = grace
         self._readers = 0
         self._cancelled = False
         self._alone: asyncio.TimerHandle | None = None
@@ -56,25 +78,34 @@ class LiveRun:
         """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short."""
         if self.task is not None and not self._cancelled:
             self._cancelled = True
-            self.task.cancel()
+            # Not at once: a task that is cancelled before its first step never begins, and so never ends its stream.
+            asyncio.get_running_loop().call_soon(self.task.cancel)
+
+    def opened(self, messages: Messages, state: Any) -> None:
+        """Clients that come from now on begin here, after what was published so far."""
+        self.opening = Opening(max(1, self.published.log.next_seq), messages, state)  # frame 0 is RUN_STARTED
 
     def publish(self, event: Event) -> None:
         """Add an event to the log."""
         self.published.log.append(self._encoder.frame(event))
 
-    def read(self, after: int = -1, prefix: bytes = b"") -> Reader:
+    def read(self, after: int = -1) -> Reader:
         """A new reader, from the frame after ``after`` on. It counts until `leave`."""
+        self.enter()
+        return Reader(self.published.log, after)
+
+    def enter(self) -> None:
+        """Somebody reads it, until `leave`. A reader that doesn't enter neither keeps the run going nor stops it."""
         self._readers += 1
         if self._alone is not None:
             self._alone.cancel()
             self._alone = None
-        return Reader(self.published.log, after, prefix)
 
     def leave(self) -> None:
         """A reader is gone."""
         self._readers -= 1
         if self._readers == 0 and self.stop_alone and not self.published.log.ended:
-            self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE, self.cancel)
+            self._alone = asyncio.get_running_loop().call_later(self._grace, self.cancel)
 
     def _end(self, task: asyncio.Task[None]) -> None:
         if self._alone is not None:

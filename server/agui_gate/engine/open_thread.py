@@ -140,10 +140,11 @@ class OpenThread:
         """The conversation as AG-UI messages, in shapes that every client takes."""
         return agui_messages(self.entries, list(self.approvals.values()), file_sources=False)
 
-    def snapshot(self) -> Callable[[], list[dict[str, Any]]]:
-        """The conversation as it is at this moment, made into messages only if somebody asks."""
+    def snapshot(self) -> tuple[Callable[[], list[dict[str, Any]]], Any]:
+        """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
         entries, approvals = self.entries[:], list(self.approvals.values())
-        return lambda: agui_messages(entries, approvals, file_sources=False)
+        state = msgspec.Raw(_state_bytes({} if self.state is None else self.state))
+        return lambda: agui_messages(entries, approvals, file_sources=False), state
 
     def last_turn(self) -> TurnEntry | None:
         """The newest assistant turn: the only one whose calls can still be open."""

@@ -66,10 +66,12 @@ class Run:
             await self._go()
         except asyncio.CancelledError:
             await self._stopped("cancelled")
+            self._settled()
             self._seq.finish(ev.CancelledOutcome())
         except Exception as caught:
             error = _first(caught)
             await self._stopped("failed")
+            self._settled()
             if isinstance(error, AguiGateError):
                 self._seq.fail(error.code, error.message)
             else:
@@ -113,7 +115,7 @@ class Run:
         self._thread.append(intake.entries)
         if intake.keep is not None:
             await self._thread.commit()
-        self._live.opening = self._thread.snapshot()
+        self._live.opened(*self._thread.snapshot())
         if imported:
             self._close_imported(intake)
 
@@ -156,6 +158,7 @@ class Run:
             await self._finish("finished")
             return
         for _ in range(self._agent.max_turns):
+            self._settled()
             turn = await self._turns.one()
             incomplete = self._turns.done[-1].status == "incomplete"
             if not turn.calls or (incomplete and not self._waits()):
@@ -187,6 +190,7 @@ class Run:
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
         outcome = self._asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
         await self._thread.commit(status="waiting")
+        self._settled()
         self._seq.finish(outcome, self._usage())
 
     async def _fresh(self, approval: Approval) -> Approval:
@@ -199,6 +203,7 @@ class Run:
     async def _finish(self, status: RunStatus) -> None:
         """End the run. A turn that a limit or filter of the provider ended says so in the result."""
         await self._thread.commit(status=status)
+        self._settled()
         last = self._turns.done[-1] if self._turns.done else None
         result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
         self._seq.finish(None, self._usage(), result)
@@ -218,6 +223,11 @@ class Run:
                 await self._thread.commit(status=status)
         except Exception:
             log.exception("run_not_saved", run=self._key)
+
+    def _settled(self) -> None:
+        """Nothing is half said: clients that connect from now on begin here."""
+        self._seq.end_open()
+        self._live.opened(*self._thread.snapshot())
 
     # --- small things -------------------------------------------------------------------------------------------
     async def _run_approved(self, approval: Approval) -> Output:

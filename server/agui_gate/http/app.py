@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from agui_gate.agent import Agent
+from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, ConfigurationError
@@ -48,7 +49,8 @@ def create_app(
     opened = open_store(store or settings.store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
-    engine = Engine(agents, opened, Dialect(settings.dialect))
+    logs = MemoryBus(kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
+    engine = Engine(agents, opened, Dialect(settings.dialect), logs, disconnect_grace=settings.disconnect_grace)
     return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
 
 
@@ -82,6 +84,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlett
     )
     app.state.engine = engine
     app.state.guard = guard
+    app.state.send_timeout = settings.send_timeout
     return app
 
 

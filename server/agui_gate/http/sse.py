@@ -3,9 +3,13 @@
 Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response and encodes
 and sends event by event; this one sends whatever frames are ready in one body message. What it promises is the same:
 `\\n\\n` framing, comment pings, a bound on every send, and an end when the client leaves or the server stops.
+
+Divergence from ASGI, which has no word for it: a reader that takes nothing is hung up on through uvicorn's transport.
+Ending the response as usual would wait for that reader to take what was sent before.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import structlog
@@ -13,7 +17,12 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from agui_gate.bus.log import FellBehind, Reader
-from agui_gate.engine.live import SEND_TIMEOUT
+
+SEND_TIMEOUT = 30.0
+"""Seconds a reader may take to accept bytes, unless the application's state says otherwise (`send_timeout`)."""
+
+HANG_UP_SECONDS = 1.0
+"""How long the server may take to notice that a connection was hung up on."""
 
 PING_INTERVAL = 15.0
 """Seconds between comments on an idle stream."""
@@ -38,35 +47,47 @@ class EventStream(Response):
         self._on_close = on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the run ends, the client leaves, or it doesn't keep up: no bytes accepted for `SEND_TIMEOUT`
-        seconds, or further behind than what is kept. Such a reader can come back with its last event's id.
+        """Send until the run ends, the client leaves, or it doesn't keep up: no bytes accepted within the send
+        time-out, or further behind than what is kept. Such a reader can come back with its last event's id.
         """
+        limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = asyncio.create_task(self._watch(receive))
         pinger = _Pinger(self._reader)
         try:
-            await self._send(send)
+            await self._send(send, limit)
         except (TimeoutError, FellBehind):
             log.warning("reader_dropped", run=self._run_key, why="it did not keep up")
+            await _hang_up(receive, watcher)
         except OSError:
             pass  # the client is gone, which is how most streams of chats end
         finally:
             pinger.stop()
             watcher.cancel()
+            self._reader.close()
             self._on_close()
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, send: Send, limit: float) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         while data := await self._reader.read():
             message: Message = {"type": "http.response.body", "body": data, "more_body": True}
-            async with asyncio.timeout(SEND_TIMEOUT):
+            async with asyncio.timeout(limit):
                 await send(message)
-        async with asyncio.timeout(SEND_TIMEOUT):
+        async with asyncio.timeout(limit):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         self._reader.close()
+
+
+async def _hang_up(receive: Receive, watcher: "asyncio.Task[None]") -> None:
+    """Close the connection without waiting for what its client doesn't take, if the server is one that we know."""
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    if transport is not None:
+        transport.abort()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(watcher, HANG_UP_SECONDS)  # then the server knows, and has nothing to complain of
 
 
 class _Pinger:
