@@ -48,9 +48,9 @@ def from_payload(target: Target, target_id: str, payload: Any) -> Answer:
         return Answer(target=target, id=target_id, problem="'approved' must be true or false")
     if len(set(said)) > 1:
         return Answer(target=target, id=target_id, problem="'approved' and 'accepted' contradict each other")
-    edited = _first(payload, "editedArgs", "edited_arguments")
-    if edited is not None and not isinstance(edited, dict):
-        return Answer(target=target, id=target_id, problem="the edited arguments must be an object")
+    edits = [payload[key] for key in ("editedArgs", "edited_arguments") if payload.get(key) is not None]
+    if len(edits) > 1 or not all(isinstance(edit, dict) for edit in edits):
+        return Answer(target=target, id=target_id, problem="the edited arguments must be one object")
     reason = payload.get("reason")
     if not isinstance(reason, str | None):
         return Answer(target=target, id=target_id, problem="'reason' must be text")
@@ -60,7 +60,7 @@ def from_payload(target: Target, target_id: str, payload: Any) -> Answer:
         id=target_id,
         verdict="approve" if approved else "reject",
         reason=reason if reason and reason.strip() else None,
-        edited=edited if approved else None,
+        edited=edits[0] if edits and approved else None,
     )
 
 
@@ -122,10 +122,6 @@ def looks_like_answer(content: str) -> bool:
         return False
     value = parse_object(content)
     return value is not None and ("accepted" in value or "approved" in value)
-
-
-def _first(payload: Mapping[str, Any], *keys: str) -> Any:
-    return next((payload[key] for key in keys if payload.get(key) is not None), None)
 
 
 def _step_declined(steps: Any) -> bool:

@@ -90,7 +90,7 @@ class _Comparison:
         return self.intake
 
     def _answer(self, answer: Answer) -> None:
-        found = self.by_call.get(answer.id) if answer.target == "call" else self.by_approval.get(answer.id)
+        found = self.by_approval.get(answer.id) or self.by_call.get(answer.id)  # two kinds of ids that never meet
         if found is None:
             self.intake.unknown = True
         elif found.state is State.PENDING:
