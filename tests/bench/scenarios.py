@@ -34,7 +34,7 @@ class Effort(msgspec.Struct, frozen=True):
 
     rounds: int = 5
     seconds: float = 0.6
-    window: float = 1.5
+    window: float = 2.0
     held: int = 1000
 
 
@@ -73,10 +73,12 @@ class Contest:
         """CPU per text delta of 20 streams whose deltas arrive one by one, 50 a second."""
 
         async def one(kind: str) -> float:
-            return await self._paced(kind, streams=20, rate=50) * 1e6
+            for _ in range(3):
+                if figure := await self._paced(kind, streams=20, rate=50):
+                    return figure * 1e6
+            raise RuntimeError("the machine is too busy to pace 20 streams: three windows lost over a tenth of theirs")
 
-        figures = await self._rounds(one, rounds=max(2, self.effort.rounds - 2))
-        return [compared("a delta, 20 streams at 50/s", "µs", *figures, goal=1.3)]
+        return [compared("a delta, 20 streams at 50/s", "µs", *await self._rounds(one), goal=1.3)]
 
     async def short(self) -> list[Row]:
         """CPU of a run whose answer is 2 deltas: what a run costs beside its text."""
@@ -90,16 +92,20 @@ class Contest:
         """CPU of a run on a thread that the server has never seen, whose client sends earlier messages along."""
 
         sizes = {count: encoded_history(count) for count in (1000, 5000)}
+        seconds = 1.5 * self.effort.seconds  # the runs are long
 
         async def one(kind: str) -> list[float]:
-            # Both sizes in each round, as they are compared with each other, too.
-            return [await self._runs(kind, streams=1, deltas=2, earlier=sizes[count]) * 1e3 for count in sizes]
+            # Both sizes in each round, as they are compared with each other.
+            return [
+                1e3 * await self._runs(kind, streams=1, deltas=2, earlier=sizes[count], seconds=seconds)
+                for count in sizes
+            ]
 
         ours, proxy = (list(zip(*rounds, strict=True)) for rounds in await self._rounds(one))
         return [
             compared("a run after 1,000 messages", "ms", ours[0], proxy[0], goal=7),
             compared("a run after 5,000 messages", "ms", ours[1], proxy[1]),
-            grown("the same, linear", "ms", ours[1], ours[0], 5.5, "× that after 1,000"),
+            grown("history, linear", "ms", ours[1], ours[0], 5.5, "× that after 1,000"),
         ]
 
     async def memory(self) -> list[Row]:
@@ -114,10 +120,10 @@ class Contest:
 
     # --- measuring ------------------------------------------------------------------------------------------------
 
-    async def _rounds(self, measure: Measure[Figure], rounds: int = 0) -> tuple[list[Figure], list[Figure]]:
+    async def _rounds(self, measure: Measure[Figure]) -> tuple[list[Figure], list[Figure]]:
         """Ours and the proxy's figures, taken in turns; who begins changes with every round."""
         figures: dict[str, list[Figure]] = {"ours": [], "proxy": []}
-        for number in range(rounds or self.effort.rounds):
+        for number in range(self.effort.rounds):
             for kind in sorted(figures, reverse=bool(number % 2)):
                 figures[kind].append(await measure(kind))
         return figures["ours"], figures["proxy"]
@@ -148,7 +154,7 @@ class Contest:
         return used / len(responses)
 
     async def _paced(self, kind: str, *, streams: int, rate: int) -> float:
-        """CPU seconds per delta of endless streams, in a window after all of them run."""
+        """CPU seconds per delta of endless streams, in a window after all of them run; 0 if it was much too empty."""
         server = self._servers[kind]
         with _connected(await _connect(server.port, streams)) as connections:
             await self._begin(connections, rate)
@@ -158,11 +164,7 @@ class Contest:
         await self._note_left(kind)
         clocks = [stamps(b"".join(connection.parts)) for connection in connections]
         counted = sum(begin <= clock < end for stream in clocks for clock in stream)
-        if counted < 0.9 * streams * rate * self.effort.window:
-            raise RuntimeError(
-                f"{kind}: {counted} deltas in the window; the machine is too busy to pace {streams} streams"
-            )
-        return used / counted
+        return used / counted if counted > 0.9 * streams * rate * self.effort.window else 0.0
 
     async def _memory(self, kind: str) -> float:
         """Bytes per stream, at a delta a second, once each stream has had one."""
