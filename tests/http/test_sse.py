@@ -68,8 +68,8 @@ class Client:
         return b"".join(m.get("body", b"") for m in self.sent).decode()
 
 
-def made(model):
-    return create_app(Agent(name="a", model=model), store="memory://", settings=Settings())
+def made(model, **settings):
+    return create_app(Agent(name="a", model=model), store="memory://", settings=Settings(**settings))
 
 
 BODY = json.dumps(run_body("t", user("hi"))).encode()
@@ -105,8 +105,7 @@ async def test_an_idle_stream_is_pinged(monkeypatch):
 
 @shows("S33", "B17")
 @pytest.mark.parametrize("how", ["raises", "hangs", "leaves"])
-async def test_a_reader_that_is_gone_stops_the_run(how, monkeypatch):
-    monkeypatch.setattr(sse, "SEND_TIMEOUT", 0.02)
+async def test_a_reader_that_is_gone_stops_the_run(how):
     model = Waits()
 
     async def fail(data):
@@ -117,7 +116,7 @@ async def test_a_reader_that_is_gone_stops_the_run(how, monkeypatch):
         client.left.set()
 
     client = Client(BODY, fail)
-    async with started(made(model)) as app:
+    async with started(made(model, send_timeout=0.1, disconnect_grace=0.01)) as app:
         await client.call(app)
         async with asyncio.timeout(TIMEOUT):
             await model.closed.wait()
