@@ -19,11 +19,11 @@ YES = {"approved": True}
 
 
 @asynccontextmanager
-async def two_agents(mode: str, one: Emulator, two: Emulator, shop: Shop) -> AsyncIterator[tuple[Product, Product]]:
+async def two_agents(mode: str, one: Emulator, two: Emulator, *shops: Shop) -> AsyncIterator[tuple[Product, Product]]:
     """Agents of different providers in one application, as two views of it."""
     async with serve(one) as first, serve(two) as second:
         models = [OpenAIResponses("m", mode=mode, base_url=url, api_key="k") for url in (first, second)]  # type: ignore[arg-type]  # parametrized
-        agents = [Agent(name=f"agent{n}", model=model, tools=shop.tools) for n, model in enumerate(models)]
+        agents = [Agent(name=f"agent{n}", model=model, tools=shops[n].tools) for n, model in enumerate(models)]
         app = create_app(*agents, store="memory://", settings=Settings())
         async with running(app) as url, client_of() as client:
             yield Product(one, app, url, client), Product(two, app, url, client)
@@ -36,7 +36,7 @@ async def test_another_agent_takes_over_and_gives_back(mode: str) -> None:
     shop = Shop()
     one = Emulator(script=script(SEARCH, after="One says so."))
     two = Emulator(script=script(SEARCH, after="Two says so."))
-    async with two_agents(mode, one, two, shop) as (first, second):
+    async with two_agents(mode, one, two, shop, shop) as (first, second):
         chat = first.chat()
         assert (await chat.say("first question")).text == "One says so."
         chat.path = "/agents/agent1"
@@ -95,3 +95,35 @@ async def test_going_back_resets_the_continuation(mode: str) -> None:
             assert body["conversation"] != p.inputs()[0]["conversation"]
         await chat.say("third")
         p.assert_clean()
+
+
+@shows("B28", "B2")
+async def test_an_approval_never_runs_another_agents_tool_of_that_name() -> None:
+    """Two agents may call different things `refund`; what a person approved is the one of the agent that asked."""
+    asking, other = Shop(), Shop()
+    one, two = Emulator(script=script(refund())), Emulator(script=script(after="Two says so."))
+    async with two_agents("chain", one, two, asking, other) as (first, _):
+        chat = first.chat()
+        asked = await chat.say("refund A1")
+        answer = (asked.interrupts[0]["id"], YES)
+        chat.path = "/agents/agent1"
+        again = await chat.resume(answer)
+        assert (len(again.interrupts), asking.refunds, other.refunds) == (1, [], [])
+        assert "agent0" in again.interrupts[0]["message"]
+        chat.path = "/"
+        done = await chat.resume(answer)
+        assert (done.text, asking.orders, other.refunds) == ("Done.", ["A1"], [])
+        first.assert_clean()
+
+
+@shows("B28", "B2", "B12")
+async def test_another_agent_may_take_a_no_and_goes_on() -> None:
+    asking, other = Shop(), Shop()
+    one, two = Emulator(script=script(refund())), Emulator(script=[{"output": [say("Two.")], "repeat": True}])
+    async with two_agents("chain", one, two, asking, other) as (first, second):
+        chat = first.chat()
+        asked = await chat.say("refund A1")
+        chat.path = "/agents/agent1"
+        done = await chat.resume((asked.interrupts[0]["id"], {"approved": False}))
+        assert (done.text, asking.refunds, other.refunds) == ("Two.", [], [])
+        second.assert_clean()

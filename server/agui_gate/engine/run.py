@@ -22,7 +22,7 @@ from agui_gate.engine import outcomes
 from agui_gate.engine.intake import Intake, NewId, take
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.settlement import Settlement, judge
+from agui_gate.engine.settlement import Settlement, Verdict, judge
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached
@@ -80,7 +80,7 @@ class Run:
 
     # --- the order of things ------------------------------------------------------------------------------------
     async def _go(self) -> None:
-        await self._settlement.recover(self._thread.claimed(), self._agent.by_name)
+        await self._recover()
         intake = take(self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id)
         self._check_refusal(intake)
         await self._apply(intake)
@@ -96,6 +96,11 @@ class Run:
             await self._wait()
             return
         await self._converse(intake)
+
+    async def _recover(self) -> None:
+        claimed = self._thread.claimed()
+        await self._settlement.recover([a for a in claimed if a.agent == self._agent.name], self._agent.by_name)
+        await self._settlement.recover([a for a in claimed if a.agent != self._agent.name], {})
 
     def _check_refusal(self, intake: Intake) -> None:
         """`on_unanswered="refuse"`: everything that waits must be answered by this run (AG-UI's strict rule)."""
@@ -131,10 +136,16 @@ class Run:
     async def _settle(self, intake: Intake) -> None:
         pending = {approval.id: approval for approval in self._thread.pending()}
         judgement = judge(intake.answers, pending, self._agent.by_name, self._thread.thread.principal)
-        self._asker.refused.update(judgement.refused)
-        for approval_id, reason in judgement.refused.items():
+        refused = {**judgement.refused, **self._not_ours(judgement.verdicts)}
+        self._asker.refused.update(refused)
+        for approval_id, reason in refused.items():
             self._seq.other(ev.Custom("agui-gate:answer_refused", {"approvalId": approval_id, "message": reason}))
-        await self._settlement.carry_out(judgement.verdicts)
+        await self._settlement.carry_out([v for v in judgement.verdicts if v.approval.id not in refused])
+
+    def _not_ours(self, verdicts: Sequence[Verdict]) -> dict[str, str]:
+        """Calls to be run that another agent asked about. A tool of ours may have that name and be something else."""
+        others = [v.approval for v in verdicts if v.to is State.CLAIMED and v.approval.agent != self._agent.name]
+        return {a.id: f"Only the agent {a.agent}, which asked, can run this; answer it there." for a in others}
 
     def _report(self, intake: Intake) -> None:
         """Outcomes the client has not seen: decided elsewhere, expired, recovered, or answered again."""
