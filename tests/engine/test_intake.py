@@ -1,5 +1,6 @@
 """What is new in a request: by id, by place, by what the server itself issued."""
 
+import time
 from itertools import count
 
 import pytest
@@ -81,6 +82,22 @@ def test_messages_without_ids_go_by_their_place_among_equal_ones():
     assert taken(run(user("yes"), user("no")), entries).entries[0].content == (Text("no"),)
     newest = taken(run(user("yes")), entries)
     assert newest.said, "said again as the newest message"
+
+
+@shows("B12", "B20")
+def test_thousands_of_messages_without_ids_are_compared_in_no_time():
+    entries = [said(f"a{i}", f"x{i}", minted=True) for i in range(10_000)]
+    began = time.process_time()
+    intake = taken(run(*(user(f"b{i}") for i in range(10_000))), entries)
+    assert time.process_time() - began < 1  # comparing each with each takes many seconds
+    assert len(intake.entries) == 10_000
+
+
+@shows("B12")
+def test_messages_without_ids_keep_their_order():
+    entries = [said(text, f"x{i}", minted=True) for i, text in enumerate(["a", "b", "a", "c"])]
+    intake = taken(run(user("b"), user("a"), user("b"), user("c"), user("d")), entries)
+    assert [e.content[0].text for e in intake.entries] == ["b", "d"]
 
 
 @shows("B12")

@@ -6,6 +6,7 @@ results of client tools, and answers. A thread the server has never seen is buil
 nothing in it trusted as an approval.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
@@ -19,6 +20,7 @@ from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
     CardEntry,
+    Content,
     Entry,
     Output,
     ResultEntry,
@@ -71,7 +73,12 @@ class _Comparison:
         self.calls = {c.id: c for e in entries if isinstance(e, TurnEntry) for c in e.calls}
         self.resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
         self.users = {e.id: i for i, e in enumerate(entries) if isinstance(e, UserEntry)}
-        self.unnamed = [e for e in entries if isinstance(e, UserEntry) and e.minted]
+        unnamed = [e.content for e in entries if isinstance(e, UserEntry) and e.minted]
+        self.unnamed = len(unnamed)
+        self.matched = 0  # of the unnamed ones, in order
+        self.places: dict[tuple[Content, ...], deque[int]] = {}
+        for i, content in enumerate(unnamed):
+            self.places.setdefault(content, deque()).append(i)
         self.intake = Intake()
 
     def take(self) -> Intake:
@@ -145,12 +152,14 @@ class _Comparison:
             return message.id in self.users
         content = parts(message.content)
         last = message is self.run.messages[-1] and not (self.run.resume or self.intake.answers)
-        for i, entry in enumerate(self.unnamed):
-            if entry.content == content:
-                repeats = last and i == len(self.unnamed) - 1  # said again, as the newest message
-                del self.unnamed[: i + 1]
-                return not repeats
-        return False
+        places = self.places.get(content, deque())
+        while places and places[0] < self.matched:
+            places.popleft()
+        if not places:
+            return False
+        place = places.popleft()
+        self.matched = place + 1
+        return not (last and place == self.unnamed - 1)  # else: said again, as the newest message
 
     def _branch(self) -> None:
         """A history that ends at a message the server has answered means "go back to it" (DESIGN.md §5)."""
