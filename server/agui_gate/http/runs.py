@@ -15,7 +15,7 @@ from agui_gate.http.sse import EventStream
 from agui_gate.http.views import json_response
 from agui_gate.protocol.inbound import check_id
 
-_NUMBER = re.compile(r"[0-9]{1,15}")
+_CURSOR = re.compile(r"(?:(.+):)?([0-9]{1,15})")
 
 
 def stream(live: LiveRun) -> EventStream:
@@ -72,10 +72,10 @@ def _position(cursor: str | None, published: Published) -> int:
     log = published.log
     after = -1
     if cursor:
-        run_key, _, number = cursor.rpartition(":")
-        if run_key not in ("", published.run_key) or not _NUMBER.fullmatch(number) or int(number) >= log.next_seq:
+        found = _CURSOR.fullmatch(cursor)
+        if found is None or found[1] not in (None, published.run_key) or int(found[2]) >= log.next_seq:
             raise InvalidRequest("The cursor is not an event of this run: send the id of the last event you received.")
-        after = int(number)
+        after = int(found[2])
     if after + 1 < log.first_seq:
         where = f"GET /threads/{published.thread_id}"
         raise Gone(f"These events are no longer kept. {where} has the conversation as it stands.")
