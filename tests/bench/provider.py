@@ -10,7 +10,6 @@ many streams are open.
 import asyncio
 import json
 import re
-import time
 from functools import cache
 from typing import Any, cast
 
@@ -18,7 +17,7 @@ import uvloop
 
 from tests.bench.machine import LOAD, pin
 from tests.bench.processes import announce
-from tests.bench.work import DIRECTIVE, word
+from tests.bench.work import DIRECTIVE, paced_word, word
 
 BURST = 16
 """Events a write holds when nothing paces them."""
@@ -134,7 +133,7 @@ class Pacer:
 
     def _tick(self) -> None:
         if phase := self._phases[self._ticks % PHASES]:
-            data = _chunk(delta(f"{time.monotonic_ns() // 1_000_000} ", self._ticks))
+            data = _chunk(delta(paced_word(self._ticks // PHASES), self._ticks))
             for stream in phase:
                 stream.transport.write(data)
         self._ticks += 1

@@ -57,14 +57,15 @@ def test_a_wrong_stream_is_found(wrong: bytes) -> None:
 
 
 def test_clocks_of_a_paced_stream_are_read_as_far_as_they_came() -> None:
-    whole = response(STARTED, delta("100 "), delta("120 "), end=False)
+    whole = response(STARTED, delta("7@100 "), delta("8@120 "), end=False)
     assert stamps(whole) == [100, 120]
     assert stamps(whole[:-4]) == [100]
 
 
-def test_clocks_that_go_back_are_found() -> None:
+@pytest.mark.parametrize("numbers", [(8, 7), (7, 7), (7, 9)], ids=["swapped", "doubled", "lost"])
+def test_a_wrong_paced_stream_is_found(numbers: tuple[int, int]) -> None:
     with pytest.raises(WrongStream):
-        stamps(response(STARTED, delta("120 "), delta("100 "), end=False))
+        stamps(response(STARTED, *(delta(f"{number}@100 ") for number in numbers), end=False))
 
 
 def test_the_ratio_is_that_of_the_best_rounds() -> None:

@@ -1,11 +1,12 @@
 """The work that both servers get: histories, request bodies, and what the provider is told to answer.
 
 The directive is the last user message, which every server passes on: ``bench deltas=500 rate=0``. Rate 0 means as
-fast as it is read; else that many deltas a second, each holding the clock in ms, until the client leaves.
+fast as it is read; else that many deltas a second, each with the clock, until the client leaves.
 """
 
 import itertools
 import re
+import time
 from typing import Any
 
 import msgspec
@@ -19,6 +20,11 @@ _numbers = itertools.count(1)
 def word(number: int) -> str:
     """The text of one delta; numbered, so that a lost, doubled or misplaced one shows."""
     return f"{number} "
+
+
+def paced_word(number: int) -> str:
+    """The text of one paced delta: its number, which a stream may begin anywhere, and the clock in ms."""
+    return f"{number}@{time.monotonic_ns() // 1_000_000} "
 
 
 def history(count: int) -> list[dict[str, Any]]:
