@@ -1,0 +1,144 @@
+"""Pages with the real core of CopilotKit, in one Node process: see `copilotkit.mjs`."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from tests.interop.replay import HERE, unavailable
+
+TIMEOUT = 20.0
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a person sees on a page. ``cards`` and ``interrupts`` are those that can be answered now."""
+
+    messages: list[Json]
+    cards: list[str]
+    interrupts: list[Json]
+    errors: list[Json]
+    complaints: list[str]
+    running: bool
+    state: Any
+    agents: list[str]
+
+    @property
+    def text(self) -> str:
+        """The newest assistant text."""
+        return next(
+            (m["content"] for m in reversed(self.messages) if m["role"] == "assistant" and m.get("content")), ""
+        )
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Role and text of what was said, without tool messages."""
+        return [(m["role"], m["content"]) for m in self.messages if m["role"] != "tool" and m.get("content")]
+
+    @property
+    def results(self) -> dict[str, str]:
+        """What each call came to; a second result for one call is a failure."""
+        found: dict[str, str] = {}
+        for message in self.messages:
+            if message["role"] == "tool":
+                assert message["toolCallId"] not in found, f"two results for {message['toolCallId']}"
+                found[message["toolCallId"]] = message["content"]
+        return found
+
+    @property
+    def calls(self) -> dict[str, Json]:
+        """The arguments of every call by its id, with its ``tool``."""
+        calls = [call for message in self.messages for call in message.get("toolCalls", ())]
+        assert len(calls) == len({call["id"] for call in calls})
+        return {c["id"]: {"tool": c["function"]["name"], **json.loads(c["function"]["arguments"])} for c in calls}
+
+
+@dataclass
+class Browser:
+    """One Node process."""
+
+    process: asyncio.subprocess.Process
+    replies: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    ids: Any = field(default_factory=lambda: count(1))
+
+    async def call(self, page: int, what: str, **given: Any) -> Any:
+        """One command; fails with what went wrong in Node."""
+        number = next(self.ids)
+        reply = self.replies[number] = asyncio.get_running_loop().create_future()
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"id": number, "page": page, "do": what, **given}).encode() + b"\n")
+        async with asyncio.timeout(TIMEOUT):
+            return await reply
+
+    async def listen(self) -> None:
+        """Hand out the answers until the process ends."""
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            answer = json.loads(line)
+            reply = self.replies.pop(answer["id"])
+            if reply.done():
+                continue
+            if "error" in answer:
+                reply.set_exception(AssertionError(answer["error"]))
+            else:
+                reply.set_result(answer["value"])
+        for reply in self.replies.values():
+            reply.cancel("Node has ended")
+
+    async def open(self, url: str, thread: str, **more: Any) -> "Page":
+        """A new page (or the same one, reloaded) that shows ``thread``."""
+        page = Page(self, next(self.ids))
+        await page.do("open", url=f"{url}/copilotkit", thread=thread, **more)
+        return page
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page."""
+
+    browser: Browser
+    number: int
+
+    async def do(self, what: str, **given: Any) -> Any:
+        """Any command."""
+        return await self.browser.call(self.number, what, **given)
+
+    async def until(self, sight: str, **given: Any) -> Seen:
+        """Wait until it is seen."""
+        seen = await self.do("until", sight=sight, **given)
+        return Seen(**{**seen, "cards": list(seen["cards"])})
+
+    async def say(self, text: str, until: str = "idle") -> Seen:
+        """Send a message and wait."""
+        await self.do("say", text=text)
+        return await self.until(until)
+
+
+@asynccontextmanager
+async def browser() -> AsyncIterator[Browser]:
+    """A Node process, ended afterwards."""
+    if reason := unavailable():
+        raise RuntimeError(f"the real clients can't be run: {reason}")
+    process = await asyncio.create_subprocess_exec(
+        "node",
+        str(HERE / "copilotkit.mjs"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=16 * 1024 * 1024,
+        env={"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1"},
+    )
+    started = Browser(process)
+    listening = asyncio.create_task(started.listen())
+    try:
+        yield started
+    finally:
+        if process.returncode is None:
+            process.kill()
+        async with asyncio.timeout(TIMEOUT):
+            await process.wait()
+            await listening
