@@ -38,10 +38,10 @@ class Following:
         return parse("".join(self.frames))
 
     async def count(self, number: int) -> None:
-        """Read on until at least ``number`` frames came."""
+        """Read on until at least ``number`` frames came, or the end."""
         async with asyncio.timeout(TIMEOUT):
-            while len(self.frames) < number:
-                self.raw += await anext(self._chunks)
+            while len(self.frames) < number and (chunk := await anext(self._chunks, "")):
+                self.raw += chunk
 
     async def end(self) -> Stream:
         """Read to the end."""

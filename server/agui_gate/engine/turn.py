@@ -48,6 +48,7 @@ class Turns:
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
         self._instructions = _instructions(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
+        self._fresh_state: dict[str, object] = {}  # one object, for tools that run in parallel too
         self.done: list[TurnDone] = []
 
     async def one(self) -> TurnEntry:
@@ -82,9 +83,9 @@ class Turns:
         """Run one tool of the agent, and pass on what it did to the shared state."""
         tool = self._agent.by_name.get(name)
         before = msgspec.json.encode(self._thread.state)
-        state = self._thread.state if isinstance(self._thread.state, dict) else {}
+        state = self._thread.state if isinstance(self._thread.state, dict) else self._fresh_state
         output = await run_tool(tool, name, arguments, self._context(call_id, state))
-        if state or isinstance(self._thread.state, dict):
+        if state:
             self._thread.state = state
         if _encoded(self._thread.state) != before:
             self._seq.other(ev.StateSnapshot(self._thread.state))
