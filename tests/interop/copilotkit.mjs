@@ -128,12 +128,6 @@ class Page {
     this.core.stopAgent({ agent: this.agent });
   }
 
-  /** The page is left: its sockets close, and nobody tells the server. */
-  async leave() {
-    await this.agent.detachActiveRun();
-    return this.seen();
-  }
-
   /** Waits for idle (nothing runs), running, cards or interrupts (to be answered), text (in the newest message), errors. */
   async until({ sight, text }) {
     const idle = () => this.busy === 0 && !this.agent.isRunning;

@@ -204,17 +204,15 @@ async def test_a_page_that_is_left_changes_nothing_and_finds_the_rest() -> None:
         p,
         b,
     ):
-        page = await b.open(p.url, "t")
-        await page.do("say", text="dig")
-        async with asyncio.timeout(TIMEOUT):
+        async with browser() as closed, asyncio.timeout(TIMEOUT):
+            page = await closed.open(p.url, "t")
+            await page.do("say", text="dig")
             await begun.wait()
-            watcher = await b.open(p.url, "t")
-            await watcher.until("running")
-            await page.do("leave")
-            await watcher.do("leave")
+            await (await closed.open(p.url, "t")).until("running")
+        async with asyncio.timeout(TIMEOUT):
             while p.app.state.engine.following("local", "t")._readers:
                 await p.get("/healthz")  # gives everybody a turn
-            go_on.set()
+        go_on.set()
         assert (await idle(p, "t"))["run"]["status"] == "finished"
         again = await b.open(p.url, "t")
         seen = fine(await again.until("idle"))
