@@ -1,0 +1,76 @@
+import { CopilotKitProvider } from "@copilotkit/react-core/v2";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useAgentInfo } from "./agents";
+import { useThreadList } from "./components/thread-list";
+import { providerProps, readChoice, SERVER } from "./connection";
+import { toProblem, type Problem } from "./problems";
+import { Banner } from "./shell/Banner";
+import { Boundary } from "./shell/Boundary";
+import { Chat } from "./shell/Chat";
+import { Header } from "./shell/Header";
+import { Sidebar } from "./shell/Sidebar";
+import { useToken } from "./shell/useToken";
+import { newId, useThread } from "./thread";
+
+const choice = readChoice(location.search);
+
+/** The whole page. A new thread or a new attempt is a new provider: no state of the old one can get in the way. */
+export function App() {
+  const { headers, saveToken } = useToken();
+  const { agent, problem: startProblem, load } = useAgentInfo(headers);
+  const { thread, open } = useThread();
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [attempt, setAttempt] = useState(0);
+  const [drawer, setDrawer] = useState(false);
+  const list = useThreadList({ server: SERVER, headers });
+
+  const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
+  const retry = () => {
+    setProblem(null);
+    setAttempt((before) => before + 1);
+    void load();
+    void list.reload();
+  };
+  const go = (id: string) => {
+    setProblem(null);
+    setDrawer(false);
+    if (id !== thread) open(id);
+  };
+  const shown = startProblem ?? problem;
+  const connection = useConnection(agent?.name, headers, attempt, thread);
+
+  return (
+    <div className="page">
+      <a className="skip" href="#chat">Skip to the chat</a>
+      <Sidebar list={list} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
+      <div className="main">
+        <Header name={agent?.name ?? "agui-gate"} choice={choice} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
+        {shown && <Banner problem={shown} onRetry={retry} onToken={saveToken} onClose={startProblem ? undefined : () => setProblem(null)} />}
+        <main id="chat" className="chat" tabIndex={-1}>
+          {agent && connection && (
+            <Boundary key={`${thread}-${attempt}`} onError={report}>
+              <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
+                <Chat agent={agent} thread={thread} style={choice.style} onSend={() => setProblem(null)} onSettled={list.reload} />
+              </CopilotKitProvider>
+            </Boundary>
+          )}
+        </main>
+      </div>
+    </div>
+  );
+}
+
+/** The provider's properties; stable for as long as nothing they are made of changes. */
+function useConnection(name: string | undefined, headers: Record<string, string>, attempt: number, thread: string) {
+  const connection = useMemo(
+    () => (name ? providerProps(choice, name, headers) : null),
+    // A direct agent belongs to one thread and one attempt.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [name, headers, attempt, thread],
+  );
+  const titled = useRef(document.title);
+  useEffect(() => {
+    document.title = name ? `${name} · ${titled.current}` : titled.current;
+  }, [name]);
+  return connection;
+}

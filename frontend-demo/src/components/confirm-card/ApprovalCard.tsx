@@ -1,0 +1,103 @@
+import { useId, useState } from "react";
+import { Arguments } from "./Arguments";
+import { EditForm } from "./EditForm";
+import { Icon } from "./Icon";
+import { formatLeft, useCountdown } from "./useCountdown";
+import { humanize, type Field, type Json } from "./values";
+import "./confirm-card.css";
+
+/** What is asked, whichever way it came (a card or an interrupt). */
+export interface Ask {
+  tool: string;
+  arguments: Json;
+  /** A sentence for the person; without one the card says what it always says. */
+  message?: string;
+  expiresAt?: string;
+  /** What may be changed; empty: nothing. */
+  fields: Field[];
+}
+
+export interface Decision {
+  approved: boolean;
+  reason?: string;
+  /** The changed values, only where something was changed. */
+  edits?: Json;
+}
+
+interface Props {
+  ask: Ask;
+  onDecide: (decision: Decision) => void;
+}
+
+/** One gated call: what would run, with which arguments, for how long it can be answered, and the decision. */
+export function ApprovalCard({ ask, onDecide }: Props) {
+  const [mode, setMode] = useState<"view" | "edit" | "reject">("view");
+  const titleId = useId();
+  const left = useCountdown(ask.expiresAt);
+  const expired = left === 0;
+  return (
+    <section className="gate-card" aria-labelledby={titleId} data-testid="gate-card" data-tool={ask.tool} data-mode={mode}>
+      <header className="gate-head">
+        <span className="gate-badge"><Icon name="gate" /></span>
+        <div className="gate-heading">
+          <h2 id={titleId}><span className="gate-hidden">Approval needed: </span>{humanize(ask.tool)}</h2>
+          <p>{HEADLINES[mode] ?? ask.message ?? "The assistant wants to do this. Nothing happens until you decide."}</p>
+        </div>
+        {left !== null && (
+          <span className="gate-expiry" data-soon={left < 60} role={expired ? "status" : "timer"}>
+            {expired ? "Expired" : `Expires in ${formatLeft(left)}`}
+          </span>
+        )}
+      </header>
+      <fieldset className="gate-body" disabled={expired}>
+        <legend className="gate-hidden">Decide: {humanize(ask.tool)}</legend>
+        {mode === "view" && <View ask={ask} onDecide={onDecide} onMode={setMode} />}
+        {mode === "edit" && (
+          <EditForm fields={ask.fields} values={ask.arguments} onSubmit={(edits) => onDecide(withEdits(edits))}>
+            <div className="gate-actions">
+              <button className="gate-button primary" type="submit"><Icon name="check" />Approve with changes</button>
+              <button className="gate-button" type="button" onClick={() => setMode("view")}>Back</button>
+            </div>
+          </EditForm>
+        )}
+        {mode === "reject" && <Reject ask={ask} onDecide={onDecide} onBack={() => setMode("view")} />}
+      </fieldset>
+    </section>
+  );
+}
+
+const HEADLINES: Record<string, string> = { edit: "Change what you want to change, then approve.", reject: "It won't run." };
+
+const withEdits = (edits: Json): Decision => (Object.keys(edits).length > 0 ? { approved: true, edits } : { approved: true });
+
+function View({ ask, onDecide, onMode }: Props & { onMode: (mode: "edit" | "reject") => void }) {
+  return (
+    <>
+      <Arguments values={ask.arguments} />
+      <div className="gate-actions">
+        <button className="gate-button primary" type="button" onClick={() => onDecide({ approved: true })}><Icon name="check" />Approve</button>
+        {ask.fields.length > 0 && <button className="gate-button" type="button" onClick={() => onMode("edit")}><Icon name="edit" />Edit</button>}
+        <button className="gate-button danger" type="button" onClick={() => onMode("reject")}><Icon name="cross" />Reject</button>
+      </div>
+    </>
+  );
+}
+
+function Reject({ ask, onDecide, onBack }: Props & { onBack: () => void }) {
+  const [reason, setReason] = useState("");
+  const id = useId();
+  const decide = () => onDecide(reason.trim() ? { approved: false, reason: reason.trim() } : { approved: false });
+  return (
+    <form className="gate-form" onSubmit={(event) => { event.preventDefault(); decide(); }}>
+      <Arguments values={ask.arguments} />
+      <div className="gate-field">
+        <label htmlFor={id}>Why not? The assistant reads this. (optional)</label>
+        <input id={id} type="text" name="reason" autoFocus autoComplete="off" value={reason} onChange={(event) => setReason(event.target.value)} />
+      </div>
+      <div className="gate-actions">
+        <button className="gate-button reject" type="submit"><Icon name="cross" />Reject</button>
+        <button className="gate-button" type="button" onClick={onBack}>Back</button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,99 @@
+import { useId, useState, type FormEvent, type ReactNode } from "react";
+import { fromText, humanize, toText, type Field, type Json } from "./values";
+import { Arguments } from "./Arguments";
+
+interface Props {
+  fields: Field[];
+  values: Json;
+  /** Gets the values that were changed, and only those. */
+  onSubmit: (changed: Json) => void;
+  children: ReactNode;
+}
+
+/** The arguments with inputs for those that may be changed. Invalid input is explained next to it and not sent. */
+export function EditForm({ fields, values, onSubmit, children }: Props) {
+  const id = useId();
+  const [texts, setTexts] = useState(() => Object.fromEntries(fields.map((field) => [field.name, toText(field)])));
+  const [errors, setErrors] = useState<Record<string, string>>({});
+
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const { changed, problems } = readAll(fields, texts, values);
+    setErrors(problems);
+    const first = fields.find((field) => problems[field.name]);
+    if (!first) return onSubmit(changed);
+    (event.currentTarget.elements.namedItem(first.name) as HTMLElement | null)?.focus();
+  }
+
+  const fixed = Object.fromEntries(Object.entries(values).filter(([name]) => !fields.some((field) => field.name === name)));
+  return (
+    <form className="gate-form" noValidate onSubmit={submit}>
+      {Object.keys(fixed).length > 0 && <Arguments values={fixed} />}
+      {fields.map((field, at) => (
+        <div className="gate-field" key={field.name}>
+          <label htmlFor={`${id}-${field.name}`}>{field.label || humanize(field.name)}</label>
+          <Control
+            field={field}
+            id={`${id}-${field.name}`}
+            text={texts[field.name] ?? ""}
+            error={errors[field.name]}
+            focus={at === 0}
+            onChange={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
+          />
+          {field.help && <p className="gate-help">{field.help}</p>}
+          {errors[field.name] && <p className="gate-error" id={`${id}-${field.name}-error`} role="alert">{errors[field.name]}</p>}
+        </div>
+      ))}
+      {children}
+    </form>
+  );
+}
+
+function readAll(fields: Field[], texts: Record<string, string>, values: Json) {
+  const changed: Json = {};
+  const problems: Record<string, string> = {};
+  for (const field of fields) {
+    try {
+      const value = fromText(field, texts[field.name] ?? "");
+      if (value !== undefined && JSON.stringify(value) !== JSON.stringify(values[field.name])) changed[field.name] = value;
+    } catch (error) {
+      problems[field.name] = (error as Error).message;
+    }
+  }
+  return { changed, problems };
+}
+
+interface ControlProps {
+  field: Field;
+  id: string;
+  text: string;
+  error?: string;
+  focus: boolean;
+  onChange: (text: string) => void;
+}
+
+function Control({ field, id, text, error, focus, onChange }: ControlProps) {
+  const common = {
+    id,
+    name: field.name,
+    autoFocus: focus,
+    "aria-invalid": error ? true : undefined,
+    "aria-describedby": error ? `${id}-error` : undefined,
+  };
+  if (field.kind === "boolean") {
+    return <input {...common} type="checkbox" checked={text === "true"} onChange={(event) => onChange(String(event.target.checked))} />;
+  }
+  if (field.kind === "choice") {
+    return (
+      <select {...common} value={text} onChange={(event) => onChange(event.target.value)}>
+        {field.options?.map((option) => <option key={String(option)}>{String(option)}</option>)}
+      </select>
+    );
+  }
+  if (field.kind === "long" || field.kind === "json") {
+    return <textarea {...common} rows={4} value={text} spellCheck={field.kind === "long"} onChange={(event) => onChange(event.target.value)} />;
+  }
+  // Text with a numeric keyboard: number inputs swallow what they can't parse and change on a stray scroll.
+  const numeric = field.kind === "number" || field.kind === "integer";
+  return <input {...common} type="text" autoComplete="off" inputMode={numeric ? "decimal" : undefined} value={text} onChange={(event) => onChange(event.target.value)} />;
+}

@@ -1,0 +1,3 @@
+export { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
+export { ConfirmCard } from "./ConfirmCard";
+export { DecisionLine } from "./DecisionLine";

@@ -1,0 +1,70 @@
+import { useInterrupt } from "@copilotkit/react-core/v2";
+import { useState } from "react";
+import { ApprovalCard, DecisionLine, type Ask, type Decision } from "../confirm-card";
+import { makeFields, type Json, type Schema } from "../confirm-card/values";
+
+/** The parts of an AG-UI interrupt that are used here. */
+interface Interrupt {
+  id: string;
+  message?: string;
+  responseSchema?: unknown;
+  metadata?: Record<string, unknown>;
+}
+
+/** Shows the chat's open interrupts as cards. Render it once inside `CopilotKitProvider`; it draws nothing by itself. */
+export function Interrupts() {
+  useInterrupt({
+    render: ({ interrupts, resolve }) => (
+      <Cards key={interrupts.map(({ id }) => id).join()} interrupts={interrupts} onAnswer={(id, payload) => void resolve(payload, id)} />
+    ),
+  });
+  return null;
+}
+
+interface Props {
+  interrupts: Interrupt[];
+  onAnswer: (id: string, payload: Json) => void;
+}
+
+/** All of them at once; the chat sends the answers when the last one is there, so what is decided stays visible. */
+function Cards({ interrupts, onAnswer }: Props) {
+  const [decisions, setDecisions] = useState<Record<string, Decision>>({});
+  const open = interrupts.filter(({ id }) => !decisions[id]).length;
+  const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
+    setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
+    onAnswer(interrupt.id, toPayload(ask, decision));
+  };
+  return (
+    <div className="gate-stack">
+      {interrupts.map((interrupt) => {
+        const ask = toAsk(interrupt);
+        const decision = decisions[interrupt.id];
+        if (decision) return <DecisionLine key={interrupt.id} ask={ask} decision={decision} />;
+        return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} />;
+      })}
+      {interrupts.length > 1 && open > 0 && <p className="gate-quiet" role="status">{interrupts.length - open} of {interrupts.length} decided; the answers go out together.</p>}
+    </div>
+  );
+}
+
+function toAsk({ message, responseSchema, metadata = {} }: Interrupt): Ask {
+  const tool = typeof metadata.tool === "string" ? metadata.tool : "";
+  const values = (metadata.arguments ?? {}) as Json;
+  const schema = (responseSchema as Schema | undefined)?.properties?.editedArgs;
+  const editable = Array.isArray(metadata.editable) ? (metadata.editable as string[]) : schema ? Object.keys(schema.properties ?? values) : [];
+  return {
+    tool,
+    arguments: values,
+    message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
+    expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
+    fields: makeFields(editable, values, schema),
+  };
+}
+
+/** The answer in the shape of the interrupt's `responseSchema`: an edit replaces all arguments. */
+function toPayload(ask: Ask, { approved, reason, edits }: Decision): Json {
+  const payload: Json = { approved };
+  if (reason) payload.reason = reason;
+  if (edits) payload.editedArgs = { ...ask.arguments, ...edits };
+  return payload;
+}

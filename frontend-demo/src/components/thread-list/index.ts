@@ -1,0 +1,2 @@
+export { ThreadList } from "./ThreadList";
+export { useThreadList, type ThreadHead } from "./useThreadList";

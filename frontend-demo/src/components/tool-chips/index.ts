@@ -1,0 +1,1 @@
+export { ToolChip, ToolChips } from "./ToolChips";

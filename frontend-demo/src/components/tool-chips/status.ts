@@ -1,0 +1,35 @@
+/** How a tool call stands, from what the chat knows about it. Pure. */
+
+import { parseObject } from "../confirm-card/values";
+import type { IconName } from "../confirm-card/Icon";
+
+export type Status = "running" | "waiting" | "done" | "error" | "rejected" | "superseded" | "expired" | "stopped";
+
+export const LOOKS: Record<Status, { label: string; icon: IconName | null }> = {
+  running: { label: "Running", icon: null },
+  waiting: { label: "Waiting for you", icon: "gate" },
+  done: { label: "Done", icon: "check" },
+  error: { label: "Failed", icon: "warning" },
+  rejected: { label: "Rejected", icon: "cross" },
+  superseded: { label: "Superseded", icon: "skip" },
+  expired: { label: "Expired", icon: "clock" },
+  stopped: { label: "Stopped", icon: "stop" },
+};
+
+const OUTCOMES: Record<string, Status> = {
+  rejected: "rejected",
+  denied: "rejected",
+  superseded: "superseded",
+  expired: "expired",
+  cancelled: "stopped",
+  error: "error",
+  unknown: "error",
+};
+
+/** The server's word about a call that didn't run is `{status, message | error, reason?}`; tools may have a status of their own. */
+export function resultStatus(result: string): Status {
+  const { status, message, reason: _reason, error, ...others } = parseObject(result) ?? {};
+  const official = Object.keys(others).length === 0 && (message !== undefined || error !== undefined);
+  const outcome = official && typeof status === "string" ? OUTCOMES[status] : undefined;
+  return outcome ?? (error === undefined ? "done" : "error");
+}

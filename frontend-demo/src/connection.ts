@@ -1,0 +1,60 @@
+/** How the page reaches the agent: three ways, all to the same server. */
+
+import { HttpAgent, runHttpRequest, transformHttpEventStream, type RunAgentInput } from "@ag-ui/client";
+
+export type Via = "direct" | "runtime" | "browser";
+export type Style = "card" | "interrupt";
+
+export const VIAS: Record<Via, string> = {
+  direct: "CopilotKit routes of the server",
+  runtime: "CopilotKit's Node runtime",
+  browser: "HttpAgent in the browser",
+};
+
+export const STYLES: Record<Style, string> = { card: "Confirm cards", interrupt: "Interrupts" };
+
+/** The server that this page came from (or, in development, that the proxy points at), with a slash at the end. */
+export const SERVER = new URL("../", location.href).href;
+const RUNTIME = "http://127.0.0.1:4000/api/copilotkit";
+
+export interface Choice {
+  via: Via;
+  style: Style;
+  /** The Node runtime's address; only `via=runtime` uses it. */
+  runtime: string;
+}
+
+/** What the address asks for; what it doesn't say has a default. */
+export function readChoice(search: string): Choice {
+  const query = new URLSearchParams(search);
+  const via = query.get("via") ?? "";
+  return {
+    via: via in VIAS ? (via as Via) : "direct",
+    style: query.get("hitl") === "interrupt" ? "interrupt" : "card",
+    runtime: query.get("runtime") ?? RUNTIME,
+  };
+}
+
+/** The same address with something else chosen. */
+export function choiceUrl(changes: Partial<Choice>): string {
+  const url = new URL(location.href);
+  if (changes.via) url.searchParams.set("via", changes.via);
+  if (changes.style) url.searchParams.set("hitl", changes.style);
+  return url.href;
+}
+
+/** `HttpAgent` plus the restore that it leaves to its subclasses: what happened on the thread so far. */
+export class RestoringAgent extends HttpAgent {
+  protected override connect(input: RunAgentInput) {
+    return transformHttpEventStream(runHttpRequest(() => this.fetch(`${this.url}/connect`, this.requestInit(input))));
+  }
+}
+
+/** The provider's properties for a choice. `agent` is the agent's name on the server. */
+export function providerProps({ via, runtime }: Choice, agent: string, headers: Record<string, string>) {
+  if (via === "browser") {
+    const url = new URL(`agents/${encodeURIComponent(agent)}`, SERVER).href;
+    return { agents__unsafe_dev_only: { [agent]: new RestoringAgent({ url, headers }) } };
+  }
+  return { runtimeUrl: via === "runtime" ? runtime : new URL("copilotkit", SERVER).href, headers };
+}

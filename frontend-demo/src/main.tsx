@@ -1,0 +1,6 @@
+import "@copilotkit/react-core/v2/styles.css";
+import { createRoot } from "react-dom/client";
+import { App } from "./App";
+import "./styles.css";
+
+createRoot(document.getElementById("root")!).render(<App />);

@@ -1,0 +1,72 @@
+/** What went wrong, in words a person can act on. CopilotKit tells it to `onError` alone; the chat shows nothing. */
+
+export interface Problem {
+  what: string;
+  advice: string;
+  code: string;
+}
+
+interface Reported {
+  error: Error & { status?: number; payload?: unknown; code?: string };
+  code: string;
+}
+
+/** By the server's code: what to do about it. The server's own message says what happened. */
+const ADVICE: Record<string, string> = {
+  unauthorized: "Enter your token, then try again.",
+  forbidden: "You are signed in, but this is not yours to do.",
+  not_found: "It may have been deleted. Start a new chat.",
+  thread_busy: "Another answer is still being written in this chat. Wait a moment, then try again.",
+  too_large: "Send a shorter message, or start a new chat.",
+  approval_pending: "Decide the open approvals first.",
+  rate_limited: "The model's provider asks for patience. Try again in a moment.",
+  provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
+  provider_rejected: "The model's provider refused the request. Start a new chat if it happens again.",
+  provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
+  context_length: "This chat is too long for the model. Start a new chat.",
+  limit_reached: "The answer took too many steps. Ask for something smaller.",
+  incomplete: "Send your message again.",
+  network: "Is the server still running? Check the connection, then try again.",
+};
+const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
+const DEFAULT = "Try again. If it happens again, look at the server's log.";
+
+/** A report of `onError` as a problem to show, or null if it is none of the person's business. */
+export function toProblem({ error, code }: Reported): Problem | null {
+  const answer = serverAnswer(error);
+  if (answer) return problem(answer.code, answer.message);
+  if (code === "agent_run_error_event") return problem(error.code === "INCOMPLETE_STREAM" ? "incomplete" : (error.code ?? "internal"), error.message);
+  if (/pending interrupt/.test(error.message)) return problem("approval_pending", "An approval is still open.");
+  if (isNetwork(error) || code === "runtime_info_fetch_failed") return problem("network", "The server can't be reached.");
+  if (/network error|Failed to read|INCOMPLETE|terminal/i.test(error.message)) return problem("incomplete", "The answer broke off before it was complete.");
+  return problem(error.code ?? "internal", error.message);
+}
+
+const problem = (code: string, what: string): Problem => ({ code, what, advice: ADVICE[code] ?? DEFAULT });
+
+const isNetwork = (error: Error) => error.name === "TypeError" && /fetch|network|load failed/i.test(error.message);
+
+/** The server's `{"error": {code, message}}` in an HTTP error, however the client wrapped it. */
+function serverAnswer(error: Reported["error"]): { code: string; message: string } | null {
+  const status = error.status ?? Number(/(?:HTTP|status)\s*:?\s*(\d{3})/i.exec(error.message)?.[1]);
+  if (!status) return null;
+  const body = error.payload ?? jsonIn(error.message);
+  const said = (body as { error?: { code?: string; message?: string } } | null)?.error;
+  const code = said?.code ?? BY_STATUS[status] ?? "internal";
+  return { code, message: said?.message ?? SAID[code] ?? `The server answered ${status}.` };
+}
+
+const SAID: Record<string, string> = {
+  unauthorized: "This server asks who you are.",
+  thread_busy: "This chat is busy.",
+  too_large: "That was too much at once.",
+  not_found: "The server doesn't know this address.",
+};
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text.slice(text.indexOf("{")));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,46 @@
+import { useState } from "react";
+import { Icon } from "../components/confirm-card/Icon";
+import type { Problem } from "../problems";
+
+interface Props {
+  problem: Problem;
+  onRetry: () => void;
+  onToken: (token: string) => void;
+  onClose?: () => void;
+}
+
+/** What went wrong, what to do about it, and the button that does it. */
+export function Banner({ problem, onRetry, onToken, onClose }: Props) {
+  return (
+    <div className="banner" role="alert" data-testid="banner" data-code={problem.code}>
+      <Icon name="warning" />
+      <div className="banner-text">
+        <p className="banner-what">{problem.what}</p>
+        <p>{problem.advice}</p>
+      </div>
+      {problem.code === "unauthorized" ? <TokenForm onToken={onToken} onRetry={onRetry} /> : <RetryButton onRetry={onRetry} />}
+      {onClose && <button className="icon-button" type="button" aria-label="Dismiss" onClick={onClose}><Icon name="cross" /></button>}
+    </div>
+  );
+}
+
+function RetryButton({ onRetry }: { onRetry: () => void }) {
+  return <button className="gate-button" type="button" onClick={onRetry}><Icon name="retry" />Reconnect</button>;
+}
+
+function TokenForm({ onToken, onRetry }: { onToken: (token: string) => void; onRetry: () => void }) {
+  const [token, setToken] = useState("");
+  return (
+    <form
+      className="banner-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onToken(token.trim());
+        onRetry();
+      }}
+    >
+      <input type="password" name="token" aria-label="Token" placeholder="Token" autoComplete="off" required value={token} onChange={(event) => setToken(event.target.value)} />
+      <button className="gate-button primary" type="submit">Continue</button>
+    </form>
+  );
+}

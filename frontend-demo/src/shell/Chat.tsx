@@ -1,0 +1,48 @@
+import { CopilotChat, CopilotChatReasoningMessage, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
+import type { AgentInfo } from "../agents";
+import { ConfirmCard } from "../components/confirm-card";
+import { Interrupts } from "../components/interrupt";
+import { ToolChips } from "../components/tool-chips";
+import type { Style } from "../connection";
+import { ThemeTool } from "./ThemeTool";
+import { Usage } from "./Usage";
+import { useConversation } from "./useConversation";
+import { Welcome } from "./Welcome";
+
+interface Props {
+  agent: AgentInfo;
+  thread: string;
+  style: Style;
+  onSend: () => void;
+  /** After every run: titles and marks in the list may have changed. */
+  onSettled: () => void;
+}
+
+/** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
+export function Chat({ agent, thread, style, onSend, onSettled }: Props) {
+  const { regenerate, say, usage } = useConversation({ onSend, onSettled });
+  return (
+    <>
+      {style === "card" ? <ConfirmCard /> : <Interrupts />}
+      <ToolChips />
+      <ThemeTool />
+      <div className="conversation">
+        <EmptyOnly>
+          <Welcome agent={agent} onChoose={say} />
+        </EmptyOnly>
+        <CopilotChat
+          threadId={thread}
+          labels={{ chatInputPlaceholder: "Message…", chatDisclaimerText: "Actions that need your approval never run without it." }}
+          messageView={{ assistantMessage: { onRegenerate: regenerate }, reasoningMessage: CopilotChatReasoningMessage }}
+        />
+        <Usage usage={usage} />
+      </div>
+    </>
+  );
+}
+
+/** Its children, while the thread has no message. */
+function EmptyOnly({ children }: { children: React.ReactNode }) {
+  const { agent } = useAgent({ updates: [UseAgentUpdate.OnMessagesChanged, UseAgentUpdate.OnRunStatusChanged] });
+  return agent.messages.length === 0 && !agent.isRunning ? children : null;
+}

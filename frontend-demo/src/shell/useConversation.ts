@@ -1,0 +1,58 @@
+import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
+import { useCallback, useEffect, useState } from "react";
+import { newId } from "../thread";
+
+/** What the last run took, as the server counted it. */
+export interface RunUsage {
+  seconds: number;
+  input: number;
+  output: number;
+}
+
+interface Listeners {
+  onSend: () => void;
+  onSettled: () => void;
+}
+
+/** What the page does with the conversation besides showing it. */
+export function useConversation({ onSend, onSettled }: Listeners) {
+  const { agent } = useAgent({ updates: [] });
+  const { copilotkit } = useCopilotKit();
+  const [usage, setUsage] = useState<RunUsage | null>(null);
+
+  useEffect(() => {
+    let started = 0;
+    const { unsubscribe } = agent.subscribe({
+      onRunInitialized: () => {
+        started = performance.now();
+        setUsage(null);
+        onSend();
+      },
+      onRunFinishedEvent: ({ event }) => {
+        const entries = event.usage ?? [];
+        const sum = (key: "inputTokens" | "outputTokens") => entries.reduce((total, entry) => total + (entry[key] ?? 0), 0);
+        if (entries.length > 0) setUsage({ seconds: (performance.now() - started) / 1000, input: sum("inputTokens"), output: sum("outputTokens") });
+      },
+      onRunFinalized: () => onSettled(),
+    });
+    return unsubscribe;
+  }, [agent, onSend, onSettled]);
+
+  /** Ask the last question again: the answer and what led to it are taken back. */
+  const regenerate = useCallback(() => {
+    if (agent.isRunning) return;
+    const last = agent.messages.findLastIndex(({ role }) => role === "user");
+    agent.setMessages(agent.messages.slice(0, last + 1));
+    void copilotkit.runAgent({ agent });
+  }, [agent, copilotkit]);
+
+  const say = useCallback(
+    (text: string) => {
+      agent.addMessage({ id: newId(), role: "user", content: text });
+      void copilotkit.runAgent({ agent });
+    },
+    [agent, copilotkit],
+  );
+
+  return { regenerate, say, usage };
+}
