@@ -1,14 +1,14 @@
 """Running tools: validated arguments in, an `Output` out, whatever the tool does.
 
-Async tools run in the run's task, sync ones in daemon threads of their own, so that neither a blocking tool nor one
-that never returns can hold the event loop or the process's exit. A time limit ends the waiting; a sync tool that
-can't be stopped is abandoned and its late result ignored.
+Async tools run in tasks of their own, sync ones in daemon threads of their own, so that neither a blocking tool nor
+one that never returns can hold the event loop or the process's exit. A time limit ends the waiting; a tool that can't
+be stopped (a sync one, or one that ignores its cancellation) is abandoned and its late result ignored.
 """
 
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -23,6 +23,9 @@ from agui_gate.tool import Tool, ToolContext
 DEFAULT_TIMEOUT = 300.0
 """Seconds; for tools that set none. Every wait is bounded."""
 
+STOP_SECONDS = 0.5
+"""How long a cancelled async tool may take to end, before nobody waits for it any more."""
+
 MAX_RESULT = 4 * 1024 * 1024
 """Characters of a result that are kept."""
 
@@ -30,7 +33,8 @@ log = structlog.get_logger("agui_gate.tools")
 
 
 async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolContext) -> Output:
-    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too).
+    """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
+    unless it ignores that).
 
     A change of the shared state that is not JSON is undone and logged; the call's result stands.
     """
@@ -93,9 +97,46 @@ def check_arguments(tool: Tool, arguments: str) -> tuple[str | None, dict[str, A
 
 async def _call(tool: Tool, kwargs: dict[str, Any]) -> Any:
     if tool.is_async:
-        return await tool.fn(**kwargs)
+        return await _in_task(tool.fn(**kwargs))
     value = await _in_thread(lambda: tool.fn(**kwargs))
-    return await value if asyncio.iscoroutine(value) else value
+    return await _in_task(value) if asyncio.iscoroutine(value) else value
+
+
+async def _in_task(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run ``work`` in a task. Cancelling cancels it, and abandons it if it goes on."""
+    task = asyncio.ensure_future(_contained(work))
+    try:
+        value, left = await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=STOP_SECONDS)
+        if not task.done():
+            log.warning("tool_ignores_cancellation")
+            _abandoned.add(task)
+        task.add_done_callback(_forget)
+        raise
+    if left is not None:
+        raise left
+    return value
+
+
+async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, SystemExit | None]:
+    """What ``work`` returns. A task that raises `SystemExit` would end the whole loop."""
+    try:
+        return await work, None
+    except SystemExit as left:
+        return None, left
+
+
+_abandoned: set["asyncio.Task[Any]"] = set()
+"""The loop keeps weak references only."""
+
+
+def _forget(task: "asyncio.Task[Any]") -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()  # seen: its result is nobody's
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:

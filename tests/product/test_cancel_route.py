@@ -1,0 +1,247 @@
+"""`POST /threads/{id}/cancel`: the run ends within a second, whatever it is doing, and the next turn works."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agui_gate import tool
+from agui_gate.settings import Settings
+from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product
+from tests.product.live import Following, cancel, over, quiet, rest, starting
+from tests.product.reducer import apply
+from tests.product.shop import Shop, call, outputs, refund, say, script, status
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("B17", "S33")]
+
+Json = dict[str, Any]
+BACK: Json = {"output": [say("Back.")], "repeat": True}
+
+
+def hangs(after_events: int, *items: Json) -> Json:
+    return {"output": list(items), "when": {"user": "go"}, "fault": {"kind": "hang", "after_events": after_events}}
+
+
+@asynccontextmanager
+async def stopped(p: Product, chat: Chat, reader: Following) -> AsyncIterator[Stream]:
+    """What the reader gets when its run is stopped: its end within a second."""
+    begun = time.monotonic()
+    answer = await cancel(p, chat)
+    assert answer == {"cancelled": True, "status_code": 200}
+    stream = await reader.end()
+    assert time.monotonic() - begun < 1
+    assert (stream[-1]["type"], stream[-1]["code"]) == ("RUN_ERROR", "abort")
+    apply(chat.messages, stream)
+    yield stream
+    assert await rest(p, reader.run_key) == reader.raw
+    thread = await over(p, chat, "cancelled")
+    shown = [{k: v for k, v in m.items() if k != "error"} for m in thread["messages"]]  # which no event carries
+    assert shown == chat.messages
+    assert thread["approvals"] == []
+    assert (await chat.say("what now?")).text == "Back."
+    p.assert_clean()
+    await quiet(p)
+
+
+async def upstream_ended(p: Product) -> None:
+    """The provider has seen that its stream was closed."""
+    async with asyncio.timeout(1):
+        while p.emulator.accepted[-1].ended is None:
+            await p.get("/healthz")
+    assert p.emulator.accepted[-1].ended == "aborted"
+
+
+@shows("S30")
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_provider_that_never_answers(mode: str) -> None:
+    async with product([], [hangs(0, say("x")), BACK], mode=mode) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            await reader.until("RUN_STARTED")
+            async with asyncio.timeout(TIMEOUT):
+                while not p.emulator.accepted:
+                    await p.get("/healthz")
+            async with stopped(p, chat, reader) as stream:
+                assert stream.types() == ["RUN_STARTED", "RUN_ERROR"]
+                await upstream_ended(p)
+                p.emulator.load([BACK])
+
+
+@shows("S30")
+@pytest.mark.parametrize("mode", MODES)
+async def test_in_the_middle_of_text_what_was_said_is_kept(mode: str) -> None:
+    async with product([], [hangs(12, {"type": "message", "text": "word " * 99}), BACK], mode=mode) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            await reader.until("TEXT_MESSAGE_CONTENT")
+            async with stopped(p, chat, reader) as stream:
+                assert stream.types()[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
+                assert chat.messages[-1]["content"] == stream.text != ""
+                await upstream_ended(p)
+                p.emulator.load([BACK])
+
+
+@shows("S29", "S30", "S31", "S32", "B9")
+@pytest.mark.parametrize("mode", MODES)
+async def test_tools_that_never_end(mode: str) -> None:
+    """Async, sync, and one that ignores its cancellation; beside them a gated call that nobody was asked about yet."""
+    begun, release, told = threading.Barrier(2), threading.Event(), threading.Event()
+    ended: list[str] = []
+    shop = Shop()
+
+    @tool
+    async def sleeps() -> str:
+        """Sleeps for ever."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("sleeps")
+        return "never"
+
+    @tool
+    async def stubborn() -> str:
+        """Does not listen."""
+        while not release.is_set():
+            try:
+                await asyncio.wait_for(asyncio.Event().wait(), 0.01)
+            except (TimeoutError, asyncio.CancelledError):
+                continue
+        ended.append("stubborn")
+        return "too late"
+
+    @tool
+    def blocks() -> str:
+        """Can't be stopped."""
+        begun.wait(TIMEOUT)
+        release.wait(TIMEOUT)
+        told.set()
+        return "too late"
+
+    calls = [call("sleeps"), call("stubborn"), call("blocks"), refund()]
+    async with product([*shop.tools, sleeps, stubborn, blocks], [{"output": calls}, BACK], mode=mode) as p:
+        chat = p.chat(tools=[CARD_TOOL])
+        async with starting(p, chat, "go") as reader:
+            await reader.until('"delta":"{')
+            await asyncio.to_thread(begun.wait, TIMEOUT)
+            async with stopped(p, chat, reader) as stream:
+                assert len(stream.results) == 4
+                assert {status(text) for text in stream.results.values()} == {"cancelled"}
+                assert ended == ["sleeps"]
+                release.set()
+                assert await asyncio.to_thread(told.wait, TIMEOUT)
+        async with asyncio.timeout(TIMEOUT):
+            while "stubborn" not in ended:
+                await p.get("/healthz")
+        assert len(outputs(p.inputs()[-1])) == 4
+        assert "too late" not in json.dumps(await p.get(f"/threads/{chat.thread_id}"))
+        assert "too late" not in json.dumps(p.inputs())
+        assert shop.refunds == []
+        assert (await p.get("/approvals"))["approvals"] == []
+
+
+@shows("S29", "S30", "B9")
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_approved_tool_that_never_ends(mode: str) -> None:
+    begun, runs = asyncio.Event(), []
+
+    @tool(gate=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        runs.append(amount)
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async with product([pay], [{"output": [call("pay", amount=5)]}, BACK], mode=mode) as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("go")).interrupts
+        yes = [{"interruptId": ask["id"], "status": "resolved", "payload": {"approved": True}}]
+        async with starting(p, chat, resume=yes) as reader:
+            async with asyncio.timeout(TIMEOUT):
+                await begun.wait()
+            async with stopped(p, chat, reader) as stream:
+                assert status(stream.results[ask["toolCallId"]]) == "unknown"
+        assert runs == [5]
+
+
+@pytest.mark.parametrize("dialect", ["compat", "1.0"])
+async def test_the_dialect_says_what_the_end_is_called(dialect: Any) -> None:
+    async with product([], [hangs(9, say("word " * 9))], settings=Settings(dialect=dialect)) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go", protocolVersion="1.0") as reader:
+            await reader.until("TEXT_MESSAGE_CONTENT")
+            assert (await cancel(p, chat))["cancelled"] is True
+            stream = await reader.end()
+        if dialect == "compat":
+            assert (stream[-1]["type"], stream[-1]["code"]) == ("RUN_ERROR", "abort")
+        else:
+            assert (stream[-1]["type"], stream[-1]["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
+
+
+async def test_all_readers_see_the_end_and_stopping_twice_is_once() -> None:
+    async with product([], [hangs(9, say("word " * 9)), BACK]) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            await reader.until("TEXT_MESSAGE_CONTENT")
+            others = [asyncio.ensure_future(rest(p, reader.run_key)) for _ in range(5)]
+            answers = await asyncio.gather(*(cancel(p, chat) for _ in range(5)))
+            assert all(a["status_code"] == 200 for a in answers)
+            assert answers[0]["cancelled"] is True
+            await reader.end()
+            assert set(await asyncio.gather(*others)) == {reader.raw}
+            assert reader.raw.count('"abort"') == 1
+        await quiet(p)
+
+
+@shows("S30", "B18")
+async def test_stopped_at_once_a_run_ends_its_stream_and_gives_its_thread_back() -> None:
+    async with product([], [BACK]) as p:
+        engine = p.app.state.engine
+        for _ in range(20):
+            chat = p.chat()
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(chat.say("go"))
+                while engine.following("local", chat.thread_id) is None:
+                    await asyncio.wait([running], timeout=0)
+                assert await engine.cancel("local", chat.thread_id) is True
+            stream = await running
+            assert stream.types()[0] == "RUN_STARTED"
+            assert stream[-1] == {**stream[-1], "type": "RUN_ERROR", "code": "abort"}
+            assert (await chat.say("again")).text == "Back."
+        await quiet(p)
+
+
+@pytest.mark.parametrize("hitl", ["card", "interrupt"])
+async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
+    shop = Shop()
+    async with product(shop.tools, script(refund()), hitl=hitl) as p:
+        chat = p.chat(tools=[CARD_TOOL] if hitl == "card" else [])
+        await chat.say("go")
+        answer = await cancel(p, chat)
+        assert (answer["status_code"], answer["cancelled"]) == (200, False)
+        assert "No run" in answer["message"]
+        (waiting,) = (await p.get("/approvals"))["approvals"]
+        assert waiting["tool"] == "refund", "what waits for a person still does"
+        assert (await p.decide(waiting["id"], {"approved": True}))["state"] == "done"
+        assert (await cancel(p, chat))["cancelled"] is False
+
+
+async def test_unknown_and_other_peoples_threads_are_the_same_404() -> None:
+    async with product([], [hangs(9, say("word " * 9))], auth=lambda r: r.headers.get("x-user")) as p:
+        chat = p.chat(headers={"x-user": "alice"})
+        async with starting(p, chat, "go") as reader:
+            await reader.until("TEXT_MESSAGE_CONTENT")
+            thief = p.chat(thread_id=chat.thread_id, headers={"x-user": "bob"})
+            foreign, unknown = await cancel(p, thief), await cancel(p, p.chat(headers={"x-user": "bob"}))
+            assert foreign == unknown == {**foreign, "status_code": 404}
+            assert foreign["error"]["code"] == "not_found"
+            assert (await cancel(p, p.chat(thread_id=chat.thread_id)))["status_code"] == 401
+            assert p.app.state.engine.following("alice", chat.thread_id) is not None, "it goes on"
+            assert (await cancel(p, chat))["cancelled"] is True
+            await reader.end()
