@@ -85,6 +85,7 @@ async def request(
     *,
     server: tuple[str, int] = ("testserver", 80),
     client: tuple[str, int] = ("127.0.0.1", 1),
+    query: str = "",
 ) -> Answer:
     """One request into an ASGI application, read to its end."""
     head = {"host": "localhost", "content-type": "application/json", **(headers or {})}
@@ -96,7 +97,7 @@ async def request(
         "scheme": "http",
         "path": path,
         "raw_path": path.encode("utf-8", "replace"),
-        "query_string": b"",
+        "query_string": query.encode(),
         "root_path": "",
         "headers": [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in head.items()],
         "server": server,

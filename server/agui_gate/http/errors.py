@@ -41,6 +41,15 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_bug(request: Request, error: Exception) -> Response:
-    """A bug of ours: the log has the details, the answer has none."""
+    """A bug of ours: the log has the details, the answer has none.
+
+    It is answered outside of the CORS middleware, and a page of an allowed origin must be able to read it too.
+    """
     log.error("request_failed", path=request.url.path, exc_info=error)
-    return error_response(500, "internal", "Something went wrong on the server. Its log has the details.")
+    response = error_response(500, "internal", "Something went wrong on the server. Its log has the details.")
+    origin = request.headers.get("origin")
+    if origin is not None and request.app.state.guard.allows_origin(origin):
+        response.headers["access-control-allow-origin"] = origin
+        response.headers["access-control-allow-credentials"] = "true"
+        response.headers["vary"] = "Origin"
+    return response
