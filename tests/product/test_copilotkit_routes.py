@@ -18,7 +18,7 @@ from tests.product.live import Following, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("B17", "B22")]
 
 Json = dict[str, Any]
 BASE = "/copilotkit"
@@ -237,7 +237,6 @@ async def test_the_error_of_an_old_run_is_not_told_again() -> None:
 # --- sockets
 
 
-@shows("B17")
 async def test_a_running_run_is_followed_and_a_stop_ends_every_stream() -> None:
     async with product(script=[HANGING, BACK]) as p:
         chat = page(p)
@@ -271,7 +270,6 @@ def digging(go_on: asyncio.Event) -> tuple[Any, asyncio.Event]:
     return dig, begun
 
 
-@shows("B17")
 async def test_leaving_is_no_stop_here_whatever_the_policy_says() -> None:
     go_on = asyncio.Event()
     dig, begun = digging(go_on)
@@ -288,7 +286,6 @@ async def test_leaving_is_no_stop_here_whatever_the_policy_says() -> None:
         assert (await idle(p, "t"))["run"]["status"] == "finished"
 
 
-@shows("B17")
 async def test_a_watcher_does_not_stop_a_run_that_was_begun_elsewhere() -> None:
     go_on = asyncio.Event()
     dig, begun = digging(go_on)
@@ -304,7 +301,6 @@ async def test_a_watcher_does_not_stop_a_run_that_was_begun_elsewhere() -> None:
             assert (await reader.end()).text == "Done."
 
 
-@shows("B17")
 async def test_a_watcher_does_not_keep_a_run_going_that_was_begun_elsewhere() -> None:
     dig, begun = digging(asyncio.Event())
     async with product([dig], script(call("dig")), settings=Settings(disconnect_grace=0)) as p:
@@ -346,7 +342,6 @@ async def test_what_a_stop_answers() -> None:
         assert (await send(p, "POST", f"/agent/support/stop/{'x' * 257}"))[0] == 422
 
 
-@shows("B22")
 async def test_nobody_stops_or_sees_anothers_run() -> None:
     async with product(script=[HANGING, BACK], settings=tokens()) as p:
         chat = page(p, headers=ALICE)
@@ -464,7 +459,8 @@ async def test_the_single_route() -> None:
 
 BAD_CALLS = [
     (b"{", 400), (b"", 400), (b'{"method":"info","body":' + b"[" * 100_000, 400), ([], 422), ({}, 422),
-    ({"method": 1}, 422), ({"method": "threads/list"}, 422), ({"method": "agent/run", "params": {"agentId": "nobody"}, "body": {}}, 404),
+    ({"method": 1}, 422), ({"method": "threads/list"}, 422),
+    ({"method": "agent/run", "params": {"agentId": "nobody"}, "body": {}}, 404),
     ({"method": "agent/run", "params": {"agentId": 1}}, 422), ({"method": "agent/run"}, 400),
     ({"method": "agent/run", "body": {}}, 422), ({"method": "agent/connect", "body": []}, 422),
     ({"method": "agent/stop"}, 422), ({"method": "agent/stop", "params": {"threadId": "t"}, "body": 1}, 400),
@@ -488,7 +484,6 @@ ROUTES = [
 ]  # fmt: skip
 
 
-@shows("B22")
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 async def test_every_route_has_its_guard(method: str, path: str) -> None:
     async with product(settings=tokens()) as p:
@@ -502,7 +497,6 @@ async def test_every_route_has_its_guard(method: str, path: str) -> None:
         assert (status, error["error"]["code"]) == (403, "forbidden")
 
 
-@shows("B22")
 async def test_threads_are_their_principals_own() -> None:
     async with product(script=HELLO, settings=tokens()) as p:
         await page(p, headers=ALICE).say("hi")
