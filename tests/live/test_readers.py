@@ -1,0 +1,218 @@
+"""200 readers that never read and 200 that do, on one process: nobody who reads notices those who don't.
+
+Each of 40 runs has five of both; half of the runs were started by one that never reads.
+"""
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.bench.checking import read, text
+from tests.bench.machine import raise_file_limit
+from tests.live.server import BURST, INTERVAL, PIECE, PIECES, SEND_TIMEOUT
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("B17")]
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS, EACH = 40, 5
+TIMEOUT = 40.0
+KB = 1024
+
+
+class Client(asyncio.Protocol):
+    """One connection. It reads on, or stops reading once it knows its run's key."""
+
+    def __init__(self, *, reads: bool) -> None:
+        self.reads = reads
+        self.data = bytearray()
+        self.times: list[float] = []
+        loop = asyncio.get_running_loop()
+        self.begun: asyncio.Future[str] = loop.create_future()
+        self.lost: asyncio.Future[None] = loop.create_future()
+        self.done: asyncio.Future[None] = loop.create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+        self.times.append(time.monotonic())
+        if not self.begun.done() and b"agui-run-key: " in self.data:
+            self.begun.set_result(self.data.split(b"agui-run-key: ", 1)[1].split(b"\r\n", 1)[0].decode())
+            if not self.reads:
+                self.transport.pause_reading()
+        if data.endswith(b"0\r\n\r\n") and not self.done.done():
+            self.done.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.lost.set_result(None)
+
+
+class Machine:
+    """The server's process, what it logs, and its clients."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self.process, self.port = process, port
+        self.dropped: list[tuple[float, str]] = []
+        self.other_lines: list[str] = []
+        self.clients: list[Client] = []
+
+    async def watch(self) -> None:
+        """Collect what the server logs."""
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            said = line.decode(errors="replace").strip()
+            if "reader_dropped" in said:
+                self.dropped.append((time.monotonic(), said))
+            elif said:
+                self.other_lines.append(said)
+
+    async def send(self, request: str, *, reads: bool) -> Client:
+        """A new connection with a small buffer, and one request on it."""
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * KB if reads else 4 * KB)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, ("127.0.0.1", self.port))
+        _, client = await loop.create_connection(lambda: Client(reads=reads), sock=sock)
+        client.transport.write(request.encode())
+        self.clients.append(client)
+        return client
+
+    async def run(self, number: int, *, reads: bool) -> Client:
+        """Start a run."""
+        message = {"id": "u", "role": "user", "content": "go"}
+        more = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+        body = json.dumps({"threadId": f"t{number}", "runId": "r", "messages": [message], **more})
+        head = f"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+        return await self.send(f"{head}\r\n\r\n{body}", reads=reads)
+
+    async def follow(self, run_key: str, *, reads: bool, after: str = "") -> Client:
+        """Read a run."""
+        return await self.send(
+            f"GET /runs/{run_key}/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: {after}\r\n\r\n", reads=reads
+        )
+
+    def resident(self) -> int:
+        """Bytes of the server's memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * 4 * KB
+
+    def sockets(self) -> int:
+        """Sockets that the server has open."""
+        return sum(1 for f in Path(f"/proc/{self.process.pid}/fd").iterdir() if _is_socket(f))
+
+
+def _is_socket(file: Path) -> bool:
+    try:
+        return str(file.readlink()).startswith("socket:")
+    except FileNotFoundError:
+        return False
+
+
+@asynccontextmanager
+async def machine() -> AsyncIterator[Machine]:
+    """A running server, which ends well in the end."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.live.server",
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(TIMEOUT):
+            word, port = (await process.stdout.readline()).decode().split()
+        assert word == "port"
+        running = Machine(process, int(port))
+        watching = asyncio.ensure_future(running.watch())
+        yield running
+        for client in running.clients:
+            client.transport.abort()
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(TIMEOUT):
+            assert await process.wait() == 0
+            await watching
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def crowd(server: Machine) -> list[tuple[str, list[Client], list[Client]]]:
+    """The runs: key, who reads, who doesn't."""
+    runs = []
+    for number in range(RUNS):
+        healthy_starts = number % 2 == 0
+        starter = await server.run(number, reads=healthy_starts)
+        key = await starter.begun
+        more_reading = [await server.follow(key, reads=True) for _ in range(EACH - healthy_starts)]
+        more_stuck = [await server.follow(key, reads=False) for _ in range(EACH - (not healthy_starts))]
+        reading, stuck = ([starter], []) if healthy_starts else ([], [starter])
+        runs.append((key, reading + more_reading, stuck + more_stuck))
+    return runs
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the server's memory and sockets from /proc")
+async def test_readers_that_never_read_are_dropped_and_nobody_else_notices() -> None:
+    raise_file_limit()
+    async with machine() as server, asyncio.timeout(TIMEOUT):
+        warm = await server.run(-1, reads=True)
+        await warm.begun
+        before, sockets_before = server.resident(), server.sockets()
+        begun = time.monotonic()
+        runs = await crowd(server)
+        connected = time.monotonic()
+        stuck = [client for _, _, clients in runs for client in clients]
+        healthy = [client for _, clients, _ in runs for client in clients]
+        assert (len(stuck), len(healthy)) == (RUNS * EACH, RUNS * EACH)
+        peak = before
+        while len(server.dropped) < len(stuck):
+            peak = max(peak, server.resident())
+            await asyncio.wait([warm.lost], timeout=0.1)
+            assert time.monotonic() - connected < SEND_TIMEOUT + 2, len(server.dropped)
+        assert server.dropped[0][0] - begun > SEND_TIMEOUT * 0.9
+        per_connection = (peak - before) / len(stuck + healthy)
+        assert per_connection < 256 * KB, f"{per_connection / KB:.0f} KB a connection"
+        while server.sockets() > sockets_before + len(healthy):
+            await asyncio.wait([warm.lost], timeout=0.05)
+            assert time.monotonic() - connected < SEND_TIMEOUT + 2, "their connections are gone, too"
+        await asyncio.gather(*(client.done for client in healthy))
+        gaps = sorted(b - a for c in healthy for a, b in pairwise(t for t in c.times if t > connected))
+        assert len(gaps) > len(healthy) * PIECES / 3
+        p99 = gaps[len(gaps) * 99 // 100]
+        assert p99 < 0.25, f"p99 {p99 * 1000:.0f} ms"
+        said = PIECE * BURST + "".join(f" {number}" for number in range(PIECES))
+        assert all(text(read(bytes(client.data))) == said for client in healthy)
+        await one_comes_back(server, runs)
+        assert len(server.dropped) == len(stuck), "one line each"
+        assert all(sum(f"run={key} " in line for _, line in server.dropped) == EACH for key, _, _ in runs)
+        assert not server.other_lines, server.other_lines[:5]
+        print(f"\np99 gap {p99 * 1000:.0f} ms at {INTERVAL * 1000:.0f}; {per_connection / KB:.0f} KB a connection")
+
+
+async def one_comes_back(server: Machine, runs: list[tuple[str, list[Client], list[Client]]]) -> None:
+    """It takes what is still in its socket, and then the rest from where it was."""
+    key, reading, (client, *_) = runs[1]
+    client.transport.resume_reading()
+    await client.lost
+    frames = [line for line in bytes(client.data).split(b"\n") if line.startswith(b"data: ") and line.endswith(b"}")]
+    last = f"{key}:{len(frames) - 1}" if frames else ""
+    again = await server.follow(key, reads=True, after=last)
+    await again.done
+    everything = read(bytes(reading[0].data))
+    assert 0 < len(frames) < len(everything)
+    assert [json.loads(frame[6:]) for frame in frames] + read(bytes(again.data)) == everything
