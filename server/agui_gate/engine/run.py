@@ -185,7 +185,7 @@ class Run:
 
     def _has_work(self, intake: Intake) -> bool:
         last = self._thread.last_turn()
-        retry = last is not None and last.cut and self._thread.entries[-1] is last
+        retry = last is not None and last.cut
         return intake.keep is not None or retry or awaits_model(self._thread.transcript())
 
     # --- ending -------------------------------------------------------------------------------------------------
