@@ -84,6 +84,24 @@ def test_messages_without_ids_go_by_their_place_among_equal_ones():
     assert newest.said, "said again as the newest message"
 
 
+@shows("B12")
+@pytest.mark.parametrize("text", ["a", "b", "c"])
+def test_the_newest_message_without_an_id_is_new_whatever_was_said_before(text):
+    entries = [said(said_before, f"x{i}", minted=True) for i, said_before in enumerate(["a", "b", "a", "c"])]
+    intake = taken(run(user(text)), entries)
+    assert [e.content for e in intake.entries] == [(Text(text),)]
+    assert intake.said
+
+
+@shows("B12")
+def test_a_history_without_ids_beside_an_answer_says_nothing_again():
+    entries = [said("yes", "x0", minted=True), said("refund", "x1", minted=True)]
+    resume = [ResumeEntry("apr_1", "resolved", {"approved": True})]
+    assert not taken(run(user("yes"), user("refund"), resume=resume), entries).said
+    assert not taken(run(user("refund"), resume=resume), entries).said
+    assert taken(run(user("yes"), resume=resume), entries).said, "it is not what was said last"
+
+
 @shows("B12", "B20")
 def test_thousands_of_messages_without_ids_are_compared_in_no_time():
     entries = [said(f"a{i}", f"x{i}", minted=True) for i in range(10_000)]

@@ -151,15 +151,22 @@ class _Comparison:
         if message.id:
             return message.id in self.users
         content = parts(message.content)
-        last = message is self.run.messages[-1] and not (self.run.resume or self.intake.answers)
         places = self.places.get(content, deque())
+        if message is self.run.messages[-1] and not self._repeats(places):
+            return False  # said again, as the newest message (B12)
         while places and places[0] < self.matched:
             places.popleft()
         if not places:
             return False
-        place = places.popleft()
-        self.matched = place + 1
-        return not (last and place == self.unnamed - 1)  # else: said again, as the newest message
+        self.matched = places.popleft() + 1
+        return True
+
+    def _repeats(self, places: Sequence[int]) -> bool:
+        """Whether a request's last message, which has no id, is the thread's last one sent again beside an answer.
+
+        Without an answer it is what the request is for, whatever was said before.
+        """
+        return bool(self.run.resume or self.intake.answers) and bool(places) and places[-1] == self.unnamed - 1
 
     def _branch(self) -> None:
         """A history that ends at a message the server has answered means "go back to it" (DESIGN.md §5)."""
