@@ -35,9 +35,10 @@ class OpenAIResponses:
     """A model behind the Responses API.
 
     ``mode`` says who keeps the history: ``chain`` (the provider, linked by `previous_response_id`), ``conversation``
-    (the provider, in a conversation object) or ``stateless`` (only this server). ``base_url`` and ``api_key`` fall
-    back to OPENAI_BASE_URL and OPENAI_API_KEY. ``client`` is an `openai.AsyncOpenAI` (or a subclass) of your own,
-    which stays yours to close. ``reasoning`` (such as ``{"effort": "low", "summary": "auto"}``), ``temperature`` and
+    (the provider, in a conversation object; once that is lost, as with ``chain``) or ``stateless`` (only this server).
+    ``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY. ``client`` is an `openai.AsyncOpenAI`
+    (or a subclass) of your own, which stays yours to close. ``reasoning`` (such as
+    ``{"effort": "low", "summary": "auto"}``), ``temperature`` and
     ``max_output_tokens`` are passed on. ``timeout`` is how many seconds the provider may be silent.
     """
 
@@ -130,9 +131,9 @@ class OpenAIResponses:
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
         """What the provider remembers after this response, in the form that this mode continues from."""
-        if self._settings.mode == "conversation" and conversation_id:
+        if conversation_id:
             return ConversationRef(turn_id="", origin=self.origin, conversation_id=conversation_id)
-        if self._settings.mode == "chain" and response_id:
+        if self._settings.mode != "stateless" and response_id:
             return ConversationRef(turn_id="", origin=self.origin, previous_response_id=response_id)
         return None
 

@@ -3,7 +3,7 @@
 | failure | tried | how often |
 |---|---|---|
 | transient | the same request, after a short wait | once |
-| ambiguous | the same; in a conversation everything into a new one, as the old may hold the items already | once |
+| ambiguous | the same; in a conversation everything without it, as it may hold the items already | once |
 | locked | the same, after 0.5, 1 and 2 s | three times |
 | forgotten, mismatch | everything by value, without any continuation | once |
 

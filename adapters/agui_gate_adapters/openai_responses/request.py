@@ -2,7 +2,9 @@
 
 A *continuation* sends only what is new: the outputs of the calls of the last known turn, then the newer messages, and
 never anything that the provider issued itself (S13, S14). It is possible only if nothing else is new. In every other
-case the whole history goes (S15), and then without any continuation id (S18).
+case the whole history goes (S15), and then without any continuation id (S18). A new conversation may begin with
+messages, but not with calls: the rule looks at the request, not at where an item came from (S16). A thread that has
+calls when it needs a new conversation, or whose conversation is lost, goes on from response to response instead.
 """
 
 from collections.abc import Sequence
@@ -62,7 +64,15 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
     body = _common(request, settings)
     body["input"] = replay(request.transcript, origin=settings.origin, sealed=sealed)
     shape = Shape.SEALED if settings.mode == "stateless" and not plain else Shape.PLAIN
-    return Plan(body, shape, "" if settings.mode == "conversation" else None)
+    if settings.mode == "conversation" and not plain and not _has_calls(request.transcript):
+        return Plan(body, shape, "")
+    if settings.mode != "stateless":
+        body["store"] = True
+    return Plan(body, shape)
+
+
+def _has_calls(transcript: Transcript) -> bool:
+    return any(isinstance(turn, AssistantTurn) and turn.calls for turn in transcript)
 
 
 class _Since(NamedTuple):
@@ -91,13 +101,11 @@ def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> _Since 
 
 
 def _is_alive(ref: ConversationRef, mode: Mode, now_ms: int) -> bool:
-    match mode:
-        case "chain":
-            return bool(ref.previous_response_id) and now_ms - ref.committed_at < MAX_AGE_MS
-        case "conversation":  # conversations do not expire
-            return bool(ref.conversation_id)
-        case "stateless":
-            return False
+    if mode == "stateless":
+        return False
+    if mode == "conversation" and ref.conversation_id:  # conversations do not expire
+        return True
+    return bool(ref.previous_response_id) and now_ms - ref.committed_at < MAX_AGE_MS
 
 
 def _ids_are_unique(before: Transcript, calls: Sequence[SettledCall]) -> bool:
@@ -115,9 +123,9 @@ def _continued(request: TurnRequest, settings: Settings, since: _Since) -> Plan:
     body = _common(request, settings)
     outputs = [output(call.part.wire_id, _told(call)) for call in since.turn.calls]
     body["input"] = outputs + [user_message(message) for message in since.messages]
-    if settings.mode == "conversation":
+    if settings.mode == "conversation" and since.ref.conversation_id:
         return Plan(body, Shape.CONTINUED, since.ref.conversation_id)
-    body["previous_response_id"] = since.ref.previous_response_id
+    body |= {"store": True, "previous_response_id": since.ref.previous_response_id}
     return Plan(body, Shape.CONTINUED)
 
 
@@ -159,8 +167,6 @@ def _common(request: TurnRequest, settings: Settings) -> Body:
         body["tools"] = [_tool(tool) for tool in request.tools]
     if settings.mode == "stateless":
         body |= {"store": False, "include": ["reasoning.encrypted_content"]}
-    elif settings.mode == "chain":
-        body["store"] = True
     options = ("reasoning", "temperature", "max_output_tokens")
     return body | {name: value for name in options if (value := getattr(settings, name)) is not None}
 

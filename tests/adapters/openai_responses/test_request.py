@@ -148,7 +148,24 @@ def test_an_edit_is_simply_shown_in_a_replay() -> None:
 
 
 def test_conversation_without_a_ref_asks_for_a_new_one() -> None:
-    assert planned(*CALLED, mode="conversation").conversation_id == ""
+    said = (user("hi"), assistant(TextPart("m", "Hello")), user("again", "u2"))
+    made = planned(*said, mode="conversation")
+    assert made.conversation_id == ""
+    assert "store" not in made.body
+
+
+def test_a_replay_with_calls_names_no_conversation_not_even_a_new_one() -> None:
+    """S13, S16: what a request with a conversation may carry doesn't depend on how new the conversation is."""
+    made = planned(*CALLED, mode="conversation")
+    assert (made.shape, made.conversation_id, made.body["store"]) == (Shape.PLAIN, None, True)
+    assert kinds(made) == FULL
+
+
+def test_after_a_replay_a_conversation_mode_thread_goes_on_from_its_response() -> None:
+    made = planned(*CALLED, ref=chain_ref(), mode="conversation")
+    assert (made.shape, made.conversation_id) == (Shape.CONTINUED, None)
+    assert (made.body["previous_response_id"], made.body["store"]) == ("resp_1", True)
+    assert "function_call" not in kinds(made)
 
 
 # --- replay by value ----------------------------------------------------------------------------------------------
