@@ -1,6 +1,7 @@
 """Functions as tools: the schema that the model sees, what is validated, what is refused when it is made."""
 
 import asyncio
+from datetime import date
 from typing import Annotated, Literal
 
 import pydantic
@@ -74,6 +75,19 @@ def test_what_does_not_fit_is_named_without_its_value(arguments, says):
         ship.validate(arguments)
     assert says in caught.value.message
     assert "secret" not in caught.value.message
+
+
+def test_some_arguments_may_be_held_to_the_schema():
+    @tool
+    def pay(amount: float, on: date, times: int = 1) -> None:
+        """Pay."""
+
+    sloppy = {"amount": "5", "on": "2026-11-21", "times": "2"}
+    assert pay.validate(sloppy) == {"amount": 5.0, "on": date(2026, 11, 21), "times": 2}
+    for amount in ("5", True):
+        with pytest.raises(ToolError, match="amount"):
+            pay.validate({**sloppy, "amount": amount}, strict=["amount", "on"])
+    assert pay.validate({**sloppy, "amount": 5}, strict=["amount", "on"])["times"] == 2, "what is not named is not held"
 
 
 def test_names_descriptions_and_defaults():

@@ -1,7 +1,7 @@
 """Tools: Python functions that a model may call, and the gates in front of them."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -108,18 +108,34 @@ class Tool:
             prop.pop("title", None)
         return schema
 
-    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments for the function. Raises `ToolError` that says what is wrong, without the values."""
+    def validate(self, arguments: Mapping[str, Any], *, strict: Collection[str] = ()) -> dict[str, Any]:
+        """The keyword arguments for the function. Raises `ToolError` that says what is wrong, without the values.
+
+        Models are sloppy with types, so "5" passes for a number; not for the arguments named in ``strict``.
+        """
         from pydantic import ValidationError
 
         try:
             model = self._model.model_validate(dict(arguments))
+            if strict:
+                self._validate_strictly(arguments, strict)
         except ValidationError as error:
             problems = "; ".join(
                 f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()[:5]
             )
             raise ToolError(f"Invalid arguments for {self.name}: {problems}") from None
         return {name: getattr(model, name) for name in type(model).model_fields}
+
+    def _validate_strictly(self, arguments: Mapping[str, Any], names: Collection[str]) -> None:
+        """Raises `ValidationError`. As JSON, where strictness still allows for what JSON can't say, such as dates."""
+        from pydantic import ValidationError
+        from pydantic_core import to_json
+
+        try:
+            self._model.model_validate_json(to_json(dict(arguments)), strict=True)
+        except ValidationError as error:
+            if not {str(e["loc"][0]) for e in error.errors() if e["loc"]}.isdisjoint(names):
+                raise
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Validated arguments plus the injected context, if the function asks for one."""

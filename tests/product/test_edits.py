@@ -20,6 +20,8 @@ FORBIDDEN: dict[str, dict[str, Any]] = {
     "a new field": {"order_id": "A1", "amount": 20, "note": "x"},
     "a field is gone": {"amount": 20},
     "the wrong type": {"order_id": "A1", "amount": "lots"},
+    "a number as text": {"order_id": "A1", "amount": "5"},
+    "a boolean for a number": {"order_id": "A1", "amount": True},
     "nothing left": {},
 }
 

@@ -105,7 +105,7 @@ def _edit(approval: Approval, answer: Answer, tools: Mapping[str, Tool]) -> str 
         raise ApprovalRefused(f"The edit was refused: {reason}.") from None
     tool = tools.get(approval.tool)
     if edited is not None and tool is not None:
-        problem, _ = check_arguments(tool, edited)
+        problem, _ = check_arguments(tool, edited, strict=approval.editable)  # what was shown says "number", not "5"
         if problem is not None:
             raise ApprovalRefused(f"The edit was refused: {problem}")
     return edited

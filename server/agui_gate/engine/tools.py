@@ -8,7 +8,7 @@ be stopped (a sync one, or one that ignores its cancellation) is abandoned and i
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 import msgspec
@@ -84,13 +84,13 @@ def _state_json(state: dict[str, Any]) -> bytes | None:
         return None
 
 
-def check_arguments(tool: Tool, arguments: str) -> tuple[str | None, dict[str, Any]]:
-    """What is wrong with the arguments (None if nothing), and the validated keyword arguments."""
+def check_arguments(tool: Tool, arguments: str, *, strict: Collection[str] = ()) -> tuple[str | None, dict[str, Any]]:
+    """What is wrong with the arguments (None if nothing), and the validated keyword arguments. See `Tool.validate`."""
     parsed = parse_object(arguments)
     if parsed is None:
         return f"The arguments of {tool.name} are not a JSON object.", {}
     try:
-        return None, tool.validate(parsed)
+        return None, tool.validate(parsed, strict=strict)
     except ToolError as error:
         return error.message, {}
 
