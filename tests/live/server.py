@@ -13,7 +13,7 @@ from agui_gate.settings import Settings
 
 BURST, PIECE = 60, "x" * 3000
 INTERVAL = 0.05
-PIECES = 180
+PIECES = 120
 SEND_TIMEOUT = 2.0
 
 
