@@ -56,6 +56,7 @@ class Busy:
         self.parent, self.emulator = parent, emulator
         self.product = Product(emulator, None, "", client)
         self.chats: list[Chat] = []
+        self.logged: list[str] = []
         self.pid = 0
 
     async def start(self) -> None:
@@ -81,9 +82,14 @@ class Busy:
         return self.chats[-1]
 
     async def _line(self) -> list[str]:
+        """The next thing that the parent or the server says; what it logs is kept."""
         assert self.parent.stdout is not None
         async with asyncio.timeout(TIMEOUT):
-            return (await self.parent.stdout.readline()).decode().split()
+            while line := (await self.parent.stdout.readline()).decode():
+                if line.startswith(("port ", "exit ")):
+                    return line.split()
+                self.logged.append(line)
+        raise AssertionError("".join(self.logged))
 
 
 @asynccontextmanager
@@ -213,6 +219,7 @@ async def in_the_end(servers: Busy) -> None:
     await go_on(servers)
     assert (await servers.stop(signal.SIGTERM))[0] == 0
     assert servers.emulator.refusals == []
+    assert servers.logged == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

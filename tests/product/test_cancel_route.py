@@ -217,6 +217,27 @@ async def test_stopped_at_once_a_run_ends_its_stream_and_gives_its_thread_back()
         await quiet(p)
 
 
+@shows("S30")
+async def test_a_stop_that_comes_while_the_end_is_saved_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with product([], [BACK]) as p:
+        chat, engine = p.chat(), p.app.state.engine
+        commit = engine.store.commit
+
+        async def stopped_meanwhile(thread: Any, change: Any, run_key: str) -> None:
+            await commit(thread, change, run_key)
+            if change.status is not None:
+                engine.following("local", chat.thread_id).cancel()
+                await asyncio.wait([asyncio.ensure_future(p.get("/healthz"))])
+
+        monkeypatch.setattr(engine.store, "commit", stopped_meanwhile)
+        stream = await chat.say("go")
+        assert (stream.text, stream[-1]["type"]) == ("Back.", "RUN_FINISHED")
+        monkeypatch.undo()
+        await over(p, chat, "finished")
+        assert (await chat.say("more")).text == "Back."
+        await quiet(p)
+
+
 @pytest.mark.parametrize("hitl", ["card", "interrupt"])
 async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
     shop = Shop()

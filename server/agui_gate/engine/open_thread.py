@@ -47,6 +47,7 @@ class OpenThread:
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
         self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
         self._settled: Transcript | None = None
+        self.ended = False
 
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
@@ -83,7 +84,7 @@ class OpenThread:
         self._settled = None
 
     async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
-        """Save what is new; with ``status``, end the run and give the lease back.
+        """Save what is new; with ``status``, end the run and give the lease back: then it is `ended`.
 
         Saved as a whole, even if the caller is cancelled meanwhile. Raises `ThreadBusy` if the lease is lost; then
         nothing was saved.
@@ -102,6 +103,7 @@ class OpenThread:
                 self._unsaved = entries + self._unsaved
                 raise
             self._keep, self._sizes = None, state
+            self.ended = self.ended or status is not None
             for approval in approvals:
                 self.approvals[approval.call_id] = approval
                 self._settled = None

@@ -200,8 +200,7 @@ class Run:
             self._seq.other(ev.StateSnapshot(self._thread.state if self._thread.state is not None else {}))
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
         outcome = self._asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
-        await self._thread.commit(status="waiting")
-        self._settled()
+        await self._end("waiting")
         self._seq.finish(outcome, self._usage())
 
     async def _fresh(self, approval: Approval) -> Approval:
@@ -213,11 +212,19 @@ class Run:
 
     async def _finish(self, status: RunStatus) -> None:
         """End the run. A turn that a limit or filter of the provider ended says so in the result."""
-        await self._thread.commit(status=status)
-        self._settled()
+        await self._end(status)
         last = self._turns.done[-1] if self._turns.done else None
         result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
         self._seq.finish(None, self._usage(), result)
+
+    async def _end(self, status: RunStatus) -> None:
+        """Save that the run is over. A stop that comes while that is saved is too late."""
+        try:
+            await self._thread.commit(status=status)
+        except asyncio.CancelledError:
+            if not self._thread.ended:
+                raise
+        self._settled()
 
     async def _stopped(self, status: RunStatus) -> None:
         """Close every open call before anything else (S29), then save. Bounded, should the store be away."""
