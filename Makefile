@@ -58,6 +58,18 @@ $(VENV)/.dev: $(VENV)/.test requirements/dev.txt
 	@cd $* && npm ci --silent
 	@touch $@
 
+frontend-demo/dist/.stamp: frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html frontend-demo/*.ts) \
+		$(shell find frontend-demo/src frontend-demo/public -type f 2>/dev/null)
+	@echo 'set-up: the page made with CopilotKit'
+	@cd frontend-demo && npm run --silent build -- --logLevel error
+	@touch $@
+
+# The demo has its built-in page anyway; a machine without Node, or without a way to the packages, does without this one.
+.PHONY: .page
+.page:
+	@$(MAKE) --no-print-directory --silent frontend-demo/dist/.stamp \
+		|| echo 'set-up: the page made with CopilotKit could not be built; the built-in page needs nothing' >&2
+
 .PHONY: .venv
 .venv: $(VENV)/.dev ## Set up the virtual environment with everything for development
 
@@ -68,7 +80,7 @@ $(VENV)/.dev: $(VENV)/.test requirements/dev.txt
 # --- running and checking ----------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
+demo: $(VENV)/.runtime $(if $(NODE),.page) ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
 	@exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
 # Without Node the interop tests are left out, with a line that says so, except in CI, where they fail.
@@ -100,7 +112,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 	$(BIN)/ruff check --fix $(CODE)
 
 .PHONY: e2e
-e2e: .node $(VENV)/.test $(patsubst %/package.json,%/node_modules/.stamp,$(wildcard tests/interop/package.json tests/e2e/package.json)) ## Real AG-UI clients in Node, and the browser tests
+e2e: .node $(VENV)/.test frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop) ## Real AG-UI clients in Node, and the browser tests
 	@$(BIN)/python -m pytest $(if $(E2E),tests/e2e) tests/interop $(ARGS)
 
 .PHONY: bench
@@ -110,5 +122,6 @@ bench: $(VENV)/.test ## Our own figures, next to a bare proxy
 .PHONY: clean
 clean: ## Remove everything that make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
-	rm -rf tests/interop/node_modules tests/e2e/node_modules
+	rm -rf tests/interop/node_modules tests/e2e/node_modules tests/e2e/shots
+	rm -rf frontend-demo/node_modules frontend-demo/runtime/node_modules frontend-demo/dist
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

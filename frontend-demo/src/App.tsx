@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAgentInfo } from "./agents";
 import { useThreadList } from "./components/thread-list";
 import { providerProps, readChoice, SERVER } from "./connection";
-import { toProblem, type Problem } from "./problems";
+import { CUT, toProblem, type Problem } from "./problems";
 import { Banner } from "./shell/Banner";
 import { Boundary } from "./shell/Boundary";
 import { Chat } from "./shell/Chat";
@@ -25,6 +25,8 @@ export function App() {
   const list = useThreadList({ server: SERVER, headers });
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
+  const clear = useCallback(() => setProblem(null), []);
+  const cut = useCallback(() => setProblem(CUT), []);
   const retry = () => {
     setProblem(null);
     setAttempt((before) => before + 1);
@@ -45,12 +47,12 @@ export function App() {
       <Sidebar list={list} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
       <div className="main">
         <Header name={agent?.name ?? "agui-gate"} choice={choice} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
-        {shown && <Banner problem={shown} onRetry={retry} onToken={saveToken} onClose={startProblem ? undefined : () => setProblem(null)} />}
+        {shown && <Banner problem={shown} onRetry={retry} onToken={saveToken} onClose={startProblem ? undefined : clear} />}
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
             <Boundary key={`${thread}-${attempt}`} onError={report}>
               <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} style={choice.style} onSend={() => setProblem(null)} onSettled={list.reload} />
+                <Chat agent={agent} thread={thread} style={choice.style} onSend={clear} onSettled={list.reload} onCut={cut} />
               </CopilotKitProvider>
             </Boundary>
           )}

@@ -43,10 +43,27 @@ export function choiceUrl(changes: Partial<Choice>): string {
   return url.href;
 }
 
-/** `HttpAgent` plus the restore that it leaves to its subclasses: what happened on the thread so far. */
+/** `HttpAgent` plus what it leaves to its subclasses: the restore after a reload, and a stop that the server is told of. */
 export class RestoringAgent extends HttpAgent {
+  #stopped: Promise<unknown> = Promise.resolve();
+
+  /** A run that was just stopped has ended before the next one begins; else that one would find the thread busy. */
+  override run(input: RunAgentInput) {
+    const afterwards = async () => {
+      await this.#stopped;
+      return this.fetch(this.url, this.requestInit(input));
+    };
+    return transformHttpEventStream(runHttpRequest(afterwards));
+  }
+
   protected override connect(input: RunAgentInput) {
     return transformHttpEventStream(runHttpRequest(() => this.fetch(`${this.url}/connect`, this.requestInit(input))));
+  }
+
+  override abortRun() {
+    super.abortRun();
+    const url = new URL(`threads/${encodeURIComponent(this.threadId)}/cancel`, SERVER).href;
+    this.#stopped = this.fetch(url, { method: "POST", headers: this.headers }).catch(() => null); // it notices the disconnect too
   }
 }
 

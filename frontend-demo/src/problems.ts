@@ -26,6 +26,7 @@ const ADVICE: Record<string, string> = {
   context_length: "This chat is too long for the model. Start a new chat.",
   limit_reached: "The answer took too many steps. Ask for something smaller.",
   incomplete: "Send your message again.",
+  unavailable: "The server is shutting down or overloaded. Try again in a moment.",
   network: "Is the server still running? Check the connection, then try again.",
 };
 const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
@@ -38,9 +39,12 @@ export function toProblem({ error, code }: Reported): Problem | null {
   if (code === "agent_run_error_event") return problem(error.code === "INCOMPLETE_STREAM" ? "incomplete" : (error.code ?? "internal"), error.message);
   if (/pending interrupt/.test(error.message)) return problem("approval_pending", "An approval is still open.");
   if (isNetwork(error) || code === "runtime_info_fetch_failed") return problem("network", "The server can't be reached.");
-  if (/network error|Failed to read|INCOMPLETE|terminal/i.test(error.message)) return problem("incomplete", "The answer broke off before it was complete.");
+  if (/network error|Failed to read|INCOMPLETE|terminal/i.test(error.message)) return CUT;
   return problem(error.code ?? "internal", error.message);
 }
+
+/** A stream that just ended: a proxy that gave up, say, or a server that was killed. */
+export const CUT: Problem = { code: "incomplete", what: "The answer broke off before it was complete.", advice: "Send your message again." };
 
 const problem = (code: string, what: string): Problem => ({ code, what, advice: ADVICE[code] ?? DEFAULT });
 

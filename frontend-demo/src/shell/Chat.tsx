@@ -16,11 +16,14 @@ interface Props {
   onSend: () => void;
   /** After every run: titles and marks in the list may have changed. */
   onSettled: () => void;
+  /** The answer broke off. */
+  onCut: () => void;
 }
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, style, onSend, onSettled }: Props) {
-  const { regenerate, say, usage } = useConversation({ onSend, onSettled });
+export function Chat({ agent, thread, style, onSend, onSettled, onCut }: Props) {
+  const { regenerate, say, usage } = useConversation({ onSend, onSettled, onCut });
+  const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <>
       {style === "card" ? <ConfirmCard /> : <Interrupts />}
@@ -33,6 +36,7 @@ export function Chat({ agent, thread, style, onSend, onSettled }: Props) {
         <CopilotChat
           threadId={thread}
           labels={{ chatInputPlaceholder: "Message…", chatDisclaimerText: "Actions that need your approval never run without it." }}
+          input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
           messageView={{ assistantMessage: { onRegenerate: regenerate }, reasoningMessage: CopilotChatReasoningMessage }}
         />
         <Usage usage={usage} />

@@ -12,31 +12,47 @@ export interface RunUsage {
 interface Listeners {
   onSend: () => void;
   onSettled: () => void;
+  /** A stream ended without the event that ends a run; CopilotKit takes that for success. */
+  onCut: () => void;
 }
 
 /** What the page does with the conversation besides showing it. */
-export function useConversation({ onSend, onSettled }: Listeners) {
+export function useConversation({ onSend, onSettled, onCut }: Listeners) {
   const { agent } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
 
   useEffect(() => {
     let started = 0;
+    let open = false;
+    const close = () => {
+      open = false;
+    };
     const { unsubscribe } = agent.subscribe({
       onRunInitialized: () => {
         started = performance.now();
         setUsage(null);
         onSend();
       },
+      onRunStartedEvent: () => {
+        open = true;
+      },
+      onRunErrorEvent: close,
+      onRunFailed: close,
       onRunFinishedEvent: ({ event }) => {
+        close();
         const entries = event.usage ?? [];
         const sum = (key: "inputTokens" | "outputTokens") => entries.reduce((total, entry) => total + (entry[key] ?? 0), 0);
         if (entries.length > 0) setUsage({ seconds: (performance.now() - started) / 1000, input: sum("inputTokens"), output: sum("outputTokens") });
       },
-      onRunFinalized: () => onSettled(),
+      onRunFinalized: () => {
+        if (open) onCut();
+        close();
+        onSettled();
+      },
     });
     return unsubscribe;
-  }, [agent, onSend, onSettled]);
+  }, [agent, onSend, onSettled, onCut]);
 
   /** Ask the last question again: the answer and what led to it are taken back. */
   const regenerate = useCallback(() => {

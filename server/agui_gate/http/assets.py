@@ -3,18 +3,25 @@
 The page holds approve buttons, so no other page may frame it (a click on what lies under it would be a decision), and
 it loads nothing that we did not ship. Files are revalidated on every load (they have an ETag): modules of two versions
 must never run together.
+
+In a checkout there may be a second page, `frontend-demo/`, which is made with CopilotKit; where it has been built it is
+served as `/copilot/`, and the two pages link to each other.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 PAGE = Path(__file__).parent / "page"
+BUILT = Path(__file__).parents[3] / "frontend-demo" / "dist"
+LINK = '<a class="sidebar-note" href="copilot/">The page made with CopilotKit</a>'
+"""Stands in the built-in page's sidebar, for which it is a comment where there is no other page."""
 
 HEADERS = {
     "cache-control": "no-cache",
@@ -24,23 +31,44 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 
+# CopilotKit sets styles in the page, decodes fonts and images from data URLs, and may be asked to go through a Node
+# runtime on this machine.
+BUILT_HEADERS = HEADERS | {
+    "content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "font-src 'self' data:; connect-src 'self' http://127.0.0.1:* http://localhost:*; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
 
-def page_routes() -> list[BaseRoute]:
-    """`GET /` and what the page loads. It holds no data, so anybody who may connect may have it."""
-    return [Route("/", _index), Mount("/page", PageFiles(directory=PAGE))]
+
+def page_routes(built: Path = BUILT) -> list[BaseRoute]:
+    """`GET /` and what the page loads; the page in ``built`` too. They hold no data, so anybody may have them."""
+    routes: list[BaseRoute] = [Mount("/page", PageFiles(directory=PAGE))]
+    if not (built / "index.html").is_file():
+        return [Route("/", _index), *routes]
+    pages = PageFiles(directory=built, html=True, headers=BUILT_HEADERS)
+    return [Route("/", _index_with_link), *routes, Mount("/copilot", pages)]
 
 
 async def _index(request: Request) -> Response:
     return FileResponse(PAGE / "index.html", headers=HEADERS)
 
 
+async def _index_with_link(request: Request) -> Response:
+    page = (PAGE / "index.html").read_text(encoding="utf-8").replace("<!-- other page -->", LINK)
+    return HTMLResponse(page, headers=HEADERS)
+
+
 class PageFiles(StaticFiles):
     """Static files with our headers, on 304 answers too."""
+
+    def __init__(self, *, headers: Mapping[str, str] = HEADERS, directory: Path, html: bool = False) -> None:
+        super().__init__(directory=directory, html=html)
+        self._headers = headers
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """As `StaticFiles` does it, plus `HEADERS`."""
+        """As `StaticFiles` does it, plus the headers."""
         response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update(HEADERS)
+        response.headers.update(self._headers)
         return response

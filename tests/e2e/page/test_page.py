@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from agui_gate.http.assets import HEADERS, PAGE, page_routes
+from agui_gate.http.assets import BUILT_HEADERS, HEADERS, PAGE, page_routes
 
 HERE = Path(__file__).parent
 MODULES = sorted(PAGE.glob("*.js"))
@@ -55,6 +55,33 @@ def test_every_file_is_served_with_the_headers_that_protect_it(client: TestClien
         response = client.get(path)
         assert response.status_code == 200, path
         assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """A second page as a build leaves it."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "page.js").write_text("export {};", encoding="utf-8")
+    (tmp_path / "index.html").write_text("<title>second</title>", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_page_made_with_copilotkit_is_served_where_it_is_built(built: Path) -> None:
+    client = TestClient(Starlette(routes=page_routes(built)))
+    assert "second" in client.get("/copilot/").text
+    for path in ("/copilot/", "/copilot/assets/page.js"):
+        headers = client.get(path).headers
+        assert {name: headers[name] for name in BUILT_HEADERS} == BUILT_HEADERS, path
+        assert "unsafe-eval" not in headers["content-security-policy"]
+    assert client.get("/copilot/../assets.py").status_code == 404
+
+
+def test_the_pages_link_to_each_other_only_where_both_are(built: Path, tmp_path: Path) -> None:
+    both = TestClient(Starlette(routes=page_routes(built))).get("/")
+    alone = TestClient(Starlette(routes=page_routes(tmp_path / "nothing"))).get("/")
+    assert ('href="copilot/"' in both.text, 'href="copilot/"' in alone.text) == (True, False)
+    assert both.headers["content-security-policy"] == HEADERS["content-security-policy"]
+    assert both.text.count("<!--") < alone.text.count("<!--")
 
 
 def test_files_are_revalidated_and_not_sent_again(client: TestClient) -> None:
