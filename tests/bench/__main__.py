@@ -22,9 +22,11 @@ IN_PROCESS = {
     "registry": figures.registering,
     "import": figures.importing,
     "parts": figures.parts,
+    "readers": figures.fanning_out,
 }
 OVER_SOCKETS = {
     "deltas": Contest.deltas,
+    "log": Contest.log,
     "paced": Contest.paced,
     "short": Contest.short,
     "history": Contest.history,

@@ -1,16 +1,20 @@
 """What is measured without sockets: the pure parts alone, in this process, each the best of some repeats."""
 
+import asyncio
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from typing import Any
 
 import msgspec
+import uvloop
 
 from agui_gate import PendingApprovalRegistry
+from agui_gate.bus.log import EventLog, Reader
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Entry
@@ -105,6 +109,38 @@ def delta_seconds(deltas: int = 4800) -> tuple[float, float]:
     batches = _parsed(chunks)
     assert _written(batches) > deltas
     return best(lambda: _parsed(chunks)) / deltas, best(lambda: _written(batches)) / deltas
+
+
+def fanning_out() -> list[Row]:
+    """What one more reader of a run costs for each delta that arrives alone, up to the bytes it would send."""
+    with ThreadPoolExecutor(1) as beside:  # a loop runs in this thread already
+        seconds = beside.submit(reader_seconds).result()
+    return [Row(what="a delta to a second reader", unit="µs", ours=seconds * 1e6, goal=3, note="without its socket")]
+
+
+def reader_seconds(deltas: int = 2000, more: int = 10) -> float:
+    """CPU seconds per delta and reader, of those after the first."""
+    frame = b"id: run_0123456789abcdef:1234\ndata: %b\n\n" % (b"x" * 110)
+
+    async def read(readers: int) -> None:
+        log = EventLog()
+        tasks = [asyncio.ensure_future(_drained(Reader(log))) for _ in range(readers)]
+        for _ in range(deltas):
+            await asyncio.sleep(0)
+            log.append(frame)
+        log.end()
+        assert set(await asyncio.gather(*tasks)) == {deltas * len(frame)}
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        alone, together = (best(lambda count=count: runner.run(read(count))) for count in (1, 1 + more))
+    return max(0.0, together - alone) / deltas / more
+
+
+async def _drained(reader: Reader) -> int:
+    read = 0
+    while data := await reader.read():
+        read += len(data)
+    return read
 
 
 def _parsed(chunks: Sequence[bytes]) -> list[Any]:

@@ -80,6 +80,17 @@ class Contest:
 
         return [compared("a delta, 20 streams at 50/s", "µs", *await self._rounds(one), goal=1.3)]
 
+    async def log(self) -> list[Row]:
+        """CPU per text delta of answers of 500 deltas, against the same server with its event log off."""
+        self._servers["unlogged"] = self._server("unlogged")
+        await self._runs("unlogged", streams=4, deltas=50, seconds=0.5)
+
+        async def one(kind: str) -> float:
+            return await self._runs(kind, streams=1, deltas=500) / 500 * 1e6
+
+        logged, bare = await self._rounds(one, other="unlogged")
+        return [grown("a delta, with the event log", "µs", logged, bare, 1.15, "× without it")]
+
     async def short(self) -> list[Row]:
         """CPU of a run whose answer is 2 deltas: what a run costs beside its text."""
 
@@ -120,13 +131,13 @@ class Contest:
 
     # --- measuring ------------------------------------------------------------------------------------------------
 
-    async def _rounds(self, measure: Measure[Figure]) -> tuple[list[Figure], list[Figure]]:
-        """Ours and the proxy's figures, taken in turns; who begins changes with every round."""
-        figures: dict[str, list[Figure]] = {"ours": [], "proxy": []}
+    async def _rounds(self, measure: Measure[Figure], other: str = "proxy") -> tuple[list[Figure], list[Figure]]:
+        """Ours and the other server's figures, taken in turns; who begins changes with every round."""
+        figures: dict[str, list[Figure]] = {"ours": [], other: []}
         for number in range(self.effort.rounds):
             for kind in sorted(figures, reverse=bool(number % 2)):
                 figures[kind].append(await measure(kind))
-        return figures["ours"], figures["proxy"]
+        return figures["ours"], figures[other]
 
     async def _runs(
         self, kind: str, *, streams: int, deltas: int, earlier: bytes = b"", seconds: float | None = None

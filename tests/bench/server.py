@@ -1,9 +1,9 @@
 """One of the two servers that are compared, under uvicorn with the same configuration.
 
-    python -m tests.bench.server ours|proxy PROVIDER_URL FOLDER
+    python -m tests.bench.server ours|unlogged|proxy PROVIDER_URL FOLDER
 
 ``ours`` is the whole product: SQLite in FOLDER, a principal, approvals and all; stateless, so that a history
-is sent whole.
+is sent whole. ``unlogged`` is the same without its event log.
 """
 
 import asyncio
@@ -34,7 +34,11 @@ def create_ours(provider: str, folder: Path) -> Starlette:
 
 
 def _create(kind: str, provider: str, folder: Path) -> Starlette:
-    if kind == "ours":
+    if kind == "unlogged":
+        from tests.bench.unlogged import switch_off
+
+        switch_off()
+    if kind != "proxy":
         return create_ours(provider, folder)
     from tests.bench.proxy import create_proxy
 

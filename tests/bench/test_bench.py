@@ -106,5 +106,9 @@ def test_the_registry_is_quick() -> None:
     assert max(register, consume) < 200e-6
 
 
+def test_a_second_reader_costs_microseconds() -> None:
+    assert figures.reader_seconds(500) < 60e-6
+
+
 def test_a_delta_costs_microseconds() -> None:
     assert max(figures.delta_seconds(960)) < 100e-6
