@@ -1,0 +1,65 @@
+/** Chromium, and pages that remember everything that went wrong in them. */
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+export const TIMEOUT = 15_000; // ms; for every single wait
+const SHOTS = join(fileURLToPath(new URL(".", import.meta.url)), "shots");
+
+mkdirSync(SHOTS, { recursive: true });
+
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+
+/**
+ * A page with its own storage. `page.problems` collects console errors and warnings, unhandled errors, failed requests
+ * and requests to other machines; `page.allow(pattern)` names what a scenario provokes on purpose.
+ */
+export async function openPage(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, ...options });
+  context.setDefaultTimeout(TIMEOUT);
+  return addPage(context, url);
+}
+
+/** Another tab of the same person. */
+export async function addPage(context, url) {
+  const page = await context.newPage();
+  watch(page);
+  await page.goto(url);
+  return page;
+}
+
+function watch(page) {
+  const seen = [];
+  const allowed = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") seen.push(`console: ${message.text()} ${message.location()?.url ?? ""}`);
+  });
+  page.on("pageerror", (error) => seen.push(`unhandled: ${error.stack ?? error}`));
+  page.on("requestfailed", (request) => {
+    // A page that leaves or switches its connection aborts its own requests; those are no failures.
+    if (request.failure()?.errorText !== "net::ERR_ABORTED") seen.push(`failed: ${request.url()} ${request.failure()?.errorText}`);
+  });
+  page.on("request", (request) => {
+    if (/^https?:/.test(request.url()) && new URL(request.url()).hostname !== "127.0.0.1") seen.push(`elsewhere: ${request.url()}`);
+  });
+  page.allow = (pattern) => allowed.push(pattern);
+  Object.defineProperty(page, "problems", { get: () => seen.filter((problem) => !allowed.some((pattern) => pattern.test(problem))) });
+}
+
+/** A picture for people to look at. */
+export async function shot(page, name) {
+  await page.evaluate(() => document.fonts.ready);
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: "disabled" });
+}

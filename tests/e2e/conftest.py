@@ -1,0 +1,15 @@
+"""One stack of processes and one browser for all browser tests."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.stack import PAGE, Stack, running
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The running stack. It starts with the first browser test."""
+    assert (PAGE / "dist" / "index.html").is_file(), "the page is not built: run `make e2e`"
+    with running(tmp_path_factory.mktemp("e2e")) as stack:
+        yield stack

@@ -1,0 +1,46 @@
+// Runs scenarios in Chromium: reads `{scenario, options, urls}` a line from stdin, answers `{done}` or `{error}`. In
+// between a scenario may ask for a process to be stopped or started.
+
+import { createInterface } from "node:readline";
+import { launch, shot } from "./browser.mjs";
+import * as builtin from "./scenarios/builtin.mjs";
+import * as conversation from "./scenarios/conversation.mjs";
+import * as approvals from "./scenarios/approvals.mjs";
+import * as looks from "./scenarios/looks.mjs";
+import * as problems from "./scenarios/problems.mjs";
+import { Stage } from "./stage.mjs";
+
+const SCENARIOS = { ...approvals, ...conversation, ...problems, ...looks, ...builtin };
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const next = async () => {
+  const { value, done } = await lines.next();
+  return done ? null : JSON.parse(value);
+};
+const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+
+async function ask(message) {
+  tell(message);
+  await next();
+}
+
+/** The story of a failure: what was expected, and what the pages had to say. */
+async function run({ scenario, options, urls }) {
+  const stage = new Stage({ browser, options, urls, ask, name: scenario });
+  try {
+    await SCENARIOS[scenario](stage);
+    stage.assertClean();
+    return { done: true };
+  } catch (error) {
+    const pages = stage.pages.filter((page) => !page.isClosed());
+    for (const [at, page] of pages.entries()) await shot(page, `failed-${stage.label}-${at}`).catch(() => {});
+    return { error: [error.stack ?? String(error), ...stage.problems].join("\n") };
+  } finally {
+    await stage.close();
+  }
+}
+
+const browser = await launch();
+tell({ up: true });
+for (let message = await next(); message; message = await next()) tell(await run(message));
+await browser.close();

@@ -1,0 +1,51 @@
+"""What the browser tests run, each in a process of its own, so that a test may end one and start it again.
+
+`python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE` is the demo's shop with a
+slow tool on top. A line on stdout says that it is up.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from agui_gate import Agent, create_app, tool
+from agui_gate.cli.demo_agent import EXAMPLES, INSTRUCTIONS, support_agent
+from agui_gate.cli.server import Server, bind, configure, serve_forever
+from agui_gate.settings import load_settings
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator
+
+HOST = "127.0.0.1"
+
+
+@tool
+async def stock_report(seconds: float) -> dict[str, Any]:
+    """Count the stock. Takes its time."""
+    await asyncio.sleep(seconds)
+    return {"counted": 42}
+
+
+def shop(provider: str, store: str) -> Any:
+    """The application: settings come from the environment, as with `agui-gate serve`."""
+    model = OpenAIResponses("demo-model", base_url=provider, api_key="test")
+    base = support_agent(model)
+    agent = Agent(
+        name="support",
+        model=model,
+        instructions=INSTRUCTIONS,
+        tools=[*base.tools, stock_report],
+        description=base.description,
+        examples=EXAMPLES,
+    )
+    return create_app(agent, store=store, settings=load_settings())
+
+
+def main(kind: str, port: str, *more: str) -> None:
+    """Run one of the two until SIGTERM."""
+    app = Emulator().app if kind == "provider" else shop(*more)
+    with bind(HOST, int(port)) as sock:
+        serve_forever(Server(configure(app, quiet=True), lambda: print("up", flush=True)), sock)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,188 @@
+/** A person decides: alone, in several places, late, not at all. */
+
+import assert from "node:assert/strict";
+import { call, calls, refund, says } from "../stage.mjs";
+
+const REAL_TURN = calls("I'll refund it.", refund());
+
+export async function approve(t) {
+  await t.script(REAL_TURN, says("Refunded, have a nice day."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  assert.match(await t.card(page).textContent(), /Refund 0\.1 € for order 1003\?.*Expires in/);
+  await t.chipsAre(page, ["refund:waiting"]);
+  await t.shot(page, "card");
+  await t.press(page, "Approve");
+  await t.answered(page, "have a nice day");
+  await t.chipsAre(page, ["refund:done"]);
+  assert.equal(await t.card(page).count(), 0);
+  await t.shot(page, "done");
+}
+
+export async function reject(t) {
+  const reason = `not without a receipt (${t.label})`;
+  await t.script(REAL_TURN, says("I left it alone."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.press(page, "Reject");
+  await page.keyboard.type(reason);
+  await t.shot(page, "reason");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "I left it alone.");
+  await t.chipsAre(page, ["refund:rejected"]);
+  assert.ok((await t.journal()).includes(reason), "the model reads the reason");
+}
+
+export async function edit(t) {
+  await t.script(REAL_TURN, says("Refunded in part."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.press(page, "Edit");
+  await page.fill("input[name=amount]", "much");
+  await page.keyboard.press("Enter");
+  await page.getByText("Amount must be a number.").waitFor();
+  await t.shot(page, "invalid");
+  await page.fill("input[name=amount]", "0.05");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "Refunded in part.");
+  await t.chipsAre(page, ["refund:done"]);
+  assert.match(await page.locator('[data-testid="tool-chip"]').textContent(), /"refunded": 0\.05/);
+}
+
+/** One approved, one rejected, one edited; cards open one after the other, interrupts all at once. */
+export async function threeCards(t) {
+  const mail = call("send_email", { to: "Ben", subject: "Your refund", body: "It is on its way." });
+  await t.script(calls("Three things.", refund("1001"), refund("1002"), mail), says("All three are settled."));
+  const page = await t.open({ viewport: { width: 1180, height: 1200 } });
+  await t.say(page, "Do three things");
+  await t.card(page).waitFor();
+  await t.shot(page, "open");
+  await t.press(page, "Approve");
+  await t.card(page, "refund").getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter");
+  await t.press(page, "Edit", "send_email");
+  await page.fill("input[name=subject]", "A changed subject");
+  await t.shot(page, "last");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "All three are settled.");
+  await t.chipsAre(page, ["refund:done", "refund:rejected", "send_email:done"]);
+  assert.ok((await t.journal()).includes("A changed subject"));
+}
+
+/** Cards: the call is superseded. Interrupts: CopilotKit refuses the message, the page says why, deciding goes on. */
+export async function ignored(t) {
+  await t.script(REAL_TURN, says("Never mind the refund then."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.say(page, "What else is there?");
+  if (t.style === "interrupt") {
+    await t.banner(page, "approval_pending").waitFor();
+    await t.shot(page, "refused");
+    await t.press(page, "Approve");
+    await t.answered(page, "Never mind");
+    return t.chipsAre(page, ["refund:done"]);
+  }
+  await t.answered(page, "Never mind");
+  await t.chipsAre(page, ["refund:superseded"]);
+  assert.equal(await t.card(page).count(), 0, "a dead card keeps no buttons");
+  await t.shot(page, "superseded");
+}
+
+export async function reload(t) {
+  await t.script(REAL_TURN, says("Refunded after all."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await page.reload();
+  await t.card(page).waitFor();
+  await t.chipsAre(page, ["refund:waiting"]);
+  await t.shot(page, "restored");
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded after all.");
+  await t.chipsAre(page, ["refund:done"]);
+  assert.equal(await t.userMessages(page), 1);
+}
+
+/** The second tab's card is answered too late: it settles with what the first one decided, and nothing runs twice. */
+export async function twoTabs(t) {
+  await t.script(REAL_TURN, says("Refunded once."), says("It was refunded before."));
+  const first = await t.open();
+  await t.say(first, "Refund ten cents of order 1003");
+  await t.card(first).waitFor();
+  await t.idle(first);
+  const second = await t.tab(first);
+  await t.card(second).waitFor();
+  await t.press(first, "Approve");
+  await t.answered(first, "Refunded once.");
+  if (await t.card(second).count()) await t.press(second, "Approve");
+  await second.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'));
+  await t.idle(second);
+  await t.shot(second, "second");
+  await second.reload();
+  await t.answered(second, "Refunded once.");
+  await t.chipsAre(second, ["refund:done"]);
+  assert.equal(await t.card(second).count(), 0);
+}
+
+export async function restart(t) {
+  await t.script(REAL_TURN, says("Refunded by the new server."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await t.restart("server");
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded by the new server.");
+  await t.chipsAre(page, ["refund:done"]);
+}
+
+/** A server tool, a tool of the page and a gated one in one turn. */
+export async function mixed(t) {
+  await t.script(
+    calls("At once.", call("get_order", { order_id: "1003" }), call("set_theme", { theme: "dark" }), refund()),
+    says("Everything is done."),
+  );
+  const page = await t.open();
+  await t.say(page, "Look, go dark and refund");
+  await t.card(page).waitFor();
+  await page.waitForSelector("html.dark", { state: "attached" });
+  await t.shot(page, "card");
+  await t.press(page, "Approve");
+  await t.answered(page, "Everything is done.");
+  await t.chipsAre(page, ["get_order:done", "set_theme:done", "refund:done"]);
+}
+
+/** microsoft/agent-framework#6894: a preamble, seven parallel calls, three of them gated; after approval every chip is complete. */
+export async function sevenCalls(t) {
+  const mail = call("send_email", { to: "Anna", subject: "Refund", body: "Done." });
+  const reads = [call("search_orders", { customer: "Anna" }), call("search_orders", { customer: "Ben" })];
+  const looks = ["1001", "1002"].map((order_id) => call("get_order", { order_id }));
+  await t.script(
+    calls("I'll look these up and prepare the refunds.", ...reads, ...looks, refund("1001"), refund("1005"), mail),
+    says("All seven are done."),
+  );
+  const page = await t.open({ viewport: { width: 1180, height: 1200 } });
+  await t.say(page, "Sort out Anna and Ben");
+  for (let open = 3; open > 0; open -= 1) {
+    await t.press(page, "Approve");
+    await page.waitForFunction((left) => document.querySelectorAll('[data-testid="gate-card"]').length <= Math.max(left, 1), open - 1);
+  }
+  await t.answered(page, "All seven are done.");
+  await t.chipsAre(page, ["search_orders:done", "search_orders:done", "get_order:done", "get_order:done", "refund:done", "refund:done", "send_email:done"]);
+  assert.equal(await page.getByText("I'll look these up").count(), 1, "the preamble is there once");
+  await t.shot(page, "done");
+}
+
+/** CopilotKit's own chat and hook, on a page that knows nothing of this server. */
+export async function plain(t) {
+  await t.script(REAL_TURN, says("Refunded plainly."));
+  const page = await t.openUrl(`${t.urls.server}/copilot/plain.html`);
+  await t.say(page, "Refund ten cents of order 1003");
+  await page.getByText("Refund 0.1 € for order 1003?").waitFor();
+  await t.shot(page, "asked");
+  await page.getByRole("button", { name: "Yes" }).click();
+  await t.answered(page, "Refunded plainly.");
+}

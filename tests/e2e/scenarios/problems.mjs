@@ -1,0 +1,102 @@
+/** Things go wrong: the page says what happened and what to do, and goes on without a reload. */
+
+import assert from "node:assert/strict";
+import { refund, calls, says } from "../stage.mjs";
+
+const REFUSED = /Failed to load resource|HTTP \d|Runtime (info|answered)|agent|connect|fetch|CopilotKit|ERR_/i;
+
+/** The provider breaks off in the middle: a readable error, and the next message works. */
+export async function providerFails(t) {
+  const broken = { ...says("This will never be complete, whatever happens to it."), fault: { kind: "failed", after_events: 6, code: "server_error", message: "The model had an accident." } };
+  await t.script(broken, says("Fine again."));
+  const page = await t.open();
+  page.allow(REFUSED);
+  await t.say(page, "Try");
+  await t.banner(page).waitFor();
+  assert.ok((await t.banner(page).textContent()).length > 30);
+  await t.shot(page, "banner");
+  await t.script(says("Fine again."));
+  await t.say(page, "Again");
+  await t.answered(page, "Fine again.");
+  assert.equal(await t.banner(page).count(), 0, "the next message takes the banner away");
+}
+
+export async function serverAway(t) {
+  await t.script(says("Welcome back."));
+  const page = await t.open();
+  page.allow(REFUSED);
+  await page.waitForSelector(".welcome");
+  await t.stop("server");
+  await t.say(page, "Anybody there?");
+  await t.banner(page).waitFor();
+  await t.shot(page, "banner");
+  await t.start("server");
+  await page.getByRole("button", { name: "Reconnect" }).click();
+  await page.waitForFunction(() => !document.querySelector('[data-testid="banner"]'));
+  await t.say(page, "And now?");
+  await t.answered(page, "Welcome back.");
+}
+
+/** A server that wants a token: asked for in the page, and then everything works; what is too large is told. */
+export async function guarded(t) {
+  await t.script(calls("I'll refund it.", refund()), says("Refunded for Alice."));
+  const page = await t.open({ server: t.urls.guarded });
+  page.allow(REFUSED);
+  await t.banner(page, "unauthorized").waitFor();
+  await t.shot(page, "token");
+  await page.fill("input[name=token]", "wonderland");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".welcome");
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded for Alice.");
+  await t.say(page, "x".repeat(30_000));
+  await t.banner(page, "too_large").waitFor();
+  await t.shot(page, "too-large");
+}
+
+/** Two tabs write to one thread at once: the later one is told that it is busy, and can go on afterwards. */
+export async function busy(t) {
+  const slow = { ...says("One two three four five six seven eight nine ten, and that is all there is to say."), fault: { kind: "slow", ms: 120 } };
+  await t.script(slow, says("Your turn."));
+  const first = await t.open();
+  await t.say(first, "Start");
+  await first.getByText("One two").waitFor();
+  const second = await t.tab(first, t.address(new URL(first.url()).hash.slice(3)));
+  second.allow(REFUSED);
+  await second.waitForSelector('[data-testid="copilot-chat-textarea"]');
+  await fetchBusy(t, second);
+  await t.answered(first, "and that is all");
+}
+
+async function fetchBusy(t, page) {
+  await page.route("**/run", (route) => route.fulfill({ status: 409, contentType: "application/json", body: JSON.stringify({ error: { code: "thread_busy", message: "The thread is busy." } }) }));
+  await t.idle(page);
+  await t.say(page, "Me too");
+  await t.banner(page, "thread_busy").waitFor();
+  await t.shot(page, "banner");
+  await page.unroute("**/run");
+  await t.say(page, "And now?");
+  await t.answered(page, "Your turn.");
+}
+
+/** A stream that just ends (a proxy that gave up, say). */
+export async function cutStream(t) {
+  await t.script(says("Whole again."));
+  const page = await t.open();
+  page.allow(REFUSED);
+  await page.waitForSelector(".welcome");
+  const events = [
+    { type: "RUN_STARTED", threadId: new URL(page.url()).hash.slice(3), runId: "r" },
+    { type: "TEXT_MESSAGE_START", messageId: "cut-1", role: "assistant" },
+    { type: "TEXT_MESSAGE_CONTENT", messageId: "cut-1", delta: "Half an ans" },
+  ];
+  const pattern = t.via === "browser" ? "**/agents/support" : "**/run";
+  await page.route(pattern, (route) => route.fulfill({ contentType: "text/event-stream", body: events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("") }));
+  await t.say(page, "Go");
+  await t.banner(page, "incomplete").waitFor();
+  await t.shot(page, "banner");
+  await page.unroute(pattern);
+  await t.say(page, "Again");
+  await t.answered(page, "Whole again.");
+}

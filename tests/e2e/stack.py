@@ -1,0 +1,141 @@
+"""The processes behind the browser tests: provider, server, a guarded server, CopilotKit's Node runtime, the driver."""
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "frontend-demo"
+START = 30.0
+"""Seconds for a process to come up."""
+SCENARIO = 90.0
+"""Seconds for one scenario."""
+TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland", "AGUI_GATE_MAX_BODY_BYTES": "20000"}
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class Process:
+    """A child that says one line when it is up; its stderr goes to ours. ``by_input``: it ends with its input."""
+
+    def __init__(
+        self, *command: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, by_input: bool = False
+    ) -> None:
+        self._command, self._cwd, self._by_input = command, cwd, by_input
+        self._env = {**os.environ, "COPILOTKIT_TELEMETRY_DISABLED": "true", **(env or {})}
+        self.child: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start it and wait for its first line."""
+        pipe = subprocess.PIPE
+        self.child = subprocess.Popen(self._command, cwd=self._cwd, env=self._env, stdin=pipe, stdout=pipe, text=True)
+        self.line(START)
+
+    def line(self, seconds: float) -> str:
+        """Its next line. Raises `TimeoutError`, or `RuntimeError` if it has ended."""
+        assert self.child is not None
+        assert self.child.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.child.stdout, selectors.EVENT_READ)
+            if not selector.select(seconds):
+                raise TimeoutError(f"{self._command[0]} said nothing for {seconds} s")
+        line = self.child.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{' '.join(self._command[:4])} has ended with {self.child.wait(5)}")
+        return line.strip()
+
+    def stop(self) -> None:
+        """End it, gently at first. The driver ends with its input, and closes its browser before."""
+        if self.child is None:
+            return
+        assert self.child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.child.stdin.close()
+        if not self._by_input:
+            self.child.terminate()
+        try:
+            self.child.wait(8)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait(5)
+        assert self.child.stdout is not None
+        self.child.stdout.close()
+        self.child = None
+
+
+def program(*arguments: str, env: Mapping[str, str] | None = None) -> Process:
+    """One of `programs.py`."""
+    return Process(sys.executable, "-m", "tests.e2e.programs", *arguments, env=env)
+
+
+class Stack:
+    """Everything, running."""
+
+    def __init__(self, directory: Path) -> None:
+        node = shutil.which("node")
+        assert node, "Node 20 or newer is needed"
+        ports = {name: str(free_port()) for name in ("provider", "server", "guarded", "runtime")}
+        url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+        model = f"{url['provider']}/v1"
+        self.urls = url
+        self.processes = {
+            "provider": program("provider", ports["provider"]),
+            "server": program("server", ports["server"], model, f"sqlite:///{directory}/open.db"),
+            "guarded": program("server", ports["guarded"], model, f"sqlite:///{directory}/guarded.db", env=TOKENS),
+            "runtime": Process(
+                node,
+                "server.mjs",
+                cwd=PAGE / "runtime",
+                env={"AGUI_GATE_URL": url["server"], "PORT": ports["runtime"]},
+            ),
+            "driver": Process(node, "driver.mjs", cwd=HERE, by_input=True),
+        }
+
+    def run(self, scenario: str, options: dict[str, Any]) -> None:
+        """Run a scenario in the driver; what it asks for in between is done. Raises `AssertionError` with its story."""
+        driver = self.processes["driver"]
+        self._tell({"scenario": scenario, "options": options, "urls": self.urls})
+        deadline = time.monotonic() + SCENARIO
+        while True:
+            told = json.loads(driver.line(deadline - time.monotonic()))
+            if "error" in told:
+                raise AssertionError(told["error"])
+            if told.get("done"):
+                return
+            process = self.processes[told["process"]]
+            (process.stop if told["do"] == "stop" else process.start)()
+            self._tell({"done": True})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        child = self.processes["driver"].child
+        assert child is not None
+        assert child.stdin is not None
+        child.stdin.write(json.dumps(message) + "\n")
+        child.stdin.flush()
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[Stack]:
+    """Start everything in the order in which it needs each other, end it in the other one."""
+    stack = Stack(directory)
+    with contextlib.ExitStack() as exits:
+        for process in stack.processes.values():
+            exits.callback(process.stop)
+            process.start()
+        yield stack

@@ -1,0 +1,136 @@
+/** What a scenario works with: pages on the right address, the provider's script, processes, and the chat's parts. */
+
+import assert from "node:assert/strict";
+import { addPage, openPage, shot, TIMEOUT } from "./browser.mjs";
+
+const CARD = '[data-testid="gate-card"]';
+
+export class Stage {
+  constructor({ browser, options, urls, ask, name }) {
+    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card" });
+    this.label = [name, options.via, options.style].filter(Boolean).join("-");
+    this.pages = [];
+  }
+
+  // --- pages ---
+
+  /** The CopilotKit page over the connection and in the style that this run is about. */
+  async open({ thread, server = this.urls.server, ...options } = {}) {
+    return this.#adopt(await openPage(this.browser, this.address(thread, server), options));
+  }
+
+  /** Another tab of the person whose page that is. */
+  async tab(page, url) {
+    return this.#adopt(await addPage(page.context(), url ?? page.url()));
+  }
+
+  async openUrl(url, options) {
+    return this.#adopt(await openPage(this.browser, url, options));
+  }
+
+  address(thread, server = this.urls.server) {
+    const url = new URL("/copilot/", server);
+    url.searchParams.set("via", this.via);
+    url.searchParams.set("hitl", this.style);
+    url.searchParams.set("runtime", `${this.urls.runtime}/api/copilotkit`);
+    if (thread) url.hash = `t=${thread}`;
+    return url.href;
+  }
+
+  #adopt(page) {
+    this.pages.push(page);
+    return page;
+  }
+
+  shot = (page, name = "") => shot(page, [this.label, name].filter(Boolean).join("-"));
+
+  get problems() {
+    return this.pages.flatMap((page) => page.problems);
+  }
+
+  assertClean() {
+    assert.deepEqual(this.problems, [], "the page had something to complain about");
+  }
+
+  async close() {
+    for (const page of this.pages) await page.context().close();
+  }
+
+  // --- the other processes ---
+
+  stop = (process) => this.ask({ do: "stop", process });
+  start = (process) => this.ask({ do: "start", process });
+
+  async restart(process) {
+    await this.stop(process);
+    await this.start(process);
+  }
+
+  /** What the model says from here on; after the turns, the demo brain. */
+  async script(...turns) {
+    const response = await fetch(`${this.urls.provider}/emulator/script`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ turns, then: "brain" }),
+    });
+    assert.equal(response.status, 200, await response.text());
+  }
+
+  /** Everything that the provider was sent so far, as one text. */
+  journal = async () => (await fetch(`${this.urls.provider}/emulator/journal`)).text();
+
+  // --- the chat ---
+
+  async say(page, text) {
+    const input = page.getByTestId("copilot-chat-textarea");
+    await input.fill(text);
+    // The chat takes nothing while it still looks for the thread's past: press again, as a person would.
+    for (let tries = 0; (await input.inputValue()) !== "" && tries < 20; tries += 1) {
+      await page.keyboard.press("Enter");
+      await page.waitForFunction((field) => field.value === "", await input.elementHandle(), { timeout: 500 }).catch(() => {});
+    }
+  }
+
+  /** Wait until the chat shows `text` from the assistant and nothing runs. */
+  async answered(page, text) {
+    await page.locator('[data-testid="copilot-assistant-message"]', { hasText: text }).last().waitFor();
+    await this.idle(page);
+  }
+
+  idle = (page) => page.waitForSelector('[data-testid="copilot-chat"][data-copilot-running="false"]', { state: "attached" });
+
+  card = (page, tool) => page.locator(tool ? `${CARD}[data-tool="${tool}"]` : CARD).first();
+  press = (page, name, tool) => this.card(page, tool).getByRole("button", { name, exact: true }).click();
+
+  /** Behind CopilotKit's runtime a stop reaches the server as a mere disconnect, which it takes a moment to notice. */
+  async over(page) {
+    if (this.via !== "runtime") return;
+    const thread = `${this.urls.server}/threads/${new URL(page.url()).hash.slice(3)}`;
+    for (let tries = 0; tries < 50; tries += 1) {
+      const { run } = await (await fetch(thread)).json();
+      if (run?.status !== "running") return;
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    }
+  }
+
+  chips = (page) => page.$$eval('[data-testid="tool-chip"]', (all) => all.map((chip) => `${chip.dataset.tool}:${chip.dataset.status}`));
+
+  /** Wait until the tool chips are exactly these. */
+  async chipsAre(page, expected) {
+    const wanted = expected.join();
+    const now = () => this.chips(page);
+    await page
+      .waitForFunction((list) => [...document.querySelectorAll('[data-testid="tool-chip"]')].map((chip) => `${chip.dataset.tool}:${chip.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT })
+      .catch(async () => assert.deepEqual(await now(), expected));
+  }
+
+  userMessages = (page) => page.locator('[data-testid="copilot-user-message"]').count();
+  banner = (page, code) => page.locator(`[data-testid="banner"]${code ? `[data-code="${code}"]` : ""}`);
+}
+
+// --- the provider's turns ---
+
+export const call = (name, args) => ({ type: "function_call", name, arguments: args });
+export const says = (text) => ({ output: [{ type: "message", text }] });
+export const calls = (text, ...all) => ({ output: [{ type: "message", text }, ...all] });
+export const refund = (order_id = "1003", amount = 0.1) => call("refund", { order_id, amount });

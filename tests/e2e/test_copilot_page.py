@@ -1,0 +1,71 @@
+"""The page made with CopilotKit in Chromium: real page, real server, the emulator as provider.
+
+Each scenario (a function in `scenarios/`) ends with no console error, no unhandled error and no failed request, except
+for those that it provokes.
+"""
+
+import pytest
+
+from tests.e2e.stack import Stack
+
+VIAS = ("direct", "runtime", "browser")
+ALL = [(via, "card") for via in VIAS] + [("direct", "interrupt")]
+
+
+def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
+    """A test for every scenario over every connection and style."""
+    return [
+        pytest.param(name, {"via": via, "style": style}, id=f"{name}-{via}-{style}")
+        for name in names
+        for via, style in over
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases(
+        "approve",
+        "reject",
+        "edit",
+        "threeCards",
+        "ignored",
+        "reload",
+        "twoTabs",
+        "restart",
+        "mixed",
+        "sevenCalls",
+        over=ALL,
+    ),
+)
+def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=ALL[:3]),
+)
+def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("providerFails", "serverAway", over=ALL[:3])
+    + cases("guarded", "cutStream", over=[("direct", "card"), ("browser", "card")])
+    + cases("busy", over=[("direct", "card")]),
+)
+def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("accessibility", "keyboard", "narrow", over=[("direct", "card"), ("direct", "interrupt")]),
+)
+def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+def test_a_page_that_knows_nothing_of_this_server(stack: Stack) -> None:
+    stack.run("plain", {})
