@@ -344,11 +344,16 @@ async def test_a_tool_whose_own_work_is_cancelled_has_failed_and_the_run_goes_on
         """Wants the process to end."""
         raise SystemExit(3)
 
-    async with product([inner, leaves], script(call("inner"), call("leaves")), mode=mode) as p:
+    @tool
+    async def odd() -> str:
+        """Raises what is no Exception."""
+        raise BaseException("secret")
+
+    async with product([inner, leaves, odd], script(call("inner"), call("leaves"), call("odd")), mode=mode) as p:
         chat = p.chat()
         stream = await chat.say("go")
-        errors = [json.loads(content)["error"] for content in stream.results.values()]
-        assert sorted(errors) == ["inner failed: CancelledError.", "leaves failed: SystemExit."]
+        errors = sorted(json.loads(content)["error"] for content in stream.results.values())
+        assert errors == ["inner failed: CancelledError.", "leaves failed: SystemExit.", "odd failed: BaseException."]
         assert stream.text == "Done."
         p.assert_clean()
 

@@ -61,7 +61,9 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext) -> Outp
         return Output(_as_text(value))
     except ToolError as error:
         return outcomes.failed(_clean(error.message))
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # whatever a tool raises ends its call, not the run
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         if isinstance(error, TimeoutError) and deadline.expired():
@@ -121,11 +123,13 @@ async def _in_task(work: Coroutine[Any, Any, Any]) -> Any:
     return value
 
 
-async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, SystemExit | None]:
-    """What ``work`` returns. A task that raises `SystemExit` would end the whole loop."""
+async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """What ``work`` returns. A task that raises `SystemExit` would end the whole loop, its like the task group."""
     try:
         return await work, None
-    except SystemExit as left:
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as left:
         return None, left
 
 
