@@ -126,6 +126,17 @@ def test_names_that_mean_nothing_are_pointed_out(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_kept_of_runs_and_for_how_long() -> None:
+    environ = {"EVENTS_SECONDS": "1.5", "EVENTS_BYTES": "65536", "DISCONNECT_GRACE": "0", "SEND_TIMEOUT": "2"}
+    settings = load_settings(environ={f"AGUI_GATE_{name}": value for name, value in environ.items()})
+    kept = (settings.events_seconds, settings.events_bytes, settings.disconnect_grace, settings.send_timeout)
+    assert kept == (1.5, 65_536, 0.0, 2.0)
+    assert (settings.shown("events_seconds"), Settings().shown("send_timeout")) == ("1.5", "30")
+    for wrong in ("soon", "-1", "nan", "inf", "1e9", True, [1]):
+        with pytest.raises(ConfigurationError, match="The setting disconnect_grace must be seconds, a number from 0"):
+            Settings(disconnect_grace=wrong)  # type: ignore[arg-type]  # what TOML may give
+
+
 def test_no_secret_is_shown() -> None:
     for store in (
         f"postgresql://u:{SECRET}@h/db",

@@ -238,6 +238,31 @@ async def test_a_stop_that_comes_while_the_end_is_saved_is_too_late(monkeypatch:
         await quiet(p)
 
 
+@shows("S30")
+async def test_a_run_that_would_begin_after_the_drain_is_refused_and_holds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with product([], [BACK]) as p:
+        chat, engine = p.chat(), p.app.state.engine
+        open_thread = engine.store.open_thread
+
+        async def drained_meanwhile(*arguments: Any) -> Any:
+            thread = await open_thread(*arguments)
+            await engine.drain()
+            return thread
+
+        monkeypatch.setattr(engine.store, "open_thread", drained_meanwhile)
+        refused = await chat.say("go")
+        assert (refused.status, refused[0]["error"]["code"]) == (503, "unavailable")
+        assert not engine._runs
+        assert (await engine.store.read_thread("local", chat.thread_id)).run_status == "cancelled"
+        monkeypatch.undo()
+        await engine.aclose()
+        await engine.start()
+        assert (await chat.go()).text == "Back.", "nobody holds the thread"
+        await quiet(p)
+
+
 @pytest.mark.parametrize("hitl", ["card", "interrupt"])
 async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
     shop = Shop()
