@@ -64,7 +64,8 @@ frontend-demo/dist/.stamp: frontend-demo/node_modules/.stamp $(wildcard frontend
 	@cd frontend-demo && npm run --silent build -- --logLevel error
 	@touch $@
 
-# The demo has its built-in page anyway; a machine without Node, or without a way to the packages, does without this one.
+# The demo has its built-in page anyway, and doesn't wait for this one: it is served as /copilot/ as soon as it is built.
+# A machine without Node, or without a way to the packages, does without it.
 .PHONY: .page
 .page:
 	@$(MAKE) --no-print-directory --silent frontend-demo/dist/.stamp \
@@ -80,8 +81,8 @@ frontend-demo/dist/.stamp: frontend-demo/node_modules/.stamp $(wildcard frontend
 # --- running and checking ----------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: $(VENV)/.runtime $(if $(NODE),.page) ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
-	@exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
+demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
+	@$(if $(NODE),$(MAKE) --no-print-directory .page &) exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
 # Without Node the interop tests are left out, with a line that says so, except in CI, where they fail.
 .PHONY: test

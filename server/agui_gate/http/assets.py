@@ -39,30 +39,30 @@ BUILT_HEADERS = HEADERS | {
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
+FOREVER = "public, max-age=31536000, immutable"
+"""For files whose name has the hash of what is in them."""
+
 
 def page_routes(built: Path = BUILT) -> list[BaseRoute]:
-    """`GET /` and what the page loads; the page in ``built`` too. They hold no data, so anybody may have them."""
-    routes: list[BaseRoute] = [Mount("/page", PageFiles(directory=PAGE))]
-    if not (built / "index.html").is_file():
-        return [Route("/", _index), *routes]
+    """`GET /` and what the page loads; the page in ``built`` too, from the moment it is there (the demo builds it while
+    it serves already). They hold no data, so anybody may have them.
+    """
+
+    async def index(request: Request) -> Response:
+        if not (built / "index.html").is_file():
+            return FileResponse(PAGE / "index.html", headers=HEADERS)
+        page = (PAGE / "index.html").read_text(encoding="utf-8").replace("<!-- other page -->", LINK)
+        return HTMLResponse(page, headers=HEADERS)
+
     pages = PageFiles(directory=built, html=True, headers=BUILT_HEADERS)
-    return [Route("/", _index_with_link), *routes, Mount("/copilot", pages)]
-
-
-async def _index(request: Request) -> Response:
-    return FileResponse(PAGE / "index.html", headers=HEADERS)
-
-
-async def _index_with_link(request: Request) -> Response:
-    page = (PAGE / "index.html").read_text(encoding="utf-8").replace("<!-- other page -->", LINK)
-    return HTMLResponse(page, headers=HEADERS)
+    return [Route("/", index), Mount("/page", PageFiles(directory=PAGE)), Mount("/copilot", pages)]
 
 
 class PageFiles(StaticFiles):
     """Static files with our headers, on 304 answers too."""
 
     def __init__(self, *, headers: Mapping[str, str] = HEADERS, directory: Path, html: bool = False) -> None:
-        super().__init__(directory=directory, html=html)
+        super().__init__(directory=directory, html=html, check_dir=False)
         self._headers = headers
 
     def file_response(
