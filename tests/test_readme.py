@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agui_gate_adapters.testkit import Emulator
 
 from agui_gate.cli import demo_agent
 from agui_gate.settings import Settings
+from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import Stream, product
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ def test_the_first_python_block_makes_an_application(monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "support"}
     exec(compile(blocks("python")[0], "README.md", "exec"), space)
-    assert [route.path for route in space["app"].routes][0] == "/"
+    assert next(route.path for route in space["app"].routes) == "/"
     assert [tool.name for tool in space["agent"].tools] == ["search_orders", "refund"]
 
 
