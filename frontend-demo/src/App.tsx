@@ -27,11 +27,19 @@ export function App() {
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
   const clear = useCallback(() => setProblem(null), []);
   const cut = useCallback(() => setProblem(CUT), []);
-  const retry = () => {
+  const again = useRef<() => boolean>(() => false);
+  const renew = () => {
     setProblem(null);
     setAttempt((before) => before + 1);
     void load();
     void list.reload();
+  };
+  const retry = () => {
+    if (startProblem || !again.current()) renew();
+  };
+  const enter = (token: string) => {
+    setProblem(null);
+    saveToken(token); // new headers: everything that uses them begins anew
   };
   const go = (id: string) => {
     setProblem(null);
@@ -46,13 +54,13 @@ export function App() {
       <a className="skip" href="#chat">Skip to the chat</a>
       <Sidebar list={list} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
       <div className="main">
-        <Header name={agent?.name ?? "agui-gate"} choice={choice} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
-        {shown && <Banner problem={shown} onRetry={retry} onToken={saveToken} onClose={startProblem ? undefined : clear} />}
+        <Header name={agent?.name} choice={choice} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
+        {shown && <Banner problem={shown} onRetry={retry} onToken={enter} onClose={startProblem ? undefined : clear} />}
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
             <Boundary key={`${thread}-${attempt}`} onError={report}>
               <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} style={choice.style} onSend={clear} onSettled={list.reload} onCut={cut} />
+                <Chat agent={agent} thread={thread} style={choice.style} onSend={clear} onSettled={list.reload} onCut={cut} again={again} />
               </CopilotKitProvider>
             </Boundary>
           )}

@@ -22,14 +22,27 @@ mkdirSync(SHOTS, { recursive: true });
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
 
+const VIEW = { viewport: { width: 1180, height: 860 } };
+let usual = null;
+
 /**
- * A page with its own storage. `page.problems` collects console errors and warnings, unhandled errors, failed requests
+ * A page. Without options it shares a context with the others of its kind, so that the page's files are loaded and
+ * compiled once for all scenarios; `close` leaves nothing of a scenario behind. `page.problems` collects console errors and warnings, unhandled errors, failed requests
  * and requests to other machines; `page.allow(pattern)` names what a scenario provokes on purpose.
  */
 export async function openPage(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, ...options });
+  const own = Object.keys(options).length > 0;
+  const context = own || !usual ? await browser.newContext({ ...VIEW, ...options }) : usual;
   context.setDefaultTimeout(TIMEOUT);
+  if (!own) usual = context;
   return addPage(context, url);
+}
+
+/** Close a page: its context too if it is its own, else what it has stored. */
+export async function closePage(page) {
+  if (page.context() !== usual) return page.context().close();
+  await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
+  return page.close();
 }
 
 /** Another tab of the same person. */

@@ -1,7 +1,7 @@
 /** What a scenario works with: pages on the right address, the provider's script, processes, and the chat's parts. */
 
 import assert from "node:assert/strict";
-import { addPage, openPage, shot, TIMEOUT } from "./browser.mjs";
+import { addPage, closePage, openPage, shot, TIMEOUT } from "./browser.mjs";
 
 const CARD = '[data-testid="gate-card"]';
 
@@ -42,7 +42,10 @@ export class Stage {
     return page;
   }
 
-  shot = (page, name = "") => shot(page, [this.label, name].filter(Boolean).join("-"));
+  /** A picture of this state; one connection is enough, they look the same. */
+  async shot(page, name = "") {
+    if (this.via === "direct") await shot(page, [this.label, name].filter(Boolean).join("-"));
+  }
 
   get problems() {
     return this.pages.flatMap((page) => page.problems);
@@ -53,7 +56,7 @@ export class Stage {
   }
 
   async close() {
-    for (const page of this.pages) await page.context().close();
+    for (const page of this.pages) await closePage(page);
   }
 
   // --- the other processes ---

@@ -18,17 +18,17 @@ export function Banner({ problem, onRetry, onToken, onClose }: Props) {
         <p className="banner-what">{problem.what}</p>
         <p>{problem.advice}</p>
       </div>
-      {problem.code === "unauthorized" ? <TokenForm onToken={onToken} onRetry={onRetry} /> : <RetryButton onRetry={onRetry} />}
+      {problem.code === "unauthorized" ? <TokenForm onToken={onToken} /> : <RetryButton onRetry={onRetry} />}
       {onClose && <button className="icon-button" type="button" aria-label="Dismiss" onClick={onClose}><Icon name="cross" /></button>}
     </div>
   );
 }
 
 function RetryButton({ onRetry }: { onRetry: () => void }) {
-  return <button className="gate-button" type="button" onClick={onRetry}><Icon name="retry" />Reconnect</button>;
+  return <button className="gate-button" type="button" onClick={onRetry}><Icon name="retry" />Try again</button>;
 }
 
-function TokenForm({ onToken, onRetry }: { onToken: (token: string) => void; onRetry: () => void }) {
+function TokenForm({ onToken }: { onToken: (token: string) => void }) {
   const [token, setToken] = useState("");
   return (
     <form
@@ -36,7 +36,6 @@ function TokenForm({ onToken, onRetry }: { onToken: (token: string) => void; onR
       onSubmit={(event) => {
         event.preventDefault();
         onToken(token.trim());
-        onRetry();
       }}
     >
       <input type="password" name="token" aria-label="Token" placeholder="Token" autoComplete="off" required value={token} onChange={(event) => setToken(event.target.value)} />

@@ -1,4 +1,5 @@
 import { CopilotChat, CopilotChatReasoningMessage, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
+import { useEffect, type ReactNode, type RefObject } from "react";
 import type { AgentInfo } from "../agents";
 import { ConfirmCard } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
@@ -18,11 +19,16 @@ interface Props {
   onSettled: () => void;
   /** The answer broke off. */
   onCut: () => void;
+  /** Gets what sends again what had no answer. */
+  again: RefObject<() => boolean>;
 }
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, style, onSend, onSettled, onCut }: Props) {
-  const { regenerate, say, usage } = useConversation({ onSend, onSettled, onCut });
+export function Chat({ agent, thread, style, onSend, onSettled, onCut, again }: Props) {
+  const { regenerate, say, usage, again: sendAgain } = useConversation({ onSend, onSettled, onCut });
+  useEffect(() => {
+    again.current = sendAgain;
+  }, [again, sendAgain]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <>
@@ -46,7 +52,7 @@ export function Chat({ agent, thread, style, onSend, onSettled, onCut }: Props) 
 }
 
 /** Its children, while the thread has no message. */
-function EmptyOnly({ children }: { children: React.ReactNode }) {
+function EmptyOnly({ children }: { children: ReactNode }) {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnMessagesChanged, UseAgentUpdate.OnRunStatusChanged] });
   return agent.messages.length === 0 && !agent.isRunning ? children : null;
 }

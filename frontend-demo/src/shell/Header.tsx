@@ -4,7 +4,8 @@ import { choiceUrl, STYLES, VIAS, type Choice, type Style, type Via } from "../c
 import { ThemeButton } from "./ThemeButton";
 
 interface Props {
-  name: string;
+  /** The agent's name, once it is known. */
+  name: string | undefined;
   choice: Choice;
   isDrawerOpen: boolean;
   onMenu: () => void;
@@ -17,7 +18,7 @@ export function Header({ name, choice, isDrawerOpen, onMenu }: Props) {
       <button className="icon-button menu" type="button" aria-label="Chats" aria-controls="sidebar" aria-expanded={isDrawerOpen} onClick={onMenu}>
         <Icon name="menu" />
       </button>
-      <h1>{humanize(name)}</h1>
+      <h1>{name ? humanize(name) : "agui-gate"}</h1>
       <span className="spacer" />
       <Select label="Connection" value={choice.via} options={VIAS} onChange={(via) => location.assign(choiceUrl({ via: via as Via }))} />
       <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => location.assign(choiceUrl({ style: style as Style }))} />

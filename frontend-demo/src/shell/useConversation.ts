@@ -70,5 +70,13 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
     [agent, copilotkit],
   );
 
-  return { regenerate, say, usage };
+  /** Send again what got no answer; false if there is nothing of that kind. */
+  const again = useCallback(() => {
+    const last = agent.messages.at(-1)?.role;
+    if (agent.isRunning || (last !== "user" && last !== "tool")) return false;
+    void copilotkit.runAgent({ agent });
+    return true;
+  }, [agent, copilotkit]);
+
+  return { regenerate, say, again, usage };
 }

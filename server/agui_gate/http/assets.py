@@ -39,7 +39,7 @@ BUILT_HEADERS = HEADERS | {
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-FOREVER = "public, max-age=31536000, immutable"
+KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 """For files whose name has the hash of what is in them."""
 
 
@@ -54,8 +54,12 @@ def page_routes(built: Path = BUILT) -> list[BaseRoute]:
         page = (PAGE / "index.html").read_text(encoding="utf-8").replace("<!-- other page -->", LINK)
         return HTMLResponse(page, headers=HEADERS)
 
-    pages = PageFiles(directory=built, html=True, headers=BUILT_HEADERS)
-    return [Route("/", index), Mount("/page", PageFiles(directory=PAGE)), Mount("/copilot", pages)]
+    return [
+        Route("/", index),
+        Mount("/page", PageFiles(directory=PAGE)),
+        Mount("/copilot/assets", PageFiles(directory=built / "assets", headers=BUILT_HEADERS | KEPT)),
+        Mount("/copilot", PageFiles(directory=built, html=True, headers=BUILT_HEADERS)),
+    ]
 
 
 class PageFiles(StaticFiles):

@@ -31,10 +31,10 @@ export async function serverAway(t) {
   await t.banner(page).waitFor();
   await t.shot(page, "banner");
   await t.start("server");
-  await page.getByRole("button", { name: "Reconnect" }).click();
-  await page.waitForFunction(() => !document.querySelector('[data-testid="banner"]'));
-  await t.say(page, "And now?");
+  await page.getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "Welcome back.");
+  assert.equal(await t.banner(page).count(), 0);
+  assert.equal(await t.userMessages(page), 1, "what was said is not lost");
 }
 
 /** A server that wants a token: asked for in the page, and then everything works; what is too large is told. */

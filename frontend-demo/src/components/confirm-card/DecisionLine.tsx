@@ -1,9 +1,9 @@
 import type { Ask, Decision } from "./ApprovalCard";
 import { Icon } from "./Icon";
-import { humanize, showValue } from "./values";
+import { humanize, showValue, summary } from "./values";
 import "./confirm-card.css";
 
-/** What was decided, in one line: `You approved · Amount 20 → 15`. */
+/** What was decided, in one line: `You approved refund · 1003 · 20 · Amount 20 → 15`. */
 export function DecisionLine({ ask, decision }: { ask: Ask; decision: Decision }) {
   return (
     <p className="gate-decision" data-testid="gate-decision" data-approved={decision.approved}>
@@ -14,9 +14,9 @@ export function DecisionLine({ ask, decision }: { ask: Ask; decision: Decision }
 }
 
 function text(ask: Ask, { approved, reason, edits }: Decision): string {
-  const tool = humanize(ask.tool).toLowerCase();
-  if (!approved) return reason ? `You rejected ${tool} · “${reason}”` : `You rejected ${tool}`;
+  const call = `${humanize(ask.tool).toLowerCase()} · ${summary(ask.arguments)}`;
+  if (!approved) return reason ? `You rejected ${call} · “${reason}”` : `You rejected ${call}`;
   const changed = Object.entries(edits ?? {}).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(ask.arguments[name]));
   const edited = changed.map(([name, value]) => `${humanize(name)} ${showValue(ask.arguments[name] ?? "–")} → ${showValue(value)}`);
-  return [`You approved ${tool}`, ...edited].join(" · ");
+  return [`You approved ${call}`, ...edited].join(" · ");
 }
