@@ -135,6 +135,6 @@ REQUIREMENTS: dict[str, Requirement] = {
             "B27": "The provider has forgotten the conversation: replayed from ours once, before the first token",
             "B28": "A history that claims an approval, call or result we never issued causes no execution",
         },
-        later={"B17": "runs that outlive their socket, and re-attaching", "B24": "several providers"},
+        later={"B24": "several providers"},
     ),
 }

@@ -49,13 +49,18 @@ export async function getThread(threadId) {
   return (await call(`threads/${encodeURIComponent(threadId)}`)).json();
 }
 
+/** Stop the thread's run. Its stream ends by itself, with a result for every open call. */
+export async function cancelRun(threadId) {
+  await call(`threads/${encodeURIComponent(threadId)}/cancel`, { method: "POST" });
+}
+
 /** The approvals that wait for this person, on any thread. */
 export async function listApprovals() {
   const body = await (await call("approvals")).json();
   return body.approvals ?? [];
 }
 
-/** Start a run; yields its AG-UI events. Aborting `signal` disconnects, which stops the run. */
+/** Start a run; yields its AG-UI events. Aborting `signal` only disconnects. */
 export async function* run(agent, input, signal) {
   const response = await call(`agents/${encodeURIComponent(agent)}`, {
     method: "POST",

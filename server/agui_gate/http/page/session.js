@@ -147,8 +147,14 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     async retry() {
       if (!state.run) await redo();
     },
-    stop() {
-      abort?.abort();
+    /** Stop the run; its stream ends by itself. If the server can't be asked, leave it, which stops it too. */
+    async stop() {
+      const running = abort;
+      try {
+        await api.cancelRun(state.threadId);
+      } catch {
+        running?.abort();
+      }
     },
   };
 
