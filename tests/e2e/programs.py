@@ -1,14 +1,14 @@
 """What the browser tests run, each in a process of its own, so that a test may end one and start it again.
 
 `python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE` is the demo's shop with a
-slow tool on top. A line on stdout says that it is up.
+slow tool and a hasty gate on top. A line on stdout says that it is up.
 """
 
 import asyncio
 import sys
 from typing import Any
 
-from agui_gate import Agent, create_app, tool
+from agui_gate import Agent, Gate, create_app, tool
 from agui_gate.cli.demo_agent import EXAMPLES, INSTRUCTIONS, support_agent
 from agui_gate.cli.server import Server, bind, configure, serve_forever
 from agui_gate.settings import load_settings
@@ -25,6 +25,12 @@ async def stock_report(seconds: float) -> dict[str, Any]:
     return {"counted": 42}
 
 
+@tool(gate=Gate(expires_after=1))
+async def close_shop() -> str:
+    """Close the shop, unless nobody agrees within a second."""
+    return "closed"
+
+
 def shop(provider: str, store: str) -> Any:
     """The application: settings come from the environment, as with `agui-gate serve`."""
     model = OpenAIResponses("demo-model", base_url=provider, api_key="test")
@@ -33,7 +39,7 @@ def shop(provider: str, store: str) -> Any:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=[*base.tools, stock_report],
+        tools=[*base.tools, stock_report, close_shop],
         description=base.description,
         examples=EXAMPLES,
     )

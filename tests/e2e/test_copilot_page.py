@@ -53,7 +53,8 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
     ("scenario", "options"),
     cases("providerFails", "serverAway", over=ALL[:3])
     + cases("guarded", "cutStream", over=[("direct", "card"), ("browser", "card")])
-    + cases("busy", over=[("direct", "card")]),
+    + cases("busy", "expired", over=[("direct", "card")])
+    + cases("wrongAddress", over=[("runtime", "card")]),
 )
 def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)

@@ -100,3 +100,29 @@ export async function cutStream(t) {
   await t.say(page, "Again");
   await t.answered(page, "Whole again.");
 }
+
+/** The runtime's address is wrong: told, and the right one works. */
+export async function wrongAddress(t) {
+  await t.script(says("Right address."));
+  const right = t.address();
+  const page = await t.openUrl(right.replace(encodeURIComponent("/api/copilotkit"), encodeURIComponent("/api/nothing")));
+  page.allow(REFUSED);
+  await t.banner(page).waitFor();
+  await t.shot(page, "banner");
+  await page.goto(right);
+  await t.say(page, "Hello?");
+  await t.answered(page, "Right address.");
+}
+
+/** Nobody answers in time: the card says so and can't be used any more, and the chat goes on. */
+export async function expired(t) {
+  await t.script(calls("I'll close the shop.", { type: "function_call", name: "close_shop", arguments: {} }), says("It stays open."));
+  const page = await t.open();
+  await t.say(page, "Close the shop");
+  await t.card(page).getByText("Expired").waitFor();
+  assert.ok(await t.card(page).getByRole("button", { name: "Approve" }).isDisabled());
+  await t.shot(page, "card");
+  await t.say(page, "And now?");
+  await t.answered(page, "It stays open.");
+  await t.chipsAre(page, ["close_shop:expired"]);
+}
