@@ -164,6 +164,18 @@ def test_answers_find_their_record_by_any_of_its_names():
         assert taken(request, ANSWERED).answers == []
 
 
+@shows("B28", "B1")
+@pytest.mark.parametrize(
+    ("claimed", "understood"), [("apr_c", True), ("c", True), ("of-its-own", True), ("apr_d", False), ("d", False)]
+)
+def test_a_function_approval_that_names_two_calls_approves_neither(claimed, understood):
+    entries = [said("one", "u1"), turn("t1", call("c", "gated"), call("d", "gated"))]
+    item = {"id": claimed, "call_id": "c", "approved": True}
+    request = run(Message("user", "u2", "", function_approvals=[item]))
+    (answer,) = taken(request, entries, [approval("c"), approval("d")]).answers
+    assert (answer.id, answer.problem is None) == ("apr_c", understood)
+
+
 @shows("B28")
 def test_a_tool_message_counts_only_for_a_client_tool_and_once():
     entries = [said("one", "u1"), turn("t1", call("free"), call("mine", "client"))]

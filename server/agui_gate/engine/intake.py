@@ -8,7 +8,7 @@ nothing in it trusted as an approval.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -97,7 +97,7 @@ class _Comparison:
         return self.intake
 
     def _answer(self, answer: Answer) -> None:
-        found = self.by_approval.get(answer.id) or self.by_call.get(answer.id)  # two kinds of ids that never meet
+        found = self._found(answer.id)
         if found is None:
             self.intake.unknown = True
         elif found.state is State.PENDING:
@@ -132,8 +132,11 @@ class _Comparison:
         known = self._is_known(message)
         for item in message.function_approvals or ():
             answer = an.from_function_approval(item)
-            if answer is not None and not (known and self._settled(answer)):
-                self._answer(answer)
+            if answer is None or (known and self._settled(answer)):
+                continue
+            if self._names_two(item, answer):
+                answer = msgspec.structs.replace(answer, problem="'id' and 'call_id' name different calls")
+            self._answer(answer)
         content = parts(message.content)
         if known or not content:
             return
@@ -144,8 +147,17 @@ class _Comparison:
         self.intake.said = True
 
     def _settled(self, answer: Answer) -> bool:
-        found = self.by_call.get(answer.id) or self.by_approval.get(answer.id)
+        found = self._found(answer.id)
         return found is None or found.state is not State.PENDING
+
+    def _names_two(self, item: Any, answer: Answer) -> bool:
+        """Whether a function approval's ``id`` is another call's than its ``call_id``: ambiguous means no."""
+        other = self._found(item.get("id"))
+        return other is not None and other is not self._found(answer.id)
+
+    def _found(self, some_id: Any) -> Approval | None:
+        """The record with this approval's or call's id: two kinds of ids that never meet."""
+        return (self.by_approval.get(some_id) or self.by_call.get(some_id)) if isinstance(some_id, str) else None
 
     def _is_known(self, message: Message) -> bool:
         if message.id:
