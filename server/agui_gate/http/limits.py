@@ -1,5 +1,7 @@
 """What a request body may be, checked before anything looks at it."""
 
+import asyncio
+
 from starlette.requests import ClientDisconnect, Request
 
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
@@ -7,9 +9,15 @@ from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
 MAX_BODY = 4 * 1024 * 1024
 """Bytes, unless the settings say otherwise."""
 
+BODY_SECONDS = 60.0
+"""How long a body may take to arrive: somebody who sends a byte a minute must not hold a connection for ever."""
+
 
 async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
-    """The body's bytes. Raises `UnsupportedMediaType`, or `TooLarge` as soon as it is known, without reading on."""
+    """The body's bytes. Raises `UnsupportedMediaType`, or `TooLarge` as soon as it is known, without reading on.
+
+    Raises `InvalidRequest` if it was cut off, or takes longer than `BODY_SECONDS`.
+    """
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         raise UnsupportedMediaType("Send application/json.")
@@ -17,14 +25,21 @@ async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
     # The number of digits first: a length of thousands of digits is no number that may be parsed.
     if announced.isascii() and announced.isdigit() and (len(announced) > 19 or int(announced) > limit):
         raise TooLarge(f"The body may have at most {limit:,} bytes.")
-    chunks: list[bytes] = []
-    size = 0
     try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > limit:
-                raise TooLarge(f"The body may have at most {limit:,} bytes.")
-            chunks.append(chunk)
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _read(request, limit)
+    except TimeoutError:
+        raise InvalidRequest(f"The body did not arrive within {BODY_SECONDS:g} seconds.") from None
     except ClientDisconnect:
         raise InvalidRequest("The request was cut off.") from None
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"The body may have at most {limit:,} bytes.")
+        chunks.append(chunk)
     return b"".join(chunks)

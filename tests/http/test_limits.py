@@ -1,0 +1,53 @@
+"""What a body may be, and how long it may take."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from starlette.requests import Request
+from starlette.types import Message
+
+from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
+from agui_gate.http import limits
+
+pytestmark = pytest.mark.anyio
+
+
+def request(receive: Callable[[], Awaitable[Message]], kind: bytes = b"application/json") -> Request:
+    return Request({"type": "http", "method": "POST", "headers": [(b"content-type", kind)]}, receive)
+
+
+def sending(*messages: Message) -> Callable[[], Awaitable[Message]]:
+    """Send these, then nothing more, for ever."""
+    left = list(messages)
+
+    async def receive() -> Message:
+        if not left:
+            await asyncio.Event().wait()
+        return left.pop(0)
+
+    return receive
+
+
+def part(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def test_a_body_is_read_to_its_end() -> None:
+    assert await limits.json_body(request(sending(part(b"[1", more=True), part(b"]", more=False)))) == b"[1]"
+
+
+async def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.01)
+    async with asyncio.timeout(5):
+        with pytest.raises(InvalidRequest, match="did not arrive"):
+            await limits.json_body(request(sending(part(b"{", more=True))))
+
+
+async def test_a_body_that_is_cut_off_or_too_large_or_something_else_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="cut off"):
+        await limits.json_body(request(sending(part(b"{", more=True), {"type": "http.disconnect"})))
+    with pytest.raises(TooLarge):
+        await limits.json_body(request(sending(part(b"123", more=True))), limit=2)
+    with pytest.raises(UnsupportedMediaType):
+        await limits.json_body(request(sending(), b"text/plain"))
