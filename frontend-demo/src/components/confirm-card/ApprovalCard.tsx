@@ -41,7 +41,7 @@ export function ApprovalCard({ ask, onDecide }: Props) {
         <span className="gate-badge"><Icon name="gate" /></span>
         <div className="gate-heading">
           <h2 id={titleId}><span className="gate-hidden">Approval needed: </span>{humanize(ask.tool)}</h2>
-          <p>{HEADLINES[mode] ?? ask.message ?? "The assistant wants to do this. Nothing happens until you decide."}</p>
+          <p>{headline(ask, mode, expired)}</p>
         </div>
         {left !== null && (
           <span className="gate-expiry" data-soon={left < 60} role={expired ? "status" : "timer"}>
@@ -66,7 +66,12 @@ export function ApprovalCard({ ask, onDecide }: Props) {
   );
 }
 
-const HEADLINES: Record<string, string> = { edit: "Change what you want to change, then approve.", reject: "It won't run." };
+function headline({ message }: Ask, mode: "view" | "edit" | "reject", expired: boolean): string {
+  if (expired) return "Nobody answered in time, so it didn't run. Say something to go on.";
+  if (mode === "edit") return "Change what you want to change, then approve.";
+  if (mode === "reject") return "It won't run.";
+  return message ?? "The assistant wants to do this. Nothing happens until you decide.";
+}
 
 const withEdits = (edits: Json): Decision => (Object.keys(edits).length > 0 ? { approved: true, edits } : { approved: true });
 
