@@ -1,0 +1,53 @@
+"""The sources of the page made with CopilotKit: what needs no browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.stack import PAGE
+
+COMPONENTS = sorted(path for path in (PAGE / "src" / "components").iterdir() if path.is_dir())
+SOURCES = sorted(path for path in (PAGE / "src").rglob("*") if path.suffix in (".ts", ".tsx"))
+IMPORT = re.compile(r'from "(\.[^"]+)"')
+
+
+def test_types() -> None:
+    node = shutil.which("node")
+    assert node, "Node 20 or newer is needed"
+    command = [node, "node_modules/typescript/bin/tsc", "--noEmit"]
+    done = subprocess.run(command, cwd=PAGE, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+
+
+@pytest.mark.parametrize("folder", COMPONENTS, ids=lambda path: path.name)
+def test_a_component_can_be_copied(folder: Path) -> None:
+    """It needs its own folder, and at most the confirm card's; its README shows how it is used."""
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    assert "```tsx" in readme
+    outside = set()
+    for source in folder.glob("*.ts*"):
+        outside |= {name for name in IMPORT.findall(source.read_text(encoding="utf-8")) if name.startswith("..")}
+    assert all(name.startswith("../confirm-card") for name in outside), outside
+    assert not outside or "../confirm-card/" in readme
+
+
+def test_modules_are_small() -> None:
+    assert not [path.name for path in SOURCES if len(path.read_text(encoding="utf-8").splitlines()) > 250]
+
+
+def test_the_plain_page_uses_nothing_of_ours() -> None:
+    source = (PAGE / "src" / "plain.tsx").read_text(encoding="utf-8")
+    assert not IMPORT.findall(source)
+    assert "confirm_changes" not in source
+
+
+def test_versions_are_pinned_and_the_lock_names_no_address() -> None:
+    for folder in (PAGE, PAGE / "runtime"):
+        package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+        versions = {**package["dependencies"], **package.get("devDependencies", {})}
+        assert not [name for name, version in versions.items() if not version[0].isdigit()]
+        assert '"resolved"' not in (folder / "package-lock.json").read_text(encoding="utf-8")
