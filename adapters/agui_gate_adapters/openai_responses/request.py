@@ -93,7 +93,7 @@ def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> _Since 
         turn = request.transcript[position]
         if isinstance(turn, UserTurn):
             messages.append(turn)
-        elif turn.id == ref.turn_id and _ids_are_unique(request.transcript[:position], turn.calls):
+        elif turn.id == ref.turn_id and _ids_are_unique(turn.calls):
             return _Since(ref, turn, messages[::-1])
         else:
             return None  # an assistant turn that the provider does not know, or can't be told about
@@ -108,15 +108,12 @@ def _is_alive(ref: ConversationRef, mode: Mode, now_ms: int) -> bool:
     return bool(ref.previous_response_id) and now_ms - ref.committed_at < MAX_AGE_MS
 
 
-def _ids_are_unique(before: Transcript, calls: Sequence[SettledCall]) -> bool:
-    """Whether the calls' wire ids can name them: the provider pairs over its whole context, not turn by turn (S24)."""
-    if not calls:
-        return True
+def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
+    """Whether the calls' wire ids can name them. An id belongs to its turn (S24): that an earlier turn had it too is
+    ordinary, and the provider knows which of its calls still waits.
+    """
     ids = {call.part.wire_id for call in calls}
-    if len(ids) != len(calls) or "" in ids:
-        return False
-    earlier = (call.part.wire_id for turn in before if isinstance(turn, AssistantTurn) for call in turn.calls)
-    return ids.isdisjoint(earlier)
+    return len(ids) == len(calls) and "" not in ids
 
 
 def _continued(request: TurnRequest, settings: Settings, since: _Since) -> Plan:

@@ -17,6 +17,7 @@ from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Guard, bearer
 from agui_gate.http.routes import Routes
+from agui_gate.logs import ensure_configured
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Store
 
@@ -41,6 +42,7 @@ def create_app(
 
     Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
     """
+    ensure_configured()
     if settings is None:
         from agui_gate.settings import load_settings
 

@@ -118,9 +118,9 @@ def test_an_older_ref_is_used_when_the_newer_turn_is_gone() -> None:
     assert (made.shape, kinds(made)) == (Shape.CONTINUED, ["message:user"])
 
 
-@pytest.mark.parametrize("ids", [("call_1", "call_1"), ("call_0", "call_2"), ("", "call_2")])
+@pytest.mark.parametrize("ids", [("call_1", "call_1"), ("", "call_2")])
 def test_ids_that_can_not_name_their_calls_force_a_replay(ids: tuple[str, str]) -> None:
-    """S24: the provider pairs over its whole context."""
+    """Two equal ids in one turn leave open which output is whose."""
     before = assistant(call("call_0"), turn_id="t0")
     made = planned(
         user("hi"), before, assistant(*(call(wire_id, id=f"tc{wire_id}") for wire_id in ids)), ref=chain_ref()
@@ -129,6 +129,14 @@ def test_ids_that_can_not_name_their_calls_force_a_replay(ids: tuple[str, str]) 
     sent = [item["call_id"] for item in made.body["input"] if item["type"] == "function_call"]
     assert len(set(sent)) == 3
     assert sent[0] == "call_0"
+
+
+def test_an_id_that_an_earlier_turn_had_too_goes_on_as_it_is() -> None:
+    """S24: an id belongs to its turn, and is kept for the provider."""
+    before = assistant(call("call_0"), turn_id="t0")
+    made = planned(user("hi"), before, assistant(call("call_0", id="tc")), ref=chain_ref())
+    assert made.shape is Shape.CONTINUED
+    assert [item["call_id"] for item in made.body["input"]] == ["call_0"]
 
 
 def test_an_edit_is_told_where_the_model_sees_its_own_arguments() -> None:
