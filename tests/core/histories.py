@@ -33,10 +33,10 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 
-PROVEN = settings(max_examples=3_000, derandomize=True, database=None, deadline=None)
+PROVEN = settings(max_examples=2_000, derandomize=True, database=None, deadline=None)
 """For properties that must hold for anything: the same thousands of examples on every machine."""
 
-CHECKED = settings(PROVEN, max_examples=1_000)
+CHECKED = settings(PROVEN, max_examples=400)
 """For properties that follow from others, or need less."""
 
 CALL_IDS = ("call_1", "call_2", "functions.search:0", "web_search:11", "")
