@@ -109,6 +109,14 @@ class Stack:
 
     def run(self, scenario: str, options: dict[str, Any]) -> None:
         """Run a scenario in the driver; what it asks for in between is done. Raises `AssertionError` with its story."""
+        try:
+            self._run(scenario, options)
+        finally:
+            for process in self.processes.values():
+                if process.child is None:  # a scenario failed before it had started again what it stopped
+                    process.start()
+
+    def _run(self, scenario: str, options: dict[str, Any]) -> None:
         driver = self.processes["driver"]
         self._tell({"scenario": scenario, "options": options, "urls": self.urls})
         deadline = time.monotonic() + SCENARIO
