@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
+import msgspec
+
 from agui_gate.errors import ConfigurationError, ToolError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,6 +62,20 @@ class ToolContext:
     principal: str
     idempotency_key: str
     state: dict[str, Any] = field(default_factory=dict)
+    show: Callable[[str, dict[str, Any]], None] | None = field(default=None, repr=False)
+    """Where `activity` goes; None where nobody watches."""
+
+    async def activity(self, kind: str, content: dict[str, Any]) -> None:
+        """Show progress: an activity message of ``kind`` on the client's page, replaced by the next of its kind.
+
+        ``content`` is JSON. It is for watching only: neither the model nor the thread's journal gets it, and nothing
+        happens where nobody watches (a decision out of band). Raises TypeError for what is not a JSON object.
+        """
+        if not isinstance(content, dict):
+            raise TypeError("an activity's content is a dict")
+        encoded = msgspec.json.encode(content)  # now, as the tool may go on changing it
+        if self.show is not None:
+            self.show(kind, msgspec.json.decode(encoded))
 
 
 class Tool:

@@ -406,3 +406,24 @@ async def test_a_predicate_that_fails_or_does_not_say_no_gates(answer):
     async with product([act], script(call("act"))) as p:
         assert len((await p.chat().say("go")).interrupts) == 1
         assert ran == []
+
+
+@shows("B14")
+async def test_a_tool_shows_what_it_is_doing():
+    @tool
+    async def long_job(ctx: ToolContext) -> str:
+        """Takes its time."""
+        for done in (1, 2):
+            await ctx.activity("progress", {"done": done, "total": 2})
+        with pytest.raises(TypeError):
+            await ctx.activity("progress", ["no object"])
+        return "done"
+
+    async with product([long_job], script(call("long_job"))) as p:
+        chat = p.chat()
+        stream = await chat.say("go")
+        (call_id,) = stream.results
+        shown = stream.of("ACTIVITY_SNAPSHOT")
+        assert [e["content"] for e in shown] == [{"done": 1, "total": 2}, {"done": 2, "total": 2}]
+        assert {(e["messageId"], e["activityType"]) for e in shown} == {(f"{call_id}-progress", "progress")}
+        assert "progress" not in json.dumps(p.inputs())

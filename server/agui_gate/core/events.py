@@ -125,6 +125,14 @@ class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
     messages: list[dict[str, Any]]
 
 
+class ActivitySnapshot(Event, tag="ACTIVITY_SNAPSHOT"):
+    """What a tool is doing. The same message id again replaces what was shown."""
+
+    message_id: str
+    activity_type: str
+    content: dict[str, Any]
+
+
 class Custom(Event, tag="CUSTOM"):
     """Anything else, under a namespaced name."""
 

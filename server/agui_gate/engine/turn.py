@@ -155,6 +155,7 @@ class Turns:
             principal=thread.principal,
             idempotency_key=f"{thread.key}:{call_id}",
             state=state,
+            show=lambda kind, content: self._seq.other(ev.ActivitySnapshot(f"{call_id}-{kind}", kind, content)),
         )
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:
