@@ -362,3 +362,21 @@ async def test_a_hundred_clients_that_leave_leave_nothing_behind():
                 await p.get("/healthz")
         assert {e.ended for e in p.emulator.accepted} == {"aborted"}
         assert not [t for t in asyncio.all_tasks() if t.get_name().startswith("run ")]
+
+
+@shows("S33", "B18")
+async def test_a_message_right_after_leaving_is_not_refused():
+    turns = [
+        {"output": [LONG], "when": {"user": "talk"}, "fault": {"kind": "hang", "after_events": 12}},
+        {"output": [say("Back.")], "repeat": True},
+    ]
+    async with product([], turns, settings=Settings(disconnect_grace=30)) as p:
+        chat = p.chat()
+        async with reading(p, chat, "talk") as reader:
+            await reader.until("TEXT_MESSAGE_CONTENT")
+        live = p.app.state.engine.following("local", chat.thread_id)
+        async with asyncio.timeout(TIMEOUT):
+            while not live.alone:  # until the server has noticed
+                await p.get("/healthz")
+        assert (await chat.say("go on")).text == "Back."
+        p.assert_clean()

@@ -1,5 +1,6 @@
 """A thread that goes from one agent to another: a provider gets a whole history or its own continuation, no mix."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,7 @@ from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.product.kit import MODES, Product, client_of, product, running
+from tests.product.kit import CARD_TOOL, MODES, Product, client_of, product, running
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, script, users
 from tests.requirements import shows
 
@@ -127,3 +128,31 @@ async def test_another_agent_may_take_a_no_and_goes_on() -> None:
         done = await chat.resume((asked.interrupts[0]["id"], {"approved": False}))
         assert (done.text, asking.refunds, other.refunds) == ("Two.", [], [])
         second.assert_clean()
+
+
+@shows("B1", "B21")
+async def test_a_second_page_that_answers_late_is_told_what_came_of_it() -> None:
+    shop = Shop()
+    async with product(shop.tools, script(refund())) as p:
+        chat = p.chat(tools=[CARD_TOOL])
+        asked = await chat.say("refund A1")
+        (card_id,) = asked.cards
+        other = p.chat(thread_id=chat.thread_id, tools=[CARD_TOOL], messages=json.loads(json.dumps(chat.messages)))
+        done = await chat.answer((card_id, {"accepted": True}))
+        late = await other.answer((card_id, {"accepted": False}))
+        assert late.results == done.results
+        assert late[-1]["type"] == "RUN_FINISHED"
+        assert {m["id"] for m in chat.messages} <= {m["id"] for m in other.messages}
+        again = await other.go()
+        assert again.results == {}, "once told, not again"
+        assert len(shop.refunds) == 1
+        p.assert_clean()
+
+
+@shows("S1")
+async def test_arguments_are_asked_about_in_the_tools_order() -> None:
+    """S1: people read them."""
+    shop = Shop()
+    async with product(shop.tools, script(refund())) as p:
+        asked = await p.chat(tools=[CARD_TOOL]).say("refund A1")
+        assert list(next(iter(asked.cards.values()))["function_arguments"]) == ["order_id", "amount"]

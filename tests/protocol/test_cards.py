@@ -20,14 +20,16 @@ def approval(**more):
 
 
 def test_a_card_has_what_the_contract_says():
-    shown = parse_object(card_arguments(approval()))
+    shown = parse_object(card_arguments(approval(), {"type": "object"}))
     assert shown == {
         "function_name": "refund",
         "function_call_id": "call_1",
         "function_arguments": {"order_id": "A1", "amount": 20},
         "steps": [{"description": "Execute refund", "status": "enabled"}],
     }
-    more = parse_object(card_arguments(approval(editable=("amount",), message="Sure?", expires_at=1_000)))
+    more = parse_object(
+        card_arguments(approval(editable=("amount",), message="Sure?", expires_at=1_000), {"type": "object"})
+    )
     assert more["editable"] == ["amount"]
     assert more["steps"][0]["description"] == "Sure?"
     assert more["expires_at"] == "1970-01-01T00:00:01Z"

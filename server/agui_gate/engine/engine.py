@@ -112,9 +112,14 @@ class Engine:
     async def run(self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None = None) -> LiveRun:
         """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream.
 
-        ``stop_alone``: whether it is stopped when its last reader left; None means as the agent's `on_disconnect` says.
+        A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now: its client has
+        come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
+        as the agent's `on_disconnect` says.
         """
         self._check_open()
+        left = self.following(principal, run.thread_id)
+        if left is not None and left.alone:
+            await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key)
         try:

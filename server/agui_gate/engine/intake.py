@@ -79,6 +79,7 @@ class _Comparison:
         self.places: dict[tuple[Content, ...], deque[int]] = {}
         for i, content in enumerate(unnamed):
             self.places.setdefault(content, deque()).append(i)
+        self.shown = {m.tool_call_id for m in run.messages if m.role == "tool"}  # calls whose result the client has
         self.intake = Intake()
 
     def take(self) -> Intake:
@@ -120,11 +121,14 @@ class _Comparison:
             self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), output))
 
     def _card(self, card_id: str, message: Message) -> None:
+        approval = self.by_approval.get(self.cards[card_id])
         if card_id in self.closed_cards:
+            decided = approval is not None and approval.state is not State.PENDING
+            if approval is not None and decided and approval.call_id not in self.shown:
+                self.intake.repeated.append(approval)  # this client has not seen what came of it
             return
         self.closed_cards.add(card_id)
         self.intake.entries.append(CardClosedEntry(card_id, message.id or self.new_id(), message.text))
-        approval = self.by_approval.get(self.cards[card_id])
         if approval is not None and approval.state is State.PENDING:
             self._answer(an.from_text("approval", approval.id, message.text))
 

@@ -101,6 +101,11 @@ class LiveRun:
             self._alone.cancel()
             self._alone = None
 
+    @property
+    def alone(self) -> bool:
+        """Nobody reads it any more, and it is about to be stopped for that."""
+        return self._alone is not None
+
     def leave(self) -> None:
         """A reader is gone."""
         self._readers -= 1

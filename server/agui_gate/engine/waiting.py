@@ -69,8 +69,7 @@ class Asker:
         return ev.InterruptOutcome(tuple(self._interrupt(approval) for approval in approvals))
 
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
-        tool = self._agent.by_name.get(approval.tool)
-        shown = cards.interrupt(approval, tool.parameters if tool else {"type": "object"})
+        shown = cards.interrupt(approval, self._parameters(approval))
         refused = self.refused.get(approval.id)
         if refused is None:
             return shown
@@ -81,13 +80,17 @@ class Asker:
     def _card(self, approval: Approval) -> str:
         self._end_cards(approval.id, REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
-        arguments = cards.card_arguments(approval)
+        arguments = cards.card_arguments(approval, self._parameters(approval))
         self._seq.call(card_id, CARD_TOOL, message_id)
         self._seq.call_args(card_id, arguments)
         self._seq.call_end(card_id)
         self._seq.leave_open([card_id])
         self._thread.append([CardEntry(card_id, message_id, approval.id, arguments)])
         return card_id
+
+    def _parameters(self, approval: Approval) -> dict[str, Any]:
+        tool = self._agent.by_name.get(approval.tool)
+        return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval_id: str, content: str) -> None:
         closed = {e.card_id for e in self._thread.entries if isinstance(e, CardClosedEntry)}

@@ -19,9 +19,9 @@ class NotAllowed(ValueError):
     """An edit that the gate's policy or the tool's schema forbids; the text says why."""
 
 
-def card_arguments(approval: Approval) -> str:
-    """JSON arguments of the `confirm_changes` call that shows ``approval``."""
-    arguments = parse_object(approval.arguments) or {}
+def card_arguments(approval: Approval, parameters: dict[str, Any]) -> str:
+    """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema."""
+    arguments = _in_order(approval, parameters)
     card: dict[str, Any] = {
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
@@ -41,7 +41,7 @@ def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
     business (facts: protocol §2). It is in the metadata for pages that count down.
     """
-    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": parse_object(approval.arguments) or {}}
+    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": _in_order(approval, parameters)}
     if approval.editable:
         metadata["editable"] = list(approval.editable)
     if approval.expires_at is not None:
@@ -90,6 +90,13 @@ def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:
     if forbidden:
         raise NotAllowed(f"these arguments may not be edited: {', '.join(forbidden)[:200]}")
     return canonical(edited) if changed else None
+
+
+def _in_order(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The arguments in the order in which the tool names them, for people to read."""
+    arguments = parse_object(approval.arguments) or {}
+    names = [name for name in parameters.get("properties", {}) if name in arguments]
+    return {name: arguments[name] for name in [*names, *(n for n in arguments if n not in names)]}
 
 
 def iso(ms: int) -> str:
