@@ -1,0 +1,258 @@
+"""Every example runs and shows what it teaches: what runs, what waits, and what the provider got."""
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate.cli.target import load_target
+from tests.examples.conftest import EXAMPLES, Teach
+from tests.product.kit import Stream
+from tests.product.shop import call, items, outputs, say, script, status
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+
+NAMES = sorted(file.stem for file in EXAMPLES.glob("*.py"))
+YES, NO = {"approved": True}, {"approved": False, "reason": "not now"}
+
+
+def asked_for(stream: Stream) -> list[dict[str, Any]]:
+    """The arguments that the run's questions are about."""
+    return [interrupt["metadata"]["arguments"] for interrupt in stream.interrupts]
+
+
+def tools_of(body: dict[str, Any]) -> list[str]:
+    """The names of the tools that a model request offers."""
+    return [tool["name"] for tool in body["tools"]]
+
+
+# --- all of them
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_says_how_it_is_run_and_that_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    source = (EXAMPLES / f"{name}.py").read_text()
+    (target,) = re.findall(r"agui-gate serve (\S+)", ast.get_docstring(ast.parse(source)) or "")
+    assert target.startswith(f"{name}:")
+    try:
+        assert load_target(target).agents
+    finally:
+        sys.modules.pop(name, None)
+    assert 20 <= len(source.splitlines()) <= 60
+
+
+def test_the_readme_has_a_line_for_each() -> None:
+    listed = re.findall(r"^\| \[`(\w+)\.py`\]\(\1\.py\) \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == NAMES
+
+
+# --- tools and gates
+
+
+async def test_first_agent(teach: Teach) -> None:
+    turn = script(call("local_time", city="Tokyo"), call("local_time", city="Atlantis"), after="It is late.")
+    async with teach("first_agent", turn) as lesson:
+        stream = await lesson.product.chat().say("Is it late in Tokyo?")
+        assert stream.text == "It is late."
+        assert stream.interrupts == []
+        tokyo, atlantis = outputs(lesson.product.inputs()[-1])
+        assert json.loads(tokyo)["city"] == "Tokyo"
+        assert "Only these cities are known: Lagos" in atlantis
+        (offered,) = lesson.product.inputs()[0]["tools"]
+        assert (offered["name"], offered["description"]) == ("local_time", "The time and the weekday in a city.")
+
+
+@shows("S1")
+async def test_gated_tool(teach: Teach) -> None:
+    turn = script(call("list_files"), call("delete_file", file="taxes.pdf"), call("delete_file", file="cat.jpg"))
+    async with teach("gated_tool", turn) as lesson:
+        files = lesson.module.FILES
+        chat = lesson.product.chat()
+        asked = await chat.say("Delete the taxes and the cat")
+        assert [i["message"] for i in asked.interrupts] == ["Delete taxes.pdf for good?", "Delete cat.jpg for good?"]
+        assert len(asked.results) == 1
+        assert len(files) == 3
+        taxes, cat = (i["id"] for i in asked.interrupts)
+        done = await chat.resume((taxes, YES), (cat, NO))
+        assert (done.text, files) == ("Done.", {"notes-2019.txt", "cat.jpg"})
+        _, deleted, kept = outputs(lesson.product.inputs()[-1])
+        assert deleted == "taxes.pdf was deleted, as local wished."
+        assert json.loads(kept)["status"] == "rejected"
+        again = await chat.resume((taxes, YES))
+        assert again[-1]["type"] == "RUN_FINISHED"
+        assert len(files) == 2
+
+
+@shows("B11")
+async def test_edit_policy(teach: Teach) -> None:
+    async with teach("edit_policy", script(call("send_money", to="Ada", amount=500))) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("Send Ada 500 € for the flight")
+        (question,) = asked.interrupts
+        assert question["message"] == "Send 500 € to Ada?"
+        for edited in ({"to": "Eve", "amount": 500}, {"to": "Ada", "amount": 5000}):
+            await chat.resume((question["id"], {**YES, "editedArgs": edited}))
+            assert lesson.module.SENT == []
+        assert len((await lesson.product.get("/approvals"))["approvals"]) == 1
+        done = await chat.resume(
+            (question["id"], {**YES, "editedArgs": {"to": "Ada", "amount": 450, "note": "flight"}})
+        )
+        assert (done.text, lesson.module.SENT) == ("Done.", [("Ada", 450, "flight")])
+        told = json.loads(outputs(lesson.product.inputs()[-1])[0])
+        assert told["note"] == "The user changed the arguments before approving."
+        assert told["arguments"] == {"to": "Ada", "amount": 450, "note": "flight"}
+
+
+async def test_conditional_gate(teach: Teach) -> None:
+    turns = [
+        {"output": [call("refund", order_id="A1", amount=20), call("refund", order_id="A2", amount=80)]},
+        {"output": [call("refund", order_id="A1", amount=5)]},
+        {"output": [say("Done.")]},
+    ]
+    async with teach("conditional_gate", turns) as lesson:
+        chat = lesson.product.chat()
+        large = await chat.say("Refund 20 of A1 and 80 of A2")
+        assert asked_for(large) == [{"order_id": "A2", "amount": 80}]
+        assert lesson.module.REFUNDED == {"A1": 20}
+        second_time = await chat.resume((large.interrupts[0]["id"], YES))
+        assert asked_for(second_time) == [{"order_id": "A1", "amount": 5}]
+        assert lesson.module.REFUNDED == {"A1": 20, "A2": 80}
+        done = await chat.resume((second_time.interrupts[0]["id"], NO))
+        assert (done.text, lesson.module.REFUNDED) == ("Done.", {"A1": 20, "A2": 80})
+
+
+@shows("B15")
+async def test_client_tool(teach: Teach) -> None:
+    turns = [{"output": [call("set_colour", css="navy"), call("set_colour", css="teal")]}, {"output": [say("Done.")]}]
+    async with teach("client_tool", turns) as lesson:
+        assert await lesson.module.page(lesson.product.url, "Like the sea.") == ["navy", "teal"]
+        first, second = lesson.product.inputs()
+        assert tools_of(first) == ["set_colour"]
+        assert outputs(second) == ["It is set.", "It is set."]
+
+
+@shows("S1", "S10")
+async def test_docs_search(teach: Teach) -> None:
+    pages = [call("search_pages", query=q) for q in ("signing keys", "vault", "releases", "nothing")]
+    runbooks = [call("search_runbooks", query=q) for q in ("rotate", "signing", "back")]
+    calls = [pages[0], runbooks[0], pages[1], runbooks[1], pages[2], runbooks[2], pages[3]]
+    turn = script(say("I'll look everywhere."), *calls, after="Run vaultctl rotate.")
+    async with teach("docs_search", turn) as lesson:
+        chat = lesson.product.chat(thread_id="the-pages-own-id")
+        asked = await chat.say("How do I rotate the signing keys?")
+        assert asked.text == "I'll look everywhere."
+        assert (len(asked.calls), len(asked.results), len(asked.interrupts)) == (7, 4, 3)
+        done = await chat.resume(*((i["id"], YES) for i in asked.interrupts))
+        assert {e["threadId"] for e in asked + done if e["type"] == "RUN_STARTED"} == {"the-pages-own-id"}
+        assert done.text == "Run vaultctl rotate."
+        assert asked.results.keys() | done.results.keys() == asked.calls.keys()
+        found = items(lesson.product.inputs()[-1], "function_call_output")
+        assert len({item["call_id"] for item in found}) == 7
+        assert [len(json.loads(item["output"])) for item in found] == [1, 1, 2, 2, 1, 1, 0]
+
+
+async def test_long_running(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with teach("long_running", script(call("index_document", title="handbook"))) as lesson:
+        monkeypatch.setattr(lesson.module, "SECONDS_A_PAGE", 0)
+        stream = await lesson.product.chat().say("Index the handbook")
+        shown = stream.of("ACTIVITY_SNAPSHOT")
+        assert shown[2]["content"] == {"title": "handbook", "done": 3, "total": 10}
+        assert [event["content"]["done"] for event in shown] == list(range(1, 11))
+        assert len({event["messageId"] for event in shown}) == 1  # one bar that moves
+        assert (stream.text, lesson.module.INDEX) == ("Done.", {"handbook": 10})
+        assert outputs(lesson.product.inputs()[-1]) == ['{"title":"handbook","pages":10}']
+
+
+# --- around the agents
+
+
+async def test_fastapi_mount(teach: Teach) -> None:
+    async with teach("fastapi_mount", script(call("add_todo", text="buy soil"))) as lesson:
+        url, client = lesson.product.url, lesson.product.client
+        chat = lesson.product.chat(path="/agent/")
+        asked = await chat.say("I need soil")
+        assert (await client.get(f"{url}/todos")).json() == ["water the plants"]
+        listed = await lesson.product.get("/agent/approvals")
+        assert [a["arguments"] for a in listed["approvals"]] == [{"text": "buy soil"}]
+        assert (await chat.resume((asked.interrupts[0]["id"], YES))).text == "Done."
+        assert (await client.get(f"{url}/todos")).json() == ["water the plants", "buy soil"]
+
+
+async def test_starlette_mount(teach: Teach) -> None:
+    turns = [{"output": [say("It has no verb.")]}, {"output": [say("Roses are red.")]}]
+    async with teach("starlette_mount", turns) as lesson:
+        url, client = lesson.product.url, lesson.product.client
+        assert (await client.get(url)).text == "The assistants are at /assistants/."
+        agents = (await lesson.product.get("/assistants/agents"))["agents"]
+        assert [agent["name"] for agent in agents] == ["critic", "writer"]
+        assert (await lesson.product.chat(path="/assistants/").say("Roses")).text == "It has no verb."
+        assert (await lesson.product.chat(path="/assistants/agents/writer").say("Roses")).text == "Roses are red."
+        instructions = [body["instructions"] for body in lesson.product.inputs()]
+        assert instructions == ["You say kindly what is wrong with a text.", "You write short texts."]
+
+
+async def test_auth_hook(teach: Teach) -> None:
+    turn = [{"output": [call("my_orders")]}, {"output": [say("One.")]}]
+    async with teach("auth_hook", turn) as lesson:
+        alice, bob = ({"Cookie": f"session={lesson.module.session_of(user)}"} for user in ("alice", "bob"))
+        forged = {"Cookie": alice["Cookie"].replace("alice", "bob")}
+        for wrong in ({}, forged, {"Cookie": "session="}, {"Cookie": "session=alice"}):
+            refused = await lesson.product.chat(headers=wrong).say("My orders?")
+            assert (refused.status, refused[0]["error"]["code"]) == (401, "unauthorized")
+        assert lesson.product.inputs() == []
+        chat = lesson.product.chat(headers=alice)
+        assert (await chat.say("My orders?")).text == "One."
+        assert outputs(lesson.product.inputs()[-1]) == ['["A1"]']
+        assert (await lesson.product.get(f"/threads/{chat.thread_id}", alice))["status_code"] == 200
+        assert (await lesson.product.get(f"/threads/{chat.thread_id}", bob))["status_code"] == 404
+
+
+async def test_custom_store(teach: Teach, tmp_path: Path) -> None:
+    turns = [{"output": [call("open_garage"), call("open_garage")]}, {"output": [say("Done.")]}]
+    async with teach("custom_store", turns) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("Open the garage")
+        assert not (tmp_path / "decisions.jsonl").exists()
+        first, second = (interrupt["id"] for interrupt in asked.interrupts)
+        assert (await chat.resume((first, YES), (second, NO))).text == "Done."
+        await chat.resume((second, YES))  # too late: it is neither done nor written down
+        lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
+        kept = [(line["by"], line["approved"], line["reason"], line["tool"]) for line in lines]
+        assert sorted(kept, key=str) == [
+            ("local", False, "not now", "open_garage"),
+            ("local", True, None, "open_garage"),
+        ]
+        assert (tmp_path / "house.db").exists()
+
+
+@shows("B11")
+async def test_support(teach: Teach) -> None:
+    turns = [
+        {"output": [call("search_orders", customer="Anna")]},
+        {"output": [call("refund", order_id="A1", amount=49)]},
+        {"output": [say("Done.")]},
+    ]
+    async with teach("support", turns) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("Refund order A1 of Anna")
+        assert asked_for(asked) == [{"order_id": "A1", "amount": 49}]
+        edited = {"order_id": "A1", "amount": 40}
+        assert (await chat.resume((asked.interrupts[0]["id"], {**YES, "editedArgs": edited}))).text == "Done."
+        assert list(lesson.module.ORDERS["A1"]["refunds"].values()) == [40]
+
+
+async def test_a_decision_that_cannot_be_written_down_opens_nothing(teach: Teach, tmp_path: Path) -> None:
+    (tmp_path / "decisions.jsonl").mkdir()
+    async with teach("custom_store", script(call("open_garage"))) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("Open the garage")
+        ended = await chat.resume((asked.interrupts[0]["id"], YES))
+        assert (ended[-1]["type"], ended.results) == ("RUN_ERROR", {})
+        assert (await chat.say("Is it open?")).text == "Done."
+        assert [status(output) for output in outputs(lesson.product.inputs()[-1])] == ["unknown"]
