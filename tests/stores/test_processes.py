@@ -107,3 +107,12 @@ async def test_two_stores_of_one_process(path: str) -> None:
     await one.aclose()
     await two.open_thread("alice", "t", "support", "r2")
     await two.aclose()
+
+
+async def test_many_stores_that_start_at_once_on_a_new_file(tmp_path: Path) -> None:
+    for number in range(25):
+        stores = [SQLiteStore(str(tmp_path / f"{number}.db")) for _ in range(4)]
+        await asyncio.gather(*(store.start() for store in stores))
+        for store in stores:
+            await store.check()
+            await store.aclose()

@@ -5,6 +5,7 @@ All of it runs on the store's one worker thread.
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -116,7 +117,7 @@ def _create(path: str) -> None:
 
 def _prepare(database: Database, path: str) -> None:
     version = _version(database, path)
-    if database.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+    if not _use_wal(database):
         raise ConfigurationError(
             f"The database {path} must be on a local file system (SQLite's WAL doesn't work there)."
         )
@@ -125,6 +126,18 @@ def _prepare(database: Database, path: str) -> None:
         _migrate(database, path)
     for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
         database.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608 our names
+
+
+def _use_wal(database: Database) -> bool:
+    """Whether the file keeps a write-ahead log now. SQLite doesn't wait for others here, so this does, as long."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            return bool(database.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)  # on the store's own thread
 
 
 def _migrate(database: Database, path: str) -> None:
@@ -140,9 +153,13 @@ def _migrate(database: Database, path: str) -> None:
 
 def _version(database: Database, path: str) -> int:
     """Return the schema's version. Raises `ConfigurationError` if it isn't ours to touch."""
-    version: int = database.execute("PRAGMA user_version").fetchone()[0]
-    ours = database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-    used = version or database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    # One statement, so one state of the file: another process may be making the tables right now.
+    version: int
+    version, application, tables = database.execute(
+        "SELECT user_version, application_id, EXISTS (SELECT 1 FROM sqlite_master)"
+        " FROM pragma_user_version, pragma_application_id"
+    ).fetchone()
+    ours, used = application == APPLICATION_ID, version or tables
     if used and not ours:
         raise ConfigurationError(f"The database {path} belongs to another application; choose another file.")
     known = len(_migrations())
