@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agui_gate_adapters.testkit import Emulator
+from agui_gate_adapters.testkit import Clock, Emulator
 from agui_gate_adapters.testkit.delivery import deliver
 from agui_gate_adapters.testkit.exchange import Exchange
 from tests.testkit.driving import call, post, say
@@ -106,7 +106,8 @@ def test_failed_says_why() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 1000, "event", "whole", "random"])
 def test_chunk_boundaries_do_not_change_the_body(chunk: Any) -> None:
     def body(how: Any) -> list[bytes]:
-        emulator = Emulator({"turns": [say("Grüße, Wörld ✓ and more")], "chunk": how})
+        clock = Clock(lambda: 1_800_000_000.0)  # both bodies are of one second
+        emulator = Emulator({"turns": [say("Grüße, Wörld ✓ and more")], "chunk": how}, clock=clock)
         exchange = post(emulator, stream=True)
         assert isinstance(exchange, Exchange)
         return list(deliver(exchange, emulator.chunking(exchange), 0.0, emulator.rng))  # type: ignore[arg-type]  # no faults, so bytes only
