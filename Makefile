@@ -114,7 +114,11 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 .PHONY: e2e
 e2e: .node $(VENV)/.test frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop) ## Real AG-UI clients in Node, the browser tests, and a crowd of readers
-	@$(BIN)/python -m pytest $(if $(E2E),tests/e2e) tests/interop tests/live tests/crash/test_sigterm.py $(ARGS)
+	@$(BIN)/python -m pytest $(if $(E2E),tests/e2e) tests/interop tests/crash/test_sigterm.py $(ARGS)
+
+.PHONY: load
+load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do (on a quiet machine)
+	@$(BIN)/python -m pytest tests/live $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.test ## Our own figures, next to a bare proxy
