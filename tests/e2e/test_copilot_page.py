@@ -43,10 +43,7 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    [
-        *cases("stopText", "stopTool", "twoThreads", "longAnswer", "threads", over=ALL[:3]),
-        *cases("twentyTurns", over=ALL[:1]),
-    ],
+    cases("stopText", "stopTool", "twoThreads", "longAnswer", "threads", over=ALL[:3]),
 )
 def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
