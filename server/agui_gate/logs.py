@@ -16,7 +16,7 @@ def ensure_configured() -> None:
             structlog.stdlib.filter_by_level,
             structlog.contextvars.merge_contextvars,
             structlog.processors.format_exc_info,
-            structlog.processors.KeyValueRenderer(key_order=["event"]),
+            structlog.processors.LogfmtRenderer(key_order=["event"]),
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
