@@ -22,8 +22,8 @@ from agui_gate.engine.intake import import_history
 from agui_gate.engine.recorder import Recorder
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.inbound import decode
+from agui_gate_adapters.common.sse import SSESplitter
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
-from agui_gate_adapters.openai_responses.sse import SSESplitter
 from tests.bench import provider
 from tests.bench.report import Row
 from tests.bench.work import encoded_history

@@ -2,33 +2,27 @@
 
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, get_args
-from urllib.parse import urlsplit
 
 import anyio
-import msgspec
 
-from agui_gate.adapter import ConversationRef, Finding, ModelEvent, TurnRequest
-from agui_gate.errors import ConfigurationError, ProviderRejected, ProviderUnavailable
+from agui_gate.adapter import ConversationRef, Finding, TurnRequest
+from agui_gate.errors import ConfigurationError
+from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.transport import host_of
 
-from . import doctor
-from .failures import Failure, Kind, unreachable
+from .failures import API
 from .machine import ResponseMachine
-from .recovery import Ladder
+from .recovery import ReplayLadder
 from .request import Mode, Plan, Settings, plan
-from .sse import SSESplitter
-from .transport import Transport, read
+from .transport import ResponsesTransport
 
 if TYPE_CHECKING:
-    import httpx2
     import openai
 
 _DEFAULT_URL = "https://api.openai.com/v1"
-_DRAIN_SECONDS = 0.25
-"""How long to wait for the end of the body after the terminal event, so that the connection can be used again."""
-_CLOSE_SECONDS = 2.0
 
 
 class OpenAIResponses:
@@ -58,7 +52,7 @@ class OpenAIResponses:
         if mode not in get_args(Mode):
             raise ConfigurationError(f"mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
         url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
-        host = _host(url or _DEFAULT_URL)
+        host = host_of(url or _DEFAULT_URL)
         self._settings = Settings(
             model=model,
             mode=mode,
@@ -69,7 +63,9 @@ class OpenAIResponses:
             max_output_tokens=max_output_tokens,
         )
         self._host = host
-        self._transport = Transport(model=model, base_url=base_url, api_key=api_key, client=client, timeout=timeout)
+        self._transport = ResponsesTransport(
+            API, model=model, path="/responses", base_url=base_url, api_key=api_key, client=client, timeout=timeout
+        )
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
     def __repr__(self) -> str:
@@ -80,26 +76,10 @@ class OpenAIResponses:
         """Names API, mode, host and model: what makes refs and sealed reasoning usable again."""
         return self._settings.origin
 
-    async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
+    def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
-        ladder = Ladder()
-        current = self._plan(request)
-        while True:
-            shown = False
-            try:
-                async with aclosing(self._attempt(current)) as batches:
-                    async for batch in batches:
-                        shown = True
-                        yield batch
-                return
-            except Failure as failure:
-                step = None if shown else ladder.next(failure, current)
-                if step is None:
-                    raise failure.error from failure
-            if step.wait:
-                await self._sleep(step.wait)
-            if step.plain:
-                current = self._plan(request, plain=True)
+        ladder = ReplayLadder(lambda: self._plan(request, plain=True))
+        return run_turn(self._begin, self._plan(request), ladder, self._sleep)
 
     async def check(self) -> Sequence[Finding]:
         """Whether package, key, address and model work; within 10 s, never raises."""
@@ -112,22 +92,15 @@ class OpenAIResponses:
     def _plan(self, request: TurnRequest, *, plain: bool = False) -> Plan:
         return plan(request, self._settings, now_ms=time.time_ns() // 1_000_000, plain=plain)
 
-    async def _attempt(self, current: Plan) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        """One request and its stream. Raises `Failure`."""
+    async def _begin(self, current: Plan) -> Opened:
+        """Send one request. Raises `Failure`."""
         conversation_id = current.conversation_id
         body = current.body
         if conversation_id is not None:
             conversation_id = conversation_id or await self._transport.create_conversation()
             body = body | {"conversation": conversation_id}
         machine = ResponseMachine(self._settings.model, lambda response_id: self._ref(response_id, conversation_id))
-        response = await self._transport.open(_encoded(body))
-        chunks = read(response)
-        try:
-            async with aclosing(_decoded(chunks, machine)) as batches:
-                async for batch in batches:
-                    yield batch
-        finally:
-            await _leave(response, chunks, finished=machine.done)
+        return Opened(await self._transport.open(encoded(body)), machine)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
         """What the provider remembers after this response, in the form that this mode continues from."""
@@ -136,54 +109,3 @@ class OpenAIResponses:
         if self._settings.mode != "stateless" and response_id:
             return ConversationRef(turn_id="", origin=self.origin, previous_response_id=response_id)
         return None
-
-
-async def _decoded(
-    chunks: AsyncGenerator[bytes, None], machine: ResponseMachine
-) -> AsyncGenerator[Sequence[ModelEvent], None]:
-    """Batches until the terminal event. Raises `Failure` when the response fails, or ends without one."""
-    splitter = SSESplitter()
-    try:
-        async for chunk in chunks:
-            batch = machine.feed(splitter.feed(chunk))
-            if batch:
-                yield batch
-            if machine.done or machine.failure is not None:
-                break
-        else:
-            # A frame without its end is one only if its JSON has an end.
-            batch = machine.feed([payload for payload in splitter.flush() if payload.endswith(b"}")])
-            if batch:
-                yield batch
-    except ProviderUnavailable as error:
-        raise Failure(error, Kind.AMBIGUOUS) from error
-    if machine.failure is not None:
-        raise machine.failure
-    if not machine.done:
-        raise unreachable("The provider's answer was cut off.", sent=True)
-
-
-async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None], *, finished: bool) -> None:
-    """Give the connection back if the answer is complete, else close it; neither may take long or be interrupted."""
-    if finished:
-        with anyio.move_on_after(_DRAIN_SECONDS, shield=True):
-            try:
-                async for _ in chunks:
-                    pass
-            except Failure:
-                pass  # nothing that comes after the terminal event matters
-    with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-        await chunks.aclose()
-        await response.aclose()
-
-
-def _encoded(body: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(body)
-    except (TypeError, ValueError) as error:  # lone surrogates, or a schema that is not JSON
-        raise Failure(ProviderRejected("The request can't be written as JSON.")) from error
-
-
-def _host(url: str) -> str:
-    """Host and, where it is said, port: without user, path or query, as origins are stored and logged."""
-    return urlsplit(url).netloc.rpartition("@")[2] or url

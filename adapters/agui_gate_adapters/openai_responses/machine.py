@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
 
 from . import states
-from .failures import Failure, Kind, classify_code
+from .failures import API
 from .states import CallState, ItemState, MessageState, ReasoningState
 from .wire import (
     ErrorBody,
@@ -71,6 +72,10 @@ class ResponseMachine:
             elif (handler := _HANDLERS.get(event.type)) is not None:
                 handler(self, event, out)
         return out
+
+    def end(self) -> Events:
+        """Nothing: this API says when a response is over, and what it has not ended was cut."""
+        return []
 
     # --- deltas ---------------------------------------------------------------------------------------------------
 
@@ -212,7 +217,7 @@ class ResponseMachine:
 
 
 def _failure(error: ErrorBody) -> Failure:
-    failure = classify_code(str(error.code or error.type or ""), error.message or "")
+    failure = classify_code(Told(str(error.code or error.type or ""), error.message or ""), API)
     # Accepted first and failed later: in a conversation the items may be there, so it is never surely undone.
     return Failure(failure.error, Kind.AMBIGUOUS) if failure.kind is Kind.TRANSIENT else failure
 

@@ -10,55 +10,47 @@
 A mismatch would be a bug of ours and is logged as one.
 """
 
-import random
+from collections.abc import Callable
 
-from .failures import Failure, Kind, log
+from agui_gate_adapters.common.failures import Failure, Kind, log
+from agui_gate_adapters.common.recovery import Step, retry_wait
+
 from .request import Plan, Shape
 
 LOCKED_WAITS = (0.5, 1.0, 2.0)
 """Seconds between tries while a conversation is locked."""
-LONGEST_WAIT = 5.0
-"""Seconds that a provider may ask us to wait; more is for the caller to decide."""
 
 
-class Step:
-    """What to do next: wait so many seconds, then go on with the same plan or (``plain``) send everything by value."""
+class ReplayLadder:
+    """The steps of one turn; each is given out only as often as the table says. ``plain`` plans everything by value."""
 
-    __slots__ = ("plain", "wait")
-
-    def __init__(self, wait: float = 0.0, *, plain: bool = False) -> None:
-        self.wait = wait
-        self.plain = plain
-
-
-class Ladder:
-    """The steps of one turn; each is given out only as often as the table says."""
-
-    def __init__(self) -> None:
+    def __init__(self, plain: Callable[[], Plan]) -> None:
+        self._plain = plain
         self._retried = False
         self._replayed = False
         self._locked = list(LOCKED_WAITS)
 
-    def next(self, failure: Failure, plan: Plan) -> Step | None:
+    def next(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         """The step that may help after this failure of this plan; None when there is none left."""
         match failure.kind:
             case Kind.TRANSIENT | Kind.AMBIGUOUS:
                 return self._retry(failure, plan)
             case Kind.LOCKED:
-                return Step(self._locked.pop(0)) if self._locked else None
+                return Step(self._locked.pop(0), plan) if self._locked else None
             case Kind.FORGOTTEN | Kind.MISMATCH:
                 return self._replay(failure, plan)
             case Kind.FATAL:
                 return None
 
-    def _retry(self, failure: Failure, plan: Plan) -> Step | None:
-        wait = failure.retry_after if failure.retry_after is not None else random.uniform(0.2, 0.6)  # noqa: S311 jitter
-        if self._retried or wait > LONGEST_WAIT:
+    def _retry(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
+        wait = retry_wait(failure)
+        if self._retried or wait is None:
             return None
         self._retried = True
-        return Step(wait, plain=bool(plan.conversation_id) and failure.kind is Kind.AMBIGUOUS)
+        twice = bool(plan.conversation_id) and failure.kind is Kind.AMBIGUOUS
+        return Step(wait, self._plain() if twice else plan)
 
-    def _replay(self, failure: Failure, plan: Plan) -> Step | None:
+    def _replay(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         if self._replayed or plan.shape is Shape.PLAIN:
             return None
         self._replayed = True
@@ -66,4 +58,4 @@ class Ladder:
             log.error("adapter bug: the provider finds a %s request inconsistent; sending everything", plan.shape.value)
         else:
             log.info("the provider has forgotten the conversation; sending everything")
-        return Step(plain=True)
+        return Step(0.0, self._plain())

@@ -10,11 +10,11 @@ Verbatim is only for turns that this very adapter made, that have no gaps, and t
 where there is reasoning to keep, since ids are good for nothing else.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn
+from agui_gate_adapters.common.ids import stable_id
 
 from .content import Body, user_message
 
@@ -55,14 +55,10 @@ def _assistant(turn: AssistantTurn, used: set[str], *, origin: str, sealed: bool
 
 
 def _call_id(call: SettledCall, place: str, used: set[str]) -> str:
-    """The provider's own id, or a new one where it is missing, too long, or was there before (S24).
-
-    Made from what the call is, not at random: the same transcript gives the same request, which prompt caches like.
-    """
+    """The provider's own id, or a new one where it is missing, too long, or was there before (S24)."""
     call_id = call.part.wire_id
     if not call_id or len(call_id) > MAX_CALL_ID or call_id in used:
-        name = f"{place}\0{call.part.id}"
-        call_id = "call_" + hashlib.blake2b(name.encode(errors="replace"), digest_size=16).hexdigest()
+        call_id = stable_id("call_", place, call.part.id)
     used.add(call_id)
     return call_id
 

@@ -21,8 +21,8 @@ from agui_gate.adapter import (
     TextEnd,
     TextStart,
 )
+from agui_gate_adapters.common.failures import log
 
-from .failures import log
 from .wire import Item
 
 Events = list[ModelEvent]

@@ -182,7 +182,7 @@ async def test_check_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    monkeypatch.setattr("agui_gate_adapters.openai_responses.doctor.LIMIT_SECONDS", 0.05)
+    monkeypatch.setattr("agui_gate_adapters.common.doctor.LIMIT_SECONDS", 0.05)
     (finding,) = await answering(hang).check()  # type: ignore[arg-type]
     assert not finding.ok
     assert "no answer" in finding.detail

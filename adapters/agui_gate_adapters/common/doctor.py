@@ -14,32 +14,35 @@ LIMIT_SECONDS = 10.0
 async def check(transport: Transport, model: str, host: str) -> Finding:
     """Whether package, key, address and model work. Never raises."""
     what = f"model {model} at {host}"
+    address = _ADDRESS.format(transport.api.key.replace("API_KEY", "BASE_URL"))
     try:
         with anyio.fail_after(LIMIT_SECONDS):
             known = await transport.get_model()
     except TimeoutError:
-        return Finding(what, False, f"no answer within {LIMIT_SECONDS:.0f} s", _ADDRESS)
+        return Finding(what, False, f"no answer within {LIMIT_SECONDS:.0f} s", address)
     except Failure as failure:
-        return Finding(what, False, failure.error.message, _fix(failure.error, model))
+        fix = _fix(failure.error, model, transport.api.key) or address
+        return Finding(what, False, failure.error.message, fix)
     except Exception as error:
-        return Finding(what, False, f"the check failed ({type(error).__name__})", _ADDRESS)
+        return Finding(what, False, f"the check failed ({type(error).__name__})", address)
     if not isinstance(known, dict) or "id" not in known:
-        return Finding(what, False, "the answer is not from a model API (a web page, perhaps)", _ADDRESS)
+        return Finding(what, False, "the answer is not from a model API (a web page, perhaps)", address)
     return Finding(what, True, "answers, and knows the model")
 
 
-_ADDRESS = "Check base_url (OPENAI_BASE_URL): it usually ends in /v1, and the server must be reachable from here."
+_ADDRESS = "Check base_url ({}): it must be the address of the API (usually up to /v1), and reachable from here."
 
 
-def _fix(error: ProviderError, model: str) -> str:
+def _fix(error: ProviderError, model: str, key: str) -> str:
+    """What to change; "" when it is the address."""
     match error:
         case ProviderAuth():
-            return "Set OPENAI_API_KEY (or api_key) to a key of this provider that may use the model."
+            return f"Set {key} (or api_key) to a key of this provider that may use the model."
         case RateLimited():
             return "Wait a little, or raise the quota of the account."
         case ProviderRejected() if repr(model) in error.message:
             return "Check the model's name, and that this key may use it."
-        case ProviderRejected() if "package" in error.message:
-            return "pip install openai"
+        case ProviderRejected() if "pip install" in error.message:
+            return error.message.partition(": ")[2].removesuffix(".")
         case _:
-            return _ADDRESS
+            return ""

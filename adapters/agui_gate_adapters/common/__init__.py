@@ -1,0 +1,12 @@
+"""What adapters have in common: the way to a provider and back, without any provider's vocabulary.
+
+| module | what |
+|---|---|
+| `sse` | server-sent events out of byte chunks |
+| `stream` | one turn: request, bytes, model events, and what is tried again |
+| `recovery` | what may be tried again |
+| `failures` | what a provider's "no" means |
+| `transport`, `openai_transport` | requests through a vendor's SDK, bytes read by us |
+| `ids` | call ids where a transcript's own don't fit |
+| `doctor` | one question to the provider, for `agui-gate doctor` |
+"""

@@ -1,0 +1,154 @@
+"""What a provider's "no" means: the error a person sees, and what may be tried about it.
+
+Classification uses the HTTP status, the error's `code` (or its type, where an API has no codes), and, where there is
+neither, a part of its message that has been stable across vendors. None of the provider's own words reach the error:
+they may quote the conversation, so they only go to the debug log.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from enum import Enum
+
+import msgspec
+
+from agui_gate.errors import (
+    ContextLength,
+    ProviderAuth,
+    ProviderError,
+    ProviderRejected,
+    ProviderUnavailable,
+    RateLimited,
+)
+
+log = logging.getLogger("agui_gate.adapters")
+
+
+class Kind(Enum):
+    """What may help, as long as nothing of the turn was shown."""
+
+    FATAL = "fatal"
+    TRANSIENT = "transient"
+    """The same request again; the provider surely did not act on this one."""
+    AMBIGUOUS = "ambiguous"
+    """As transient, but the provider may have acted: never where it would then remember the same items twice."""
+    LOCKED = "locked"
+    """Another response is being written to this conversation."""
+    FORGOTTEN = "forgotten"
+    """The provider lost what we refer to, or may not use it: send everything."""
+    MISMATCH = "mismatch"
+    """Calls, outputs or reasoning do not fit together there. Ours is a bug then; sending everything heals it."""
+
+
+class Failure(Exception):
+    """A `ProviderError` together with its `Kind`. ``retry_after`` is in seconds, None when the provider named none."""
+
+    def __init__(self, error: ProviderError, kind: Kind = Kind.FATAL, retry_after: float | None = None) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.kind = kind
+        self.retry_after = retry_after
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What the provider said. All "" where it said nothing of the kind; ``retry_after`` is in seconds."""
+
+    code: str = ""
+    message: str = ""
+    param: str = ""
+    retry_after: float | None = None
+
+
+class Api(msgspec.Struct, frozen=True):
+    """What classification must know of an API. ``known`` finds failures that are this API's own, before the others."""
+
+    name: str
+    key: str
+    """The environment variable that holds the key."""
+    known: Callable[[Told], Failure | None] = lambda _: None
+
+
+_AUTH = frozenset({"invalid_api_key", "authentication_error", "permission_denied", "permission_error", "401", "403"})
+_LIMITED = frozenset({"rate_limit_exceeded", "rate_limit_error", "insufficient_quota", "429"})
+_REFUSED = ("invalid_", "unsupported_", "image_", "empty_image", "not_found", "request_too_large")
+_CONTEXT = re.compile(
+    r"context window|maximum context length|context length|context size|prompt is too long|too many tokens",
+    re.IGNORECASE,
+)
+_SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
+
+
+def classify_status(status: int, told: Told, api: Api, *, model: str = "") -> Failure:
+    """The failure that an HTTP error reply means."""
+    log.debug("provider replied %s: code=%r param=%r message=%r", status, told.code, told.param, told.message)
+    known = api.known(told) if status in (400, 404, 422) else None
+    if known is not None:
+        return known
+    if status in (401, 403):
+        return Failure(
+            ProviderAuth(f"The provider does not accept the API key for this request ({status}): check {api.key}.")
+        )
+    if status == 429:
+        return _rate_limit(told)
+    if status in (408, 409) or status >= 500:
+        kind = Kind.TRANSIENT if status in (503, 529) else Kind.AMBIGUOUS
+        error = ProviderUnavailable(f"The provider is not available right now ({status}).")
+        return Failure(error, kind, told.retry_after)
+    if status == 404:
+        return Failure(_not_found(told, api, model))
+    if _is_too_long(told):
+        return Failure(_too_long())
+    return Failure(ProviderRejected(_refusal(status, told)))
+
+
+def classify_code(told: Told, api: Api) -> Failure:
+    """The failure that an error inside a stream means: an error event, or a failed response's error."""
+    log.debug("provider failed the response: code=%r message=%r", told.code, told.message)
+    known = api.known(told)
+    if known is not None:
+        return known
+    if told.code in _LIMITED:
+        return _rate_limit(told)
+    if told.code in _AUTH:
+        return Failure(ProviderAuth(f"The provider does not accept the API key for this request: check {api.key}."))
+    if _is_too_long(told):
+        return Failure(_too_long())
+    if told.code.startswith(_REFUSED) or "content_policy" in told.code:
+        return Failure(ProviderRejected(_refusal(None, told)))
+    return Failure(ProviderUnavailable("The provider failed while it answered."), Kind.AMBIGUOUS)
+
+
+def unreachable(detail: str, *, sent: bool) -> Failure:
+    """No reply. ``sent`` says whether the request may have arrived."""
+    return Failure(ProviderUnavailable(detail), Kind.AMBIGUOUS if sent else Kind.TRANSIENT)
+
+
+def _is_too_long(told: Told) -> bool:
+    return told.code in ("context_length_exceeded", "exceed_context_size_error") or bool(_CONTEXT.search(told.message))
+
+
+def _rate_limit(told: Told) -> Failure:
+    if told.code == "insufficient_quota":
+        return Failure(RateLimited("The account at the provider has no quota left."))
+    return Failure(RateLimited("The provider asks to slow down (429)."), Kind.TRANSIENT, told.retry_after)
+
+
+def _not_found(told: Told, api: Api, model: str) -> ProviderRejected:
+    message = told.message.lower()
+    if told.code == "model_not_found" or "model" in message or "deployment" in message:
+        return ProviderRejected(f"The provider does not know the model {model!r}.")
+    return ProviderRejected(f"The provider has no {api.name} at this address (404): check base_url.")
+
+
+def _too_long() -> ContextLength:
+    return ContextLength("The conversation is longer than the model can read.")
+
+
+def _refusal(status: int | None, told: Told) -> str:
+    """Status, code and parameter path, the latter two only where they are plain names; and where to look, if known."""
+    safe = [
+        f"{name} {value}" for name, value in (("code", told.code), ("at", told.param)) if _SAFE_TOKEN.fullmatch(value)
+    ]
+    why = ", ".join(([str(status)] if status else []) + safe) or "no reason given"
+    hint = ": check the tools' names and schemas" if told.param.startswith(("tools", "functions")) else ""
+    return f"The provider refuses the request ({why}){hint}."

@@ -1,0 +1,63 @@
+"""Requests through the `openai` SDK: to OpenAI itself, and to whoever speaks one of its APIs."""
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agui_gate.errors import ProviderAuth
+
+from .failures import Api, Failure, Told
+from .transport import Transport
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+
+class OpenAITransport(Transport):
+    """``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY; ``client`` is an `AsyncOpenAI`."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        model: str,
+        path: str,
+        base_url: str | None,
+        api_key: str | None,
+        client: "openai.AsyncOpenAI | None",
+        timeout: float,
+    ) -> None:
+        super().__init__(api, model=model, path=path, given=client, timeout=timeout)
+        self._base_url = base_url
+        self._api_key = api_key
+
+    @staticmethod
+    def _sdk() -> ModuleType:
+        import openai
+
+        return openai
+
+    @property
+    def _missing_sdk(self) -> str:
+        return "The package openai is not installed: pip install openai."
+
+    def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "openai.AsyncOpenAI":
+        import openai
+
+        try:
+            return openai.AsyncOpenAI(
+                api_key=self._api_key, base_url=self._base_url, timeout=timeout, max_retries=0, http_client=http
+            )
+        except openai.OpenAIError as error:
+            raise Failure(ProviderAuth("There is no API key: set OPENAI_API_KEY or pass api_key.")) from error
+
+    def _told(self, error: Any) -> Told:
+        # Compatible servers answer with other shapes too: `error` as a string, or no wrapper at all.
+        body = error.body if isinstance(error.body, dict) else {"message": error.body}
+        kind = _text(body.get("type"))
+        code = _text(error.code) or _text(body.get("code")) or kind.replace("invalid_request_error", "")
+        return Told(code, _text(body.get("message")), _text(error.param) or _text(body.get("param")))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,49 @@
+"""What is tried after a failure, as long as nothing of the turn was shown (B27)."""
+
+import random
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from .failures import Failure, Kind
+
+LONGEST_WAIT = 5.0
+"""Seconds that a provider may ask us to wait; more is for the caller to decide."""
+
+P = TypeVar("P")
+
+
+class Step(NamedTuple, Generic[P]):
+    """What to do next: wait so many seconds, then send this."""
+
+    wait: float
+    plan: P
+
+
+class Ladder(Protocol[P]):
+    """The steps of one turn; each is given out only so often."""
+
+    def next(self, failure: Failure, plan: P) -> Step[P] | None:
+        """The step that may help after this failure of this plan; None when there is none left."""
+        ...
+
+
+class Once(Generic[P]):
+    """The same request once more, after a short wait: for providers that remember nothing."""
+
+    def __init__(self) -> None:
+        self._retried = False
+
+    def next(self, failure: Failure, plan: P) -> Step[P] | None:
+        """The same plan, the first time that a failure is not final."""
+        if failure.kind not in (Kind.TRANSIENT, Kind.AMBIGUOUS) or self._retried:
+            return None
+        wait = retry_wait(failure)
+        if wait is None:
+            return None
+        self._retried = True
+        return Step(wait, plan)
+
+
+def retry_wait(failure: Failure) -> float | None:
+    """Seconds to wait before the same again: as the provider asks, else a jittered moment; None if it asks too much."""
+    wait = failure.retry_after if failure.retry_after is not None else random.uniform(0.2, 0.6)  # noqa: S311 jitter
+    return wait if wait <= LONGEST_WAIT else None

@@ -1,0 +1,129 @@
+"""One turn: the request, the provider's bytes, model events; and what is tried again as long as nothing was shown."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import anyio
+import msgspec
+
+from agui_gate.adapter import ModelEvent
+from agui_gate.errors import ProviderRejected, ProviderUnavailable
+
+from .failures import Failure, Kind, unreachable
+from .recovery import Ladder
+from .sse import SSESplitter
+from .transport import read
+
+if TYPE_CHECKING:
+    import httpx2
+
+P = TypeVar("P")
+
+Batches = AsyncGenerator[Sequence[ModelEvent], None]
+
+_DRAIN_SECONDS = 0.25
+"""How long to wait for the end of the body after the terminal event, so that the connection can be used again."""
+_CLOSE_SECONDS = 2.0
+
+
+class Machine(Protocol):
+    """From payloads to model events: pure, one instance a response.
+
+    ``done`` is true once the response ended by itself; ``failure`` is set when the provider said that it failed, or
+    when what it says can't be read.
+    """
+
+    done: bool
+    failure: Failure | None
+
+    def feed(self, payloads: list[bytes]) -> list[ModelEvent]:
+        """The events of these payloads; what follows a failure or the end is not looked at."""
+        ...
+
+    def end(self) -> list[ModelEvent]:
+        """The body is over: the last events, for an API whose end may go unsaid. ``done`` stays false if it was cut."""
+        ...
+
+
+class Opened(NamedTuple):
+    """A reply whose body is unread, and the machine that will read it."""
+
+    response: "httpx2.Response"
+    machine: Machine
+
+
+async def run_turn(
+    begin: Callable[[P], Awaitable[Opened]],
+    plan: P,
+    ladder: Ladder[P],
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+) -> Batches:
+    """Batches of one turn. ``begin`` sends a plan; the ladder says what follows a failure. Raises `ProviderError`."""
+    while True:
+        shown = False
+        try:
+            response, machine = await begin(plan)
+            async with aclosing(_events(response, machine)) as batches:
+                async for batch in batches:
+                    shown = True
+                    yield batch
+            return
+        except Failure as failure:
+            step = None if shown else ladder.next(failure, plan)
+            if step is None:
+                raise failure.error from failure
+        if step.wait:
+            await sleep(step.wait)
+        plan = step.plan
+
+
+async def _events(response: "httpx2.Response", machine: Machine) -> Batches:
+    """Batches until the terminal event. Raises `Failure` when the response fails, or ends without one."""
+    splitter = SSESplitter()
+    chunks = read(response)
+    try:
+        async for chunk in chunks:
+            batch = machine.feed(splitter.feed(chunk))
+            if batch:
+                yield batch
+            if machine.done or machine.failure is not None:
+                break
+        else:
+            # A frame without its end is one only if its JSON has an end.
+            rest = [payload for payload in splitter.flush() if payload.endswith((b"}", b"[DONE]"))]
+            batch = machine.feed(rest)
+            if not machine.done and machine.failure is None:
+                batch += machine.end()
+            if batch:
+                yield batch
+        if machine.failure is not None:
+            raise machine.failure
+        if not machine.done:
+            raise unreachable("The provider's answer was cut off.", sent=True)
+    except ProviderUnavailable as error:
+        raise Failure(error, Kind.AMBIGUOUS) from error
+    finally:
+        await _leave(response, chunks, finished=machine.done)
+
+
+async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None], *, finished: bool) -> None:
+    """Give the connection back if the answer is complete, else close it; neither may take long or be interrupted."""
+    if finished:
+        with anyio.move_on_after(_DRAIN_SECONDS, shield=True):
+            try:
+                async for _ in chunks:
+                    pass
+            except Failure:
+                pass  # nothing that comes after the terminal event matters
+    with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+        await chunks.aclose()
+        await response.aclose()
+
+
+def encoded(body: dict[str, Any]) -> bytes:
+    """The request as JSON. Raises `Failure` for what JSON can't say: lone surrogates, or a schema that is not JSON."""
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError) as error:
+        raise Failure(ProviderRejected("The request can't be written as JSON.")) from error
