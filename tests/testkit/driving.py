@@ -42,7 +42,7 @@ def answer(emulator: Emulator, **body: Any) -> dict[str, Any]:
     exchange = post(emulator, **body)
     assert isinstance(exchange, Exchange), exchange
     response = exchange.finish()
-    emulator.release(exchange)
+    exchange.close()
     return response
 
 

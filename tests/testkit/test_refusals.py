@@ -202,7 +202,7 @@ def test_r6_unknown_unstored_deleted_and_expired() -> None:
     emulator, first = pending({"type": "message", "text": "hi"})
     unstored = answer(emulator, store=False)
     deleted = answer(emulator)
-    emulator.delete(deleted["id"])
+    emulator.responses.delete(deleted["id"])
     for response_id in ("resp_nope", unstored["id"], deleted["id"]):
         assert refusal(emulator, previous_response_id=response_id) == previous_not_found(response_id)
     answer(emulator, previous_response_id=first["id"])

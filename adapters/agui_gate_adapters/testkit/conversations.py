@@ -16,9 +16,9 @@ from agui_gate_adapters.testkit import state_violations as sv
 from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.checks.graph import check_duplicates
 from agui_gate_adapters.testkit.checks.items import check_items
-from agui_gate_adapters.testkit.engine import Emulator
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.kinds import KINDS, kind_of
+from agui_gate_adapters.testkit.responses import Responses
 from agui_gate_adapters.testkit.state import Conversation
 from agui_gate_adapters.testkit.views import conversation_view, item_view, page
 from agui_gate_adapters.testkit.violations import Refused, Violation
@@ -42,9 +42,9 @@ def paging(request: Request) -> Any:
     return {"after": query.get("after"), "limit": limit, "order": query.get("order", "desc")}
 
 
-def _found(emulator: Emulator, request: Request) -> Conversation:
+def _found(api: Responses, request: Request) -> Conversation:
     conversation_id = request.path_params["id"]
-    found = emulator.state.conversations.get(conversation_id)
+    found = api.state.conversations.get(conversation_id)
     if found is None:
         raise Refused(sv.conversation_not_found(conversation_id, None))
     return found
@@ -68,76 +68,76 @@ async def _body(request: Request) -> Json:
     return body
 
 
-def _add(emulator: Emulator, conversation: Conversation, given: object) -> list[Json]:
+def _add(api: Responses, conversation: Conversation, given: object) -> list[Json]:
     """Check the items and append them; raises `Refused` and appends nothing if one is wrong."""
     if not isinstance(given, list):
         raise Refused(v.missing("items"))
     if len(given) > _MAX_ITEMS:
         raise Refused(v.too_many_items("items", _MAX_ITEMS, len(given)))
-    for violation in check_items(given, emulator.profile, root="items"):
+    for violation in check_items(given, api.profile, root="items"):
         raise Refused(violation)
     for violation in check_duplicates(conversation.items, given):
         raise Refused(violation)
     added = [
-        item if item.get("id") else {**item, "id": emulator.state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
+        item if item.get("id") else {**item, "id": api.state.mint(f"{KINDS[kind_of(item)].id_prefix}_")}
         for item in given
     ]
     conversation.items.extend(added)
-    emulator.state.remember_input(added, stored=True)
+    api.state.remember_input(added, stored=True)
     return added
 
 
-async def _create(emulator: Emulator, request: Request) -> Reply:
-    body, state = await _body(request), emulator.state
+async def _create(api: Responses, request: Request) -> Reply:
+    body, state = await _body(request), api.state
     conversation = Conversation(state.mint("conv_"), state.clock.now(), body.get("metadata") or {}, [])
-    _add(emulator, conversation, body.get("items") or [])
+    _add(api, conversation, body.get("items") or [])
     state.conversations[conversation.id] = conversation
     return Reply(200, encode(conversation_view(conversation)))
 
 
-async def _retrieve(emulator: Emulator, request: Request) -> Reply:
-    return Reply(200, encode(conversation_view(_found(emulator, request))))
+async def _retrieve(api: Responses, request: Request) -> Reply:
+    return Reply(200, encode(conversation_view(_found(api, request))))
 
 
-async def _update(emulator: Emulator, request: Request) -> Reply:
-    conversation = _found(emulator, request)
+async def _update(api: Responses, request: Request) -> Reply:
+    conversation = _found(api, request)
     conversation.metadata = (await _body(request)).get("metadata") or {}
     return Reply(200, encode(conversation_view(conversation)))
 
 
-async def _delete(emulator: Emulator, request: Request) -> Reply:
-    conversation = _found(emulator, request)
-    del emulator.state.conversations[conversation.id]
+async def _delete(api: Responses, request: Request) -> Reply:
+    conversation = _found(api, request)
+    del api.state.conversations[conversation.id]
     return Reply(200, encode({"id": conversation.id, "object": "conversation.deleted", "deleted": True}))
 
 
-async def _list_items(emulator: Emulator, request: Request) -> Reply:
-    return Reply(200, encode(page(_found(emulator, request).items, **paging(request))))
+async def _list_items(api: Responses, request: Request) -> Reply:
+    return Reply(200, encode(page(_found(api, request).items, **paging(request))))
 
 
-async def _create_items(emulator: Emulator, request: Request) -> Reply:
-    conversation, body = _found(emulator, request), await _body(request)
+async def _create_items(api: Responses, request: Request) -> Reply:
+    conversation, body = _found(api, request), await _body(request)
     if conversation.locked_by is not None:
         raise Refused(sv.conversation_locked())
-    added = _add(emulator, conversation, body.get("items"))
+    added = _add(api, conversation, body.get("items"))
     return Reply(200, encode(page(added, limit=_MAX_ITEMS, order="asc")))
 
 
-async def _retrieve_item(emulator: Emulator, request: Request) -> Reply:
-    return Reply(200, encode(item_view(_item(_found(emulator, request), request.path_params["item"]))))
+async def _retrieve_item(api: Responses, request: Request) -> Reply:
+    return Reply(200, encode(item_view(_item(_found(api, request), request.path_params["item"]))))
 
 
-async def _delete_item(emulator: Emulator, request: Request) -> Reply:
-    conversation = _found(emulator, request)
+async def _delete_item(api: Responses, request: Request) -> Reply:
+    conversation = _found(api, request)
     if conversation.locked_by is not None:
         raise Refused(sv.conversation_locked())
     item = _item(conversation, request.path_params["item"])
     conversation.items.remove(item)
-    emulator.state.drop_item(item["id"])
+    api.state.drop_item(item["id"])
     return Reply(200, encode(conversation_view(conversation)))
 
 
-ROUTES: Final[list[tuple[str, str, Callable[[Emulator, Request], Awaitable[Reply]]]]] = [
+ROUTES: Final[list[tuple[str, str, Callable[[Responses, Request], Awaitable[Reply]]]]] = [
     ("/conversations", "POST", _create),
     ("/conversations/{id}", "GET", _retrieve),
     ("/conversations/{id}", "POST", _update),

@@ -12,9 +12,9 @@ from itertools import islice
 
 import msgspec
 
-from agui_gate_adapters.testkit.exchange import Exchange
+from agui_gate_adapters.testkit.api import Answer
 from agui_gate_adapters.testkit.script import Chunking
-from agui_gate_adapters.testkit.wire import encode, sse_frame
+from agui_gate_adapters.testkit.wire import encode
 
 __all__ = ["Cut", "Hang", "Pause", "Step", "deliver"]
 
@@ -38,14 +38,14 @@ class Cut(msgspec.Struct, frozen=True):
 Step = bytes | Pause | Hang | Cut
 
 
-def deliver(exchange: Exchange, chunking: Chunking, pace: float, rng: random.Random) -> Iterator[Step]:
+def deliver(answer: Answer, chunking: Chunking, pace: float, rng: random.Random) -> Iterator[Step]:
     """Yield the steps of the whole answer. `pace`: seconds before each delta; a `slow` fault sets its own."""
-    steps = _streamed(exchange, pace) if exchange.body.get("stream") else _whole(exchange)
-    return _truncate(_rechunk(steps, chunking, rng), exchange)
+    steps = _streamed(answer, pace) if answer.streamed else _whole(answer)
+    return _truncate(_rechunk(steps, chunking, rng), answer)
 
 
-def _whole(exchange: Exchange) -> Iterator[Step]:
-    fault = exchange.fault
+def _whole(answer: Answer) -> Iterator[Step]:
+    fault = answer.fault
     if fault is not None and fault.kind == "hang":
         yield Hang()
         return
@@ -54,20 +54,20 @@ def _whole(exchange: Exchange) -> Iterator[Step]:
     if fault is not None and fault.kind == "cut" and fault.after_bytes is None:
         yield Cut(fault.clean)
         return
-    yield encode(exchange.response if exchange.background else exchange.finish())
+    yield encode(answer.whole())
 
 
-def _streamed(exchange: Exchange, pace: float) -> Iterator[Step]:
-    fault, events = exchange.fault, exchange.events()
+def _streamed(answer: Answer, pace: float) -> Iterator[Step]:
+    fault, frames = answer.fault, answer.frames()
     every = fault.ms / 1000 if fault is not None and fault.kind == "slow" else 0.0
     limit = None
     if fault is not None and fault.kind in ("cut", "hang") and fault.after_bytes is None:
         limit = fault.events_before
-    for event in islice(events, limit):  # Never pulls the event after the limit: pulling the last one commits.
-        if every or (pace and event["type"].endswith(".delta")):
+    for frame in islice(frames, limit):  # Never pulls the one after the limit: pulling the last one commits.
+        if every or (pace and frame.delta):
             yield Pause(every or pace)
-        yield sse_frame(event)
-    if limit is not None and fault is not None and exchange.ended is None:
+        yield frame.data
+    if limit is not None and fault is not None and answer.ended is None:
         yield Hang() if fault.kind == "hang" else Cut(fault.clean)
 
 
@@ -100,8 +100,8 @@ def _slices(buffer: bytearray, chunking: Chunking, rng: random.Random) -> Iterat
         del buffer[:size]
 
 
-def _truncate(steps: Iterator[Step], exchange: Exchange) -> Iterator[Step]:
-    fault = exchange.fault
+def _truncate(steps: Iterator[Step], answer: Answer) -> Iterator[Step]:
+    fault = answer.fault
     if fault is None or fault.kind != "cut" or fault.after_bytes is None:
         yield from steps
         return

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from agui_gate_adapters.testkit.api import Frame
 from agui_gate_adapters.testkit.checks.lookup import conversation_id
 from agui_gate_adapters.testkit.events import Piece, Sealer, build_piece
 from agui_gate_adapters.testkit.faults import Fault, stream_error
@@ -20,7 +21,7 @@ from agui_gate_adapters.testkit.kinds import KINDS, kind_of
 from agui_gate_adapters.testkit.script import Turn
 from agui_gate_adapters.testkit.state import ProviderState, StoredResponse
 from agui_gate_adapters.testkit.views import new_response, usage_of
-from agui_gate_adapters.testkit.wire import Json
+from agui_gate_adapters.testkit.wire import Json, sse_frame
 
 __all__ = ["Exchange"]
 
@@ -47,6 +48,7 @@ class Exchange:
         self.fault = fault
         self.entry: Entry | None = None
         self.id = state.mint("resp_")
+        self.streamed = bool(body.get("stream"))
         self.store = body.get("store") is not False and not zdr
         self.background = bool(body.get("background")) and self.store
         self.ended: str | None = None
@@ -65,6 +67,19 @@ class Exchange:
         """Yield the remaining events, numbered; a `failed` or `error_event` fault shortens them."""
         return self._numbered
 
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The request id."""
+        return (("x-request-id", f"req_{self.id[5:29]}"),)
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the remaining events in their framing."""
+        return (Frame(sse_frame(event), event["type"].endswith(".delta")) for event in self._numbered)
+
+    def whole(self) -> Json:
+        """Return the response object: queued for one in the background, else finished."""
+        return self.response if self.background else self.finish()
+
     def finish(self) -> Json:
         """Run to the end and return the final response object."""
         for _ in self._numbered:
@@ -81,7 +96,7 @@ class Exchange:
         """Give up on the client: finish in the background, or abort and store nothing."""
         if self.ended is not None:
             return
-        if self.background and self.body.get("stream") and (self.fault is None or self.fault.kind != "hang"):
+        if self.background and self.streamed and (self.fault is None or self.fault.kind != "hang"):
             self.finish()
         elif not self.background:
             self._end("aborted")

@@ -10,9 +10,19 @@ from typing import Final, Literal
 
 import msgspec
 
+from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json, encode
 
-__all__ = ["BEFORE_STREAM", "Fault", "Reply", "fault_reply", "stream_error"]
+__all__ = [
+    "BEFORE_STREAM",
+    "IN_STREAM",
+    "Fault",
+    "Reply",
+    "error_reply",
+    "html_reply",
+    "status_violation",
+    "stream_error",
+]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,6 +64,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 BEFORE_STREAM: Final = frozenset({"status", "html", "locked"})
+IN_STREAM: Final = frozenset({"error_event", "failed"})
 
 _DEFAULTS: Final[dict[int, tuple[str, str, str | None]]] = {
     401: ("Incorrect API key provided.", "invalid_request_error", "invalid_api_key"),
@@ -67,14 +78,26 @@ _HTML: Final = (
 )
 
 
-def fault_reply(fault: Fault) -> Reply:
-    """Return the answer of a `status` or `html` fault."""
-    retry = () if fault.retry_after is None else (("Retry-After", f"{fault.retry_after:g}"),)
-    if fault.kind == "html":
-        return Reply(fault.status, _HTML, "text/html", retry)
+def html_reply(fault: Fault) -> Reply:
+    """Return the error page of an `html` fault."""
+    return Reply(fault.status, _HTML, "text/html", _retry(fault.retry_after))
+
+
+def error_reply(
+    status: int, body: Json, retry_after: float | None = None, headers: tuple[tuple[str, str], ...] = ()
+) -> Reply:
+    """Return an error as JSON; `retry_after` in seconds."""
+    return Reply(status, encode(body), headers=(*headers, *_retry(retry_after)))
+
+
+def _retry(seconds: float | None) -> tuple[tuple[str, str], ...]:
+    return () if seconds is None else (("Retry-After", f"{seconds:g}"),)
+
+
+def status_violation(fault: Fault) -> Violation:
+    """Return OpenAI's words for the status of a fault."""
     message, kind, code = _DEFAULTS.get(fault.status, ("The request failed.", "invalid_request_error", None))
-    error = {"message": fault.message or message, "type": kind, "param": None, "code": fault.code or code}
-    return Reply(fault.status, encode({"error": error}), headers=retry)
+    return Violation("fault", fault.status, fault.message or message, None, fault.code or code, kind)
 
 
 def stream_error(fault: Fault) -> Json:

@@ -15,7 +15,7 @@ _MAX_ENTRIES: Final = 10_000
 
 
 class Entry(msgspec.Struct):
-    """One request to `POST /responses`, and every refused one on another route."""
+    """One request for an answer, in any API, and every refused one on another route."""
 
     number: int
     method: str
@@ -49,9 +49,8 @@ class Journal:
         """Record a request that passed validation."""
         return self._add(Entry(self._count, "POST", path, status, body=body, response_id=response_id, fault=fault))
 
-    def refuse(self, method: str, path: str, body: Json | None, violation: Violation) -> Entry:
-        """Record a refused request with the rule it broke."""
-        error = violation.body["error"]
+    def refuse(self, method: str, path: str, body: Json | None, violation: Violation, error: Json) -> Entry:
+        """Record a refused request with the rule it broke and the error as it was told."""
         return self._add(Entry(self._count, method, path, violation.status, violation.rule, error, body))
 
     def clear(self) -> None:

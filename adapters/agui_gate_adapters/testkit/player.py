@@ -27,6 +27,18 @@ class Asked:
         self.merged = merged
         self.fresh = fresh
 
+    @classmethod
+    def neutral(cls, model: object, items: list[Json], tools: list[Json], tool_choice: object = None) -> Asked:
+        """Build it from a request that carries its whole history, in the Responses API's terms.
+
+        `items`: messages with a role, `function_call` and `function_call_output` items; a call id that the API allows
+        to repeat must have been made unique. `tools`: flat function tools. `tool_choice`: `none`, `required`, or
+        `{"type": "function", "name": …}`.
+        """
+        body = {"model": model, "tools": tools, "tool_choice": tool_choice}
+        last = max((n for n, item in enumerate(items) if _is_answer(item)), default=-1)
+        return cls(body, items, items[last + 1 :])
+
     def matches(self, when: When | None) -> bool:
         """Say whether all conditions hold."""
         if when is None:
@@ -97,6 +109,11 @@ class Player:
         used_up = fault.kind in _HARMLESS or (live.fault is None and not live.turn.output)
         if used_up and not live.turn.repeat:
             self._live.remove(live)
+
+
+def _is_answer(item: Json) -> bool:
+    """Say whether the model made this item."""
+    return item.get("role") == "assistant" or kind_of(item) in ("reasoning", "function_call")
 
 
 def last_user_text(items: list[Json]) -> str:

@@ -1,11 +1,11 @@
-"""The HTTP routes: `/v1/responses`, `/v1/models`, and the emulator's own control routes.
+"""The HTTP routes: the creating path of every API, `/v1/responses` and its kin, `/v1/models`, and the control routes.
 
 Thin: every rule is elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,52 +16,52 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from agui_gate_adapters.testkit import conversations
-from agui_gate_adapters.testkit.engine import Emulator
+from agui_gate_adapters.testkit.api import Api, Create
 from agui_gate_adapters.testkit.faults import Reply
+from agui_gate_adapters.testkit.host import Host
+from agui_gate_adapters.testkit.responses import Responses
 from agui_gate_adapters.testkit.script import ScriptError
-from agui_gate_adapters.testkit.streaming import ExchangeResponse
+from agui_gate_adapters.testkit.streaming import AnswerResponse
 from agui_gate_adapters.testkit.views import page
 from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json, decode, encode, sse_frame
 
 __all__ = ["create_app"]
 
-Handler = Callable[[Emulator, Request], Awaitable[Any]]
+Handler = Callable[[Request], Awaitable[Any]]
 
 
-def create_app(emulator: Emulator) -> ASGIApp:
-    """Return the ASGI application that serves this emulator."""
-    return Starlette(routes=[*_api_routes(emulator), *_control_routes(emulator)])
-
-
-def _api_routes(emulator: Emulator) -> list[Route]:
-    def route(path: str, method: str, handler: Handler) -> Route:
-        return Route(f"/v1{path}", _guarded(emulator, handler), methods=[method])
-
-    return [
-        route("/responses", "POST", _create),
-        route("/responses/{id}", "GET", _retrieve),
-        route("/responses/{id}", "DELETE", _delete),
-        route("/responses/{id}/cancel", "POST", _cancel),
-        route("/responses/{id}/input_items", "GET", _input_items),
-        route("/models", "GET", _models),
-        route("/models/{id}", "GET", _model),
-        *(route(path, method, handler) for path, method, handler in conversations.ROUTES),
+def create_app(host: Host, responses: Responses, apis: Sequence[Api]) -> ASGIApp:
+    """Return the ASGI application that serves these APIs of one host."""
+    creating = [
+        Route(path, _guarded(host, api, _creating(create)), methods=["POST"])
+        for api in apis
+        for path, create in api.paths.items()
     ]
+    return Starlette(routes=[*creating, *_responses_routes(host, responses), *_control_routes(host)])
 
 
-def _guarded(emulator: Emulator, handler: Handler) -> Callable[[Request], Awaitable[Any]]:
-    """Authorize, run, and turn a `Refused` into its recorded HTTP answer."""
+def _guarded(host: Host, api: Api, handler: Handler) -> Handler:
+    """Authorize, run, send; and turn a `Refused` into its recorded HTTP answer."""
 
     async def endpoint(request: Request) -> Any:
         try:
-            emulator.authorize(request.headers.get("authorization"))
-            answer = await handler(emulator, request)
+            api.authorize(request.headers)
+            answer = await handler(request)
         except Refused as refused:
-            answer = emulator.refuse(request.method, request.url.path, refused.violation)
-        return _plain(answer) if isinstance(answer, Reply) else answer
+            answer = host.refuse(api, request.method, request.url.path, refused.violation)
+        if isinstance(answer, Reply):
+            return _plain(answer)
+        return answer if isinstance(answer, Response) else AnswerResponse(host, answer)
 
     return endpoint
+
+
+def _creating(create: Create) -> Handler:
+    async def handler(request: Request) -> Any:
+        return create(await request.body(), request.headers)
+
+    return handler
 
 
 def _plain(reply: Reply) -> Response:
@@ -75,67 +75,79 @@ def _json(value: object, status: int = 200) -> Reply:
 # -- responses ---------------------------------------------------------------------------------------------------
 
 
-async def _create(emulator: Emulator, request: Request) -> Any:
-    answer = emulator.create(await request.body())
-    return answer if isinstance(answer, Reply) else ExchangeResponse(emulator, answer)
+def _responses_routes(host: Host, responses: Responses) -> list[Route]:
+    def route(path: str, method: str, handler: Callable[[Responses, Request], Awaitable[Any]]) -> Route:
+        async def bound(request: Request) -> Any:
+            return await handler(responses, request)
+
+        return Route(f"/v1{path}", _guarded(host, responses, bound), methods=[method])
+
+    async def models(_api: Responses, _request: Request) -> Reply:
+        names = sorted(host.models or ("gpt-5.4-mini",))
+        return _json({"object": "list", "data": [_model_view(name) for name in names]})
+
+    return [
+        route("/responses/{id}", "GET", _retrieve),
+        route("/responses/{id}", "DELETE", _delete),
+        route("/responses/{id}/cancel", "POST", _cancel),
+        route("/responses/{id}/input_items", "GET", _input_items),
+        route("/models", "GET", models),
+        route("/models/{id}", "GET", _model),
+        *(route(path, method, handler) for path, method, handler in conversations.ROUTES),
+    ]
 
 
-async def _retrieve(emulator: Emulator, request: Request) -> Any:
+async def _retrieve(api: Responses, request: Request) -> Any:
     response_id = request.path_params["id"]
     if request.query_params.get("stream") != "true":
-        return _json(emulator.retrieve(response_id))
+        return _json(api.retrieve(response_id))
     after = request.query_params.get("starting_after", "-1")
-    events = emulator.replay(response_id, int(after) if after.lstrip("-").isdigit() else -1)
+    events = api.replay(response_id, int(after) if after.lstrip("-").isdigit() else -1)
     return Response(b"".join(map(sse_frame, events)), media_type="text/event-stream")
 
 
-async def _delete(emulator: Emulator, request: Request) -> Reply:
-    return _json(emulator.delete(request.path_params["id"]))
+async def _delete(api: Responses, request: Request) -> Reply:
+    return _json(api.delete(request.path_params["id"]))
 
 
-async def _cancel(emulator: Emulator, request: Request) -> Reply:
-    return _json(emulator.cancel(request.path_params["id"]))
+async def _cancel(api: Responses, request: Request) -> Reply:
+    return _json(api.cancel(request.path_params["id"]))
 
 
-async def _input_items(emulator: Emulator, request: Request) -> Reply:
+async def _input_items(api: Responses, request: Request) -> Reply:
     response_id = request.path_params["id"]
-    emulator.retrieve(response_id, advance=False)
-    return _json(page(emulator.state.responses[response_id].input, **conversations.paging(request)))
+    api.retrieve(response_id, advance=False)
+    return _json(page(api.state.responses[response_id].input, **conversations.paging(request)))
+
+
+async def _model(_api: Responses, request: Request) -> Reply:
+    return _json(_model_view(request.path_params["id"]))
 
 
 def _model_view(name: str) -> Json:
     return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "emulator"}
 
 
-async def _models(emulator: Emulator, _request: Request) -> Reply:
-    names = sorted(emulator.models or ("gpt-5.4-mini",))
-    return _json({"object": "list", "data": [_model_view(name) for name in names]})
-
-
-async def _model(_emulator: Emulator, request: Request) -> Reply:
-    return _json(_model_view(request.path_params["id"]))
-
-
 # -- control -----------------------------------------------------------------------------------------------------
 
 
-def _control_routes(emulator: Emulator) -> list[Route]:
+def _control_routes(host: Host) -> list[Route]:
     async def journal(_request: Request) -> Response:
-        entries = emulator.journal.entries
+        entries = host.journal.entries
         refused = sum(not entry.accepted for entry in entries)
         return _plain(_json({"entries": entries, "accepted": len(entries) - refused, "refused": refused}))
 
     async def reset(_request: Request) -> Response:
-        emulator.reset()
+        host.reset()
         return _plain(_json({"ok": True}))
 
     async def script(request: Request) -> Response:
         try:
-            emulator.load(await request.body())
+            host.load(await request.body())
         except ScriptError as error:
             violation = Violation("script", 400, str(error), None, "emulator_script_invalid")
             return _plain(_json(violation.body, 400))
-        return _plain(_json({"turns": emulator.remaining_turns}))
+        return _plain(_json({"turns": host.remaining_turns}))
 
     async def clock(request: Request) -> Response:
         try:
@@ -143,8 +155,8 @@ def _control_routes(emulator: Emulator) -> list[Route]:
         except (msgspec.DecodeError, KeyError, TypeError, ValueError):
             violation = Violation("clock", 400, 'Send {"advance": seconds}.', "advance", "invalid_value")
             return _plain(_json(violation.body, 400))
-        emulator.state.clock.advance(seconds)
-        return _plain(_json({"now": emulator.state.clock.now()}))
+        host.state.clock.advance(seconds)
+        return _plain(_json({"now": host.state.clock.now()}))
 
     return [
         Route("/emulator/journal", journal, methods=["GET"]),

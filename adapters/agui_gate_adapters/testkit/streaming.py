@@ -7,23 +7,23 @@ from collections.abc import Iterator
 import anyio
 from starlette.types import Receive, Scope, Send
 
+from agui_gate_adapters.testkit.api import Answer
 from agui_gate_adapters.testkit.delivery import Cut, Hang, Pause, Step, deliver
-from agui_gate_adapters.testkit.engine import Emulator
-from agui_gate_adapters.testkit.exchange import Exchange
+from agui_gate_adapters.testkit.host import Host
 
-__all__ = ["ExchangeResponse"]
+__all__ = ["AnswerResponse"]
 
 
-class ExchangeResponse:
-    """An ASGI response that tells one exchange; whatever happens, the exchange is released at the end.
+class AnswerResponse:
+    """An ASGI response that tells one answer; whatever happens, the answer is closed at the end.
 
     A cut returns without finishing the body, which makes the server drop the connection. A client that leaves
     cancels the telling, so a foreground response stores nothing and its conversation is free again.
     """
 
-    def __init__(self, emulator: Emulator, exchange: Exchange) -> None:
-        self._emulator = emulator
-        self._exchange = exchange
+    def __init__(self, host: Host, answer: Answer) -> None:
+        self._host = host
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer; returns early when the client leaves."""
@@ -33,7 +33,7 @@ class ExchangeResponse:
                 await self._send_all(send)
                 group.cancel_scope.cancel()
         finally:
-            self._emulator.release(self._exchange)
+            self._answer.close()
 
     async def _watch(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -41,8 +41,8 @@ class ExchangeResponse:
         scope.cancel()
 
     def _steps(self) -> Iterator[Step]:
-        chunking = self._emulator.chunking(self._exchange)
-        return deliver(self._exchange, chunking, self._emulator.pace, self._emulator.rng)
+        chunking = self._host.chunking(self._answer)
+        return deliver(self._answer, chunking, self._host.pace, self._host.rng)
 
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self._headers()})
@@ -61,9 +61,9 @@ class ExchangeResponse:
         await send({"type": "http.response.body", "body": b""})
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        streamed = bool(self._exchange.body.get("stream"))
-        media = b"text/event-stream; charset=utf-8" if streamed else b"application/json"
-        fault = self._exchange.fault
+        media = "text/event-stream; charset=utf-8" if self._answer.streamed else "application/json"
+        fault = self._answer.fault
         if fault is not None and fault.kind == "content_type":
-            media = b"text/plain; charset=utf-8"
-        return [(b"content-type", media), (b"x-request-id", f"req_{self._exchange.id[5:29]}".encode())]
+            media = "text/plain; charset=utf-8"
+        named = (("content-type", media), *self._answer.headers)
+        return [(name.encode(), value.encode()) for name, value in named]
