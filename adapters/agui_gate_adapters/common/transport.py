@@ -47,6 +47,9 @@ class Transport(ABC):
     may be silent.
     """
 
+    models = "/models"
+    """Where models are described."""
+
     def __init__(self, api: Api, *, model: str, path: str, given: Any, timeout: float) -> None:
         self.api = api
         self._model = model
@@ -119,11 +122,10 @@ class Transport(ABC):
 
     async def get_model(self) -> Any:
         """What the provider says about the model. Raises `Failure`."""
-        path = f"{self._path.rpartition('/')[0] if self._path.startswith('/v1/') else ''}/models/"
         client = await self.client()
+        path = f"{self.models}/{quote(self._model, safe='/:@')}"
         try:
-            name = quote(self._model, safe="/:@")
-            return await client.get(path + name, cast_to=object, options={"max_retries": 0})
+            return await client.get(path, cast_to=object, options={"max_retries": 0})
         except Exception as error:
             raise self.failure(error) from error
 
