@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 from agui_gate.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
+from agui_gate.tool_source import SchemaTool, ToolSource
 
 if TYPE_CHECKING:
     from agui_gate.core.registry import PendingApprovalRegistry
@@ -22,10 +23,12 @@ __all__ = [
     "ConfigurationError",
     "Gate",
     "PendingApprovalRegistry",
+    "SchemaTool",
     "Settings",
     "Tool",
     "ToolContext",
     "ToolError",
+    "ToolSource",
     "create_app",
     "tool",
 ]

@@ -1,13 +1,15 @@
 """An agent: a model, its instructions and its tools."""
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
-from agui_gate.errors import ConfigurationError
+from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.tool import Tool
+from agui_gate.tool_source import ToolSource
 
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
@@ -20,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 class Agent:
     """What answers on a thread.
 
-    * ``tools``: functions or `Tool`s (see `agui_gate.tool`).
+    * ``tools``: functions, `Tool`s (see `agui_gate.tool`), and sources of tools, such as `MCPTools`.
     * ``hitl``: how gated calls are shown: as `confirm_changes` cards, as interrupts, or (``auto``) as cards exactly
       when the client advertises a tool of that name.
     * ``on_unanswered``: what happens to waiting calls when a run comes that doesn't answer them: they are closed
@@ -35,23 +37,24 @@ class Agent:
     name: str
     model: Adapter
     instructions: str = ""
-    tools: Sequence[Tool | Callable[..., Any]] = ()
+    tools: Sequence[Tool | ToolSource | Callable[..., Any]] = ()
     hitl: Hitl = "auto"
     on_unanswered: OnUnanswered = "supersede"
     on_disconnect: OnDisconnect = "cancel"
     max_turns: int = 20
     description: str = ""
     examples: Sequence[str] = ()
+    away: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
+    """Names of the sources whose tools could not be had: see `ready`."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tools", tuple(t if isinstance(t, Tool) else Tool(t) for t in self.tools))
-        object.__setattr__(self, "_by_name", {t.name: t for t in self.tools if isinstance(t, Tool)})
+        given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
+        object.__setattr__(self, "tools", tuple(given))
+        self._remember(self._distinct())
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
         if not isinstance(self.model, Adapter):
             raise ConfigurationError(f"agent {self.name}: model must be a provider adapter, such as OpenAIResponses(…)")
-        if len(self.by_name) != len(self.tools):
-            raise ConfigurationError(f"agent {self.name}: two tools have the same name")
         if self.max_turns < 1:
             raise ConfigurationError(f"agent {self.name}: max_turns must be at least 1")
         self._check_choice("hitl", Hitl)
@@ -59,9 +62,41 @@ class Agent:
         self._check_choice("on_disconnect", OnDisconnect)
 
     @property
+    def sources(self) -> tuple[ToolSource, ...]:
+        """Where tools are found when a run starts."""
+        return tuple(t for t in self.tools if isinstance(t, ToolSource))
+
+    async def ready(self) -> "Agent":
+        """This agent with the tools that its sources have now in the sources' places: what a run works with.
+
+        A source that can't be reached is in `away` then, its tools are left out, and the model is told. Raises
+        `ConfigurationError` if two tools have the same name.
+        """
+        if not self.sources:
+            return self
+        found = dict(zip(self.sources, await asyncio.gather(*map(_tools_of, self.sources)), strict=True))
+        tools: list[Tool | Callable[..., Any]] = []
+        for given in self.tools:
+            tools.extend(found[given] or ()) if isinstance(given, ToolSource) else tools.append(given)
+        away = tuple(source.name for source, has in found.items() if has is None)
+        ready = replace(self, tools=tools, instructions=_with_note(self.instructions, away))
+        object.__setattr__(ready, "away", away)
+        self._remember(ready.by_name)
+        return ready
+
+    def why_not(self, tool: str) -> str | None:
+        """Why a call of ``tool`` has to wait: it isn't here, and a source that may have it is away. Else None."""
+        if tool in self.by_name or not self.away:
+            return None
+        sources = ", ".join(self.away)
+        return (
+            f"{tool} can't run now, as {sources} can't be reached. Nothing was run; it still waits: decide again later."
+        )
+
+    @property
     def by_name(self) -> dict[str, Tool]:
-        """The tools by their names."""
-        tools: dict[str, Tool] = getattr(self, "_by_name")  # noqa: B009  (set once in __post_init__ of a frozen class)
+        """The tools by their names, with those of sources as they were last found."""
+        tools: dict[str, Tool] = getattr(self, "_by_name")  # noqa: B009  (a frozen class; see `_remember`)
         return tools
 
     @property
@@ -69,7 +104,36 @@ class Agent:
         """The tools as the model sees them."""
         return tuple(ToolSpec(t.name, t.description, t.parameters) for t in self.by_name.values())
 
+    def _distinct(self) -> dict[str, Tool]:
+        tools: dict[str, Tool] = {}
+        for tool in self.tools:
+            if not isinstance(tool, Tool):
+                continue
+            if (other := tools.setdefault(tool.name, tool)) is not tool or self.tools.count(tool) > 1:
+                owners = " and ".join(t.origin or "the agent itself" for t in (other, tool))
+                message = f"agent {self.name}: two tools have the same name, {tool.name} (of {owners})"
+                raise ConfigurationError(message)
+        return tools
+
+    def _remember(self, tools: dict[str, Tool]) -> None:
+        object.__setattr__(self, "_by_name", tools)
+
     def _check_choice(self, name: str, choices: Any) -> None:
         value = getattr(self, name)
         if value not in get_args(choices):
             raise ConfigurationError(f"agent {self.name}: {name}={value!r}; choose from {', '.join(get_args(choices))}")
+
+
+async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
+    """None if they can't be had now; the source has logged why."""
+    try:
+        return await source.tools()
+    except Unavailable:
+        return None
+
+
+def _with_note(instructions: str, away: Sequence[str]) -> str:
+    if not away:
+        return instructions
+    note = f"The tools of {', '.join(away)} can't be used right now. Say so if they are needed."
+    return f"{instructions}\n\n{note}" if instructions else note

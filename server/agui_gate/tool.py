@@ -85,6 +85,9 @@ class Tool:
     ``idempotent`` says that running a call twice does no harm, so an interrupted one may be run again.
     """
 
+    origin: str = ""
+    """The name of the source it comes from; empty for the agent's own."""
+
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -177,9 +180,13 @@ class Tool:
             raise ConfigurationError(f"tool name {self.name!r}: up to 64 ASCII letters, digits, _ and - are allowed")
         if self.name in RESERVED_NAMES:
             raise ConfigurationError(f"tool name {self.name!r} is reserved for confirm cards")
-        unknown = sorted(set(self.gate.editable if self.gate else ()) - set(self._model.model_fields))
+        unknown = sorted(set(self.gate.editable if self.gate else ()) - set(self._argument_names()))
         if unknown:
             raise ConfigurationError(f"tool {self.name}: Gate(editable=…) names no argument: {', '.join(unknown)}")
+
+    def _argument_names(self) -> Collection[str]:
+        names: Collection[str] = self._model.model_fields
+        return names
 
 
 @overload

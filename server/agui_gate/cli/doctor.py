@@ -85,6 +85,10 @@ async def _findings(target: str | None, store: str | None, config: Path | None) 
         for found in await agent.model.check():
             yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
         await agent.model.aclose()
+        for source in agent.sources:
+            for found in await source.check():
+                yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
+            await source.aclose()
 
 
 def _about_settings(settings: Settings) -> Iterator[Finding]:

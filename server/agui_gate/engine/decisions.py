@@ -39,7 +39,8 @@ class Decisions:
         """Decide one approval out of band, and run its tool now if it was approved.
 
         Returns the outcome, and whether it was this decision that made it (False: it had been decided before).
-        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), `ThreadBusy` (nothing was decided).
+        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), `ThreadBusy` and `Unavailable` (nothing was
+        decided).
         """
         approval = await self._store.approval(principal, approval_id)
         if approval is None:
@@ -52,9 +53,12 @@ class Decisions:
         agent = self._agents.get(approval.agent)
         if agent is None:
             raise Unavailable(f"The agent {approval.agent!r} that asked is not served here now.")
+        agent = await agent.ready()
         judgement = judge([answer], {approval_id: approval}, agent.by_name, principal)
         if not judgement.verdicts:
             raise ApprovalRefused(judgement.refused[approval_id])
+        if judgement.verdicts[0].to is State.CLAIMED and (reason := agent.why_not(approval.tool)):
+            raise Unavailable(reason)
         return await self._carry_out(agent, judgement.verdicts[0].approval, judgement)
 
     async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> tuple[Decided, bool]:

@@ -67,6 +67,7 @@ class Engine:
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._decisions = Decisions(self.agents, store, new_id)
         self._heart: asyncio.Task[None] | None = None
+        self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
 
@@ -85,6 +86,7 @@ class Engine:
     async def _start(self) -> None:
         await self.store.start()
         self._heart = asyncio.create_task(self._beat(), name="agui-gate leases")
+        self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self._started, self._closing = True, False
 
     async def drain(self, grace: float = 5.0) -> None:
@@ -103,10 +105,12 @@ class Engine:
         """Drain, then close everything. Safe to call twice; `start` opens it again."""
         await self.drain(grace)
         self._started, self._starting = False, None
-        if self._heart is not None:
-            self._heart.cancel()
+        for task in (self._heart, self._finder):
+            if task is not None:
+                task.cancel()
         for agent in self.agents.values():
             await agent.model.aclose()
+        await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
         await self.store.aclose()
 
     async def run(self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None = None) -> LiveRun:
@@ -226,6 +230,14 @@ class Engine:
         for name in names:
             if self._by_thread.get(name) is live:
                 del self._by_thread[name]
+
+    async def _find_tools(self) -> None:
+        """Ask the agents' sources before the first run does, which then needn't wait. Nothing waits for this."""
+        for agent in self.agents.values():
+            try:
+                await agent.ready()
+            except Exception:
+                log.exception("tools_not_found", agent=agent.name)
 
     async def _beat(self) -> None:
         """Renew the leases of runs in flight, well before they end."""

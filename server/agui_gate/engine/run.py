@@ -50,14 +50,19 @@ class Run:
         new_id: NewId,
         clock: Clock,
     ) -> None:
-        self._agent, self._input, self._thread, self._dialect = agent, run, thread, dialect
-        self._key, self._new_id, self._store = live.key, new_id, store
+        self._input, self._thread, self._dialect = run, thread, dialect
+        self._key, self._new_id, self._store, self._clock = live.key, new_id, store, clock
         self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._asker = Asker(agent, run, thread, self._seq, new_id, live.key)
-        self._turns = Turns(agent, run, thread, self._seq, self._asker, new_id, clock)
+        self._equip(agent)
         self._settlement = Settlement(store, self._run_approved, self._closed)
         self._snapshot_due = False
+
+    def _equip(self, agent: Agent) -> None:
+        run, thread, seq = self._input, self._thread, self._seq
+        self._agent = agent
+        self._asker = Asker(agent, run, thread, seq, self._new_id, self._key)
+        self._turns = Turns(agent, run, thread, seq, self._asker, self._new_id, self._clock)
 
     async def execute(self) -> None:
         """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
@@ -80,6 +85,8 @@ class Run:
 
     # --- the order of things ------------------------------------------------------------------------------------
     async def _go(self) -> None:
+        if self._agent.sources:  # the run keeps the tools that it finds now, so that a gate can't change under a call
+            self._equip(await self._agent.ready())
         await self._recover()
         intake = take(self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id)
         self._check_refusal(intake)
@@ -143,9 +150,12 @@ class Run:
         await self._settlement.carry_out([v for v in judgement.verdicts if v.approval.id not in refused])
 
     def _not_ours(self, verdicts: Sequence[Verdict]) -> dict[str, str]:
-        """Calls to be run that another agent asked about. A tool of ours may have that name and be something else."""
-        others = [v.approval for v in verdicts if v.to is State.CLAIMED and v.approval.agent != self._agent.name]
-        return {a.id: f"Only the agent {a.agent}, which asked, can run this; answer it there." for a in others}
+        """Calls to be run that another agent asked about (a tool of ours may have that name and be something else), and
+        those whose tool can't be had at the moment: they go on waiting."""
+        approved = [v.approval for v in verdicts if v.to is State.CLAIMED]
+        others = [a for a in approved if a.agent != self._agent.name]
+        away = {a.id: reason for a in approved if (reason := self._agent.why_not(a.tool))}
+        return away | {a.id: f"Only the agent {a.agent}, which asked, can run this; answer it there." for a in others}
 
     def _report(self, intake: Intake) -> None:
         """Outcomes the client has not seen: decided elsewhere, expired, recovered, or answered again."""
