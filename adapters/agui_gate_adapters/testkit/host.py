@@ -54,6 +54,8 @@ class Host:
         self.chunk: Chunking = chunk
         self.rng = random.Random(seed)
         self._player: Player | None = None
+        self._asked: Asked | None = None
+        """What is being asked, from `play` to `accept`; nothing is awaited in between."""
 
     # -- for tests -----------------------------------------------------------------------------------------------
 
@@ -111,6 +113,7 @@ class Host:
         `streamed=False` is for APIs whose whole answer cannot say that it failed: `failed` turns, and the faults of a
         stream's middle, then become HTTP errors.
         """
+        self._asked = asked
         play = self._pick(asked)
         if play is None:
             message = "Emulator: the script has no turn for this request."
@@ -118,13 +121,15 @@ class Host:
             return self.refuse(api, "POST", path, exhausted, body)
         early = self._early(api, play, streamed=streamed)
         if early is not None:
-            self.journal.accept(path, body, None, None if play.fault is None else play.fault.kind, early.status)
+            kind = None if play.fault is None else play.fault.kind
+            self.journal.accept(path, body, None, kind, early.status).items = asked.merged
         return play if early is None else early
 
     def accept(self, path: str, body: Json, answer: A) -> A:
         """Record an accepted request with its answer; returns the answer."""
         kind = None if answer.fault is None else answer.fault.kind
         answer.entry = self.journal.accept(path, body, answer.id, kind, 200)
+        answer.entry.items = [] if self._asked is None else self._asked.merged
         return answer
 
     def chunking(self, answer: Answer) -> Chunking:

@@ -29,6 +29,8 @@ class Entry(msgspec.Struct):
     response_id: str | None = None
     fault: str | None = None
     """The kind of fault that struck; the request itself was accepted."""
+    items: list[Json] = msgspec.field(default_factory=list)
+    """What the model was asked about, whatever the API: the whole conversation as Responses items, history first."""
     ended: str | None = None
     """How the answer ended: `completed`, `incomplete`, `failed`, `cancelled`, or `aborted` by cut or disconnect."""
 
