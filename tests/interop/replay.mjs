@@ -1,21 +1,18 @@
-// Replays recorded streams to the real AG-UI clients, over real HTTP, and prints what each client made of them.
+// Replays recorded streams to a real AG-UI client, over real HTTP, and prints what it made of them.
 //
-//   node replay.mjs DIRECTORY
+//   node replay.mjs VERSION < CASES
 //
-// DIRECTORY holds one JSON file a case: {name, runs: [{input, body, status?, contentType?, replace?}]}. A case with
-// one run may put input, body and status beside the name. The runs of a case go through one agent object, so that
+// CASES are JSON, one a line: {name, runs: [{input, body, status?, contentType?, replace?}]}. A case with one
+// run may put input, body and status beside the name. The runs of a case go through one agent object, so that
 // messages, state and pending interrupts are the client's own: a run's input.messages are added where their id is
 // new (`replace`: they replace the history), and resume, tools, context, forwardedProps and runId are handed to
-// runAgent. Output: one JSON line for each pair of case and client version.
+// runAgent. Output: one JSON line for each case.
 
-import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { format } from "node:util";
-import * as client0059 from "client-0059";
-import * as client100 from "client-100";
 
-const CLIENTS = { "0.0.59": client0059, "1.0.0": client100 };
+const PACKAGES = { "0.0.59": "client-0059", "1.0.0": "client-100" };
 const RUN_TIMEOUT_MS = 10_000;
 
 const print = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
@@ -114,24 +111,23 @@ async function replayRun(agent, recorded, run) {
   return { accepted: error === null, error, warnings, ...ended, ...left, request: recorded.request ?? null };
 }
 
-async function replayCase(recorded, version, { name, runs, ...single }) {
+async function replayCase(recorded, HttpAgent, { name, runs, ...single }) {
   const steps = runs ?? [single];
   const threadId = steps[0]?.input?.threadId;
-  const agent = new CLIENTS[version].HttpAgent({ url: recorded.url, threadId });
+  const agent = new HttpAgent({ url: recorded.url, threadId });
   const results = [];
   for (const run of steps) results.push(await replayRun(agent, recorded, run));
   const failed = results.find((result) => !result.accepted);
   return { case: name, version, accepted: !failed, error: failed?.error ?? null, runs: results };
 }
 
-const directory = process.argv[2];
-const files = readdirSync(directory).filter((file) => file.endsWith(".json")).sort();
+const version = process.argv[2];
+const { HttpAgent } = await import(PACKAGES[version]);
 const recorded = new Recorded();
 await recorded.listen();
 try {
-  for (const file of files) {
-    const recording = JSON.parse(readFileSync(join(directory, file), "utf8"));
-    for (const version of Object.keys(CLIENTS)) print(await replayCase(recorded, version, recording));
+  for await (const line of createInterface({ input: process.stdin })) {
+    print(await replayCase(recorded, HttpAgent, JSON.parse(line)));
   }
 } finally {
   recorded.close();

@@ -3,7 +3,7 @@
     results = replay([Case("greeting", [Run(body=stream, input=request)])])
     assert_accepted(results)
 
-One Node process reads all cases (`replay.mjs`). The runs of a case share one agent object per client version, so a
+One Node process a client reads all cases (`replay.mjs`). The runs of a case share one agent object, so a
 resumed run starts from the messages, the state and the pending interrupts that the real client holds by then.
 """
 
@@ -11,9 +11,10 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,19 +96,26 @@ def unavailable() -> str | None:
 
 
 def replay(cases: Iterable[Case], *, timeout: float = 120) -> list[Result]:
-    """Replay every case to every client version; at most `timeout` seconds for all of them.
+    """Replay every case to every client version, which take them at the same time; at most `timeout` seconds.
 
     The results come in the order of the cases, the versions in the order of `VERSIONS`. A case that a client refuses
     is a result; only a harness that can't run raises.
     """
     if reason := unavailable():
         raise RuntimeError(f"the real clients can't be run: {reason}")
-    with tempfile.TemporaryDirectory(prefix="interop-") as directory:
-        for number, case in enumerate(cases):
-            (Path(directory) / f"{number:05}.json").write_text(json.dumps(asdict(case)), encoding="utf-8")
-        command = ["node", str(HERE / "replay.mjs"), directory]
-        environment = {"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+    lines = "".join(f"{json.dumps(asdict(case))}\n" for case in cases)
+    with ThreadPoolExecutor(len(VERSIONS)) as clients:
+        by_version = list(clients.map(partial(_replayed, lines, timeout), VERSIONS))
+    return [result for of_a_case in zip(*by_version, strict=True) for result in of_a_case]
+
+
+def _replayed(lines: str, timeout: float, version: str) -> list[Result]:
+    """What one client made of the cases, which are JSON, one a line."""
+    command = ["node", str(HERE / "replay.mjs"), version]
+    environment = {"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1"}
+    done = subprocess.run(
+        command, input=lines, capture_output=True, encoding="utf-8", timeout=timeout, env=environment, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"replay.mjs failed ({done.returncode}):\n{done.stderr}")
     return [_result(json.loads(line)) for line in done.stdout.split("\n") if line]

@@ -29,7 +29,7 @@ CARD_TOOL = {"name": "confirm_changes", "description": "Confirm.", "parameters":
 _ids = count(1)
 
 RECORDED: list["Stream"] = []
-"""Every stream that a `Chat` of this process has seen, for the real clients to look at in the end."""
+"""Every whole stream of this process that a client was sent, for the real clients to look at in the end."""
 
 
 class Stream(list[Json]):
@@ -84,6 +84,12 @@ class Stream(list[Json]):
         return "".join(e["delta"] for e in self.of("TOOL_CALL_ARGS") if e["toolCallId"] == call_id)
 
 
+def record(stream: Stream, body: Json) -> None:
+    """Keep a stream that was read from its first event to its last, with the request that it answers."""
+    stream.input = body
+    RECORDED.append(stream)
+
+
 def parse(raw: str) -> Stream:
     """Decode an SSE body, checking the framing that clients depend on."""
     assert "\r" not in raw
@@ -136,9 +142,7 @@ class Chat:
         stream = await self.product.post(self.path, body, self.headers)
         if stream.status == 200:
             assert_valid(stream.raw, resumed=any(m["role"] != "user" for m in body["messages"]) or bool(self.streams))
-            stream.input = body
             self.streams.append(stream)
-            RECORDED.append(stream)
             apply(self.messages, stream)
         return stream
 
@@ -177,6 +181,8 @@ class Product:
         else:
             stream = parse(response.text)
             stream.run_key = response.headers["agui-run-key"]
+            if isinstance(body, dict):
+                record(stream, body)
         stream.status = response.status_code
         return stream
 

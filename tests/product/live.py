@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.product.kit import TIMEOUT, Chat, Product, Stream, parse
+from tests.product.kit import TIMEOUT, Chat, Product, Stream, parse, record
 
 Json = dict[str, Any]
 
 
 class Following:
-    """One open stream; ``raw`` is what came so far."""
+    """One open stream; ``raw`` is what came so far. ``body``: the request, if it is one of an AG-UI client."""
 
-    def __init__(self, response: Any) -> None:
-        self.response, self.raw = response, ""
+    def __init__(self, response: Any, body: Json | None = None) -> None:
+        self.response, self.raw, self.body = response, "", body
         self.status: int = response.status_code
         self.run_key: str = response.headers.get("agui-run-key", "")
         self._chunks = response.aiter_text()
@@ -48,7 +48,10 @@ class Following:
         async with asyncio.timeout(TIMEOUT):
             async for chunk in self._chunks:
                 self.raw += chunk
-        return parse(self.raw)
+        stream = parse(self.raw)
+        if self.status == 200 and self.body is not None:
+            record(stream, self.body)
+        return stream
 
 
 def frames(raw: str) -> list[str]:
@@ -66,8 +69,9 @@ async def starting(p: Product, chat: Chat, text: str | None = None, **more: Any)
     """A run that the caller reads; leaving the block is leaving the server."""
     if text is not None:
         chat.messages.append({"id": f"u{len(chat.messages)}", "role": "user", "content": text})
-    async with p.client.stream("POST", p.url + chat.path, json=chat.body(**more), headers=chat.headers) as response:
-        yield Following(response)
+    body = chat.body(**more)
+    async with p.client.stream("POST", p.url + chat.path, json=body, headers=chat.headers) as response:
+        yield Following(response, body)
 
 
 @asynccontextmanager
@@ -98,7 +102,7 @@ async def connecting(p: Product, chat: Chat, **more: Any) -> AsyncIterator[Follo
     body = {**chat.body(), "messages": [], **more}
     url = f"{p.url}/agents/support/connect"
     async with p.client.stream("POST", url, json=body, headers=chat.headers) as response:
-        yield Following(response)
+        yield Following(response, body)
 
 
 async def connect(p: Product, chat: Chat, **more: Any) -> Stream:
