@@ -11,6 +11,16 @@ Events come in batches: everything one network read brought, in order, so that t
 once. A turn's events are, per item: a start, deltas, an end; then exactly one `TurnDone`, or a `ProviderError` raised.
 Text, reasoning and calls of one turn may interleave; `key` tells them apart and is the adapter's own (unique in a
 turn).
+
+Hosted calls: what a provider runs itself (web search, its own MCP client) is a call that starts with ``hosted=True``
+and, after its `CallEnd`, gets a `CallResult`; or a `CallHeld` if the provider asks before it runs it. Nobody runs such
+a call here. In a transcript it is a settled call whose `part.kind` is ``hosted`` or ``held``, with what the adapter
+kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adapter replays those of its own origin if
+and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
+their place in the turn, in the words of `retold`. A held call's `consent` is what the provider is to be told now. An
+adapter that can't tell it raises `ConsentLost` before its first event and is asked again, without it. True is in one
+request only, which must never be repeated unless the provider is known not to have acted on it. With it in the
+transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not known.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -39,7 +49,9 @@ __all__ = [
     "AssistantTurn",
     "CallDelta",
     "CallEnd",
+    "CallHeld",
     "CallPart",
+    "CallResult",
     "CallStart",
     "Content",
     "ConversationRef",
@@ -65,7 +77,11 @@ __all__ = [
     "TurnRequest",
     "Usage",
     "UserTurn",
+    "retold",
 ]
+
+MAX_RETOLD = 2_000
+"""Characters of a call, and of its result, that `retold` keeps."""
 
 
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
@@ -117,11 +133,15 @@ class ReasoningEnd(_Event):
 
 
 class CallStart(_Event):
-    """A tool call begins. ``wire_id`` is the provider's pairing id and need not be unique (S24)."""
+    """A tool call begins. ``wire_id`` is the provider's pairing id and need not be unique (S24).
+
+    ``hosted``: the provider runs it. Its ``name`` is for people (letters, digits, _ and -, as for any tool).
+    """
 
     key: str
     wire_id: str
     name: str
+    hosted: bool = False
 
 
 class CallDelta(_Event):
@@ -137,6 +157,29 @@ class CallEnd(_Event):
     key: str
     arguments: str
     private: Private | None = None
+
+
+class CallResult(_Event):
+    """What a hosted call came to, as text for people; it comes after the call's end. Ignored for any other call.
+
+    ``private`` is added to the one of `CallEnd`. No large media in ``content``: it is cut at 65,536 characters.
+    """
+
+    key: str
+    content: str
+    is_error: bool = False
+    private: Private | None = None
+
+
+class CallHeld(_Event):
+    """The provider asks whether it may run this hosted call, which has ended. A person decides, as with a gated call.
+
+    ``expires_after`` is in seconds. ``message`` is what the person is asked.
+    """
+
+    key: str
+    expires_after: float | None = None
+    message: str | None = None
 
 
 class Notice(_Event):
@@ -180,6 +223,8 @@ ModelEvent = (
     | CallStart
     | CallDelta
     | CallEnd
+    | CallResult
+    | CallHeld
     | Notice
     | TurnDone
 )
@@ -213,6 +258,16 @@ class Finding(msgspec.Struct, frozen=True):
     ok: bool
     detail: str = ""
     fix: str = ""
+
+
+def retold(call: SettledCall) -> str:
+    """A call that the provider ran (or would have run) itself, as a line of text for a model that can't be shown it."""
+    output = _cut(call.output.content)
+    return f"[{call.part.name} {_cut(call.arguments)} was run by the provider: {output}]"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_RETOLD else f"{text[:MAX_RETOLD]}…"
 
 
 @runtime_checkable

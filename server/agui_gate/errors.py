@@ -16,6 +16,7 @@
     │   ├── RateLimited             429  rate_limited           (a retry helps)
     │   ├── ProviderAuth            503  provider_auth
     │   ├── ProviderRejected        503  provider_rejected
+    │   │   └── ConsentLost         503  provider_rejected
     │   ├── ProviderUnavailable     503  provider_unavailable   (a retry helps)
     │   └── ContextLength           422  context_length
     ├── RunAborted                  the run was cancelled       abort
@@ -149,6 +150,10 @@ class ProviderRejected(ProviderError):
     """The provider refuses this request for good (unknown model, schema, policy)."""
 
     code = "provider_rejected"
+
+
+class ConsentLost(ProviderRejected):
+    """The provider can't be told any more that it may run a call that it held; it did not run it."""
 
 
 class ProviderUnavailable(ProviderError):

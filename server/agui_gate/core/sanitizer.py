@@ -14,9 +14,9 @@ What else it does:
 
 * A repeated message id is one message: first place, last content. Ids that we minted, or empty ones, say nothing.
 * Cards (`confirm_changes`) are between us and the client, and disappear together with their answers (B8).
-* A turn whose stream was cut keeps its complete text alone. It loses its origin too: provider-private ids belong to
-  whole turns, and half a reasoning group is refused ("reasoning … without its required following item"). Reasoning
-  with nothing after it goes, for the same reason (S19).
+* A turn whose stream was cut keeps its complete text alone, and what the provider itself ran in it: that took effect.
+  It loses its origin too: provider-private ids belong to whole turns, and half a reasoning group is refused
+  ("reasoning … without its required following item"). Reasoning with nothing after it goes, for the same reason (S19).
 * Arguments that are not a JSON object become ``{}``; a person can't have approved them and they never ran.
 * Messages that say nothing are left out.
 
@@ -72,11 +72,19 @@ MALFORMED = _note(
 """For a call whose arguments were cut off or never were JSON."""
 
 
+NO_RESULT = _note("The provider gave no result. Whether the call took effect is not known.")
+"""For a call that the provider ran itself."""
+
+
 class Outcome(msgspec.Struct, frozen=True):
-    """The settlement's word on one call: what it came to, and the JSON arguments it ran (or would have run) with."""
+    """The settlement's word on one call: what it came to, and the JSON arguments it ran (or would have run) with.
+
+    ``consent`` counts for held calls only; see `SettledCall`.
+    """
 
     output: Output
     arguments: str
+    consent: bool | None = None
 
 
 Outcomes = Mapping[tuple[str, str], Outcome]
@@ -115,13 +123,13 @@ def loosen(transcript: Transcript) -> list[Entry]:
 
 
 def edits(transcript: Transcript) -> dict[tuple[str, str], Outcome]:
-    """The outcomes of calls whose arguments a person changed; loose entries have no room for those."""
+    """The outcomes that loose entries have no room for: arguments that a person changed, and consent."""
     turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
     return {
-        (turn.id, call.part.id): Outcome(call.output, call.arguments)
+        (turn.id, call.part.id): Outcome(call.output, call.arguments, call.consent)
         for turn in turns
         for call in turn.calls
-        if call.edited
+        if call.edited or call.part.kind == "held"
     }
 
 
@@ -220,7 +228,7 @@ def _assistant_turn(
     for part in entry.parts:
         if isinstance(part, CallPart):
             result = next(results)
-            if entry.cut or part.name == CARD_TOOL:
+            if (entry.cut and part.kind != "hosted") or part.name == CARD_TOOL:
                 ahead.clear()  # It preceded this call, and must not end up before anything else.
                 continue
             parts += [*ahead, _settled(entry.id, part, result, outcomes)]
@@ -242,8 +250,11 @@ def _settled(turn_id: str, part: CallPart, result: ResultEntry | None, outcomes:
     outcome = outcomes.get((turn_id, part.id))
     part = _readable(part)
     if outcome is not None:
-        return SettledCall(part, outcome.output, _as_run(part, outcome.arguments))
-    return SettledCall(part, result.output if result else _no_result(part), part.arguments)
+        consent = outcome.consent if part.kind == "held" else None
+        return SettledCall(part, outcome.output, _as_run(part, outcome.arguments), consent)
+    # A held call that nobody was asked about is one that nobody agreed to.
+    consent = False if part.kind == "held" else None
+    return SettledCall(part, result.output if result else _no_result(part), part.arguments, consent)
 
 
 def _readable(part: CallPart) -> CallPart:
@@ -262,6 +273,8 @@ def _as_run(part: CallPart, arguments: str) -> str:
 
 
 def _no_result(part: CallPart) -> Output:
+    if part.kind == "hosted":
+        return NO_RESULT
     if part.malformed:
         return MALFORMED
     return NOT_ANSWERED if part.kind == "client" else NOT_EXECUTED

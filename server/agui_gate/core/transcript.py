@@ -17,8 +17,12 @@ from typing import Any, Literal, dataclass_transform
 
 import msgspec
 
-CallKind = Literal["server", "gated", "client"]
-"""Who resolves a call: the server at once, the server after a person agreed, or the client."""
+CallKind = Literal["server", "gated", "client", "hosted", "held"]
+"""Who resolves a call: the server at once, the server after a person agreed, or the client; or the provider itself.
+
+``hosted``: the provider ran it, and its result came with the turn. ``held``: the provider would run it and asks first;
+what a person decides is told to it with the next request (`SettledCall.consent`). Neither is ever run by us.
+"""
 
 Role = Literal["user", "system", "developer"]
 Private = dict[str, Any]
@@ -108,6 +112,11 @@ class CallPart(Struct, tag="call", tag_field="type"):
     malformed: bool = False
     private: Private | None = None
 
+    @property
+    def local(self) -> bool:
+        """Whether it is resolved on our side, so that the model has to be given its output."""
+        return self.kind not in ("hosted", "held")
+
 
 class Output(Struct):
     """What a call came to: the text that the model and the user get."""
@@ -143,9 +152,14 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
         """The calls of this turn, in order."""
         return tuple([part for part in self.parts if isinstance(part, CallPart)])
 
+    @property
+    def awaited(self) -> tuple[CallPart, ...]:
+        """The calls that the model waits to hear about: all but those that the provider ran itself."""
+        return tuple([call for call in self.calls if call.kind != "hosted"])
+
 
 class ResultEntry(Struct, tag="result", tag_field="type"):
-    """The output of a call that needed no approval (a gated call's outcome lives in the ledger alone)."""
+    """The output of a call that needed no approval, hosted ones included (others have theirs in the ledger alone)."""
 
     call_id: str
     message_id: str
@@ -175,15 +189,31 @@ class ReportedEntry(Struct, tag="reported", tag_field="type"):
     call_id: str
 
 
-Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | ReportedEntry
+class PassedEntry(Struct, tag="passed", tag_field="type"):
+    """The provider is about to be told that it may run the held call ``call_id``. Saved before the request is sent.
+
+    So a process that finds it knows that the call may have run, and never tells the provider again. ``back`` takes it
+    back: the provider is known not to have acted on the request.
+    """
+
+    call_id: str
+    back: bool = False
+
+
+Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | ReportedEntry | PassedEntry
 
 
 class SettledCall(Struct, tag="call", tag_field="type"):
-    """A call with its output. ``arguments`` is what really ran: an edit may have changed it from `part.arguments`."""
+    """A call with its output. ``arguments`` is what really ran: an edit may have changed it from `part.arguments`.
+
+    ``consent`` is for held calls: what the provider is to be told about it with this request, True (run it) in at most
+    one request ever, or False. None: it was told before, or it must not be told anything any more.
+    """
 
     part: CallPart
     output: Output
     arguments: str
+    consent: bool | None = None
 
     @property
     def edited(self) -> bool:
@@ -212,6 +242,11 @@ class AssistantTurn(Struct, tag="assistant", tag_field="type"):
         """The settled calls of this turn, in order."""
         return tuple([part for part in self.parts if isinstance(part, SettledCall)])
 
+    @property
+    def local_calls(self) -> tuple[SettledCall, ...]:
+        """The calls whose output the model is given by us, in order: not those that the provider runs itself."""
+        return tuple([call for call in self.calls if call.part.local])
+
 
 Transcript = Sequence[UserTurn | AssistantTurn]
 """A settled conversation, oldest first."""
@@ -222,4 +257,4 @@ def awaits_model(transcript: Transcript) -> bool:
     if not transcript:
         return False
     last = transcript[-1]
-    return isinstance(last, UserTurn) or bool(last.calls)
+    return isinstance(last, UserTurn) or any(call.part.kind != "hosted" for call in last.calls)

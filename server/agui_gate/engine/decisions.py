@@ -57,8 +57,6 @@ class Decisions:
         judgement = judge([answer], {approval_id: approval}, agent.by_name, principal)
         if not judgement.verdicts:
             raise ApprovalRefused(judgement.refused[approval_id])
-        if judgement.verdicts[0].to is State.CLAIMED and (reason := agent.why_not(approval.tool)):
-            raise Unavailable(reason)
         return await self._carry_out(agent, judgement.verdicts[0].approval, judgement)
 
     async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> tuple[Decided, bool]:
@@ -92,11 +90,14 @@ class Decisions:
                 opened.state = state
             return output
 
-        settlement = Settlement(self._store, execute, opened.decided)
+        settlement = Settlement(self._store, execute, opened.decided, opened.is_held)
         try:
             fresh = opened.approvals.get(approval.call_id, approval)
             if fresh.state is not State.PENDING:
                 return _decided(fresh), False
+            local = judgement.verdicts[0].to is State.CLAIMED and not opened.is_held(fresh)
+            if local and (reason := agent.why_not(approval.tool)):
+                raise Unavailable(reason)
             (done,) = await settlement.carry_out(judgement.verdicts)
             decision = judgement.verdicts[0].decision
             return _decided(done), done.decision == decision

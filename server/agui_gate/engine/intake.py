@@ -208,13 +208,13 @@ class _Comparison:
         Outputs that the model has not seen yet mean that the answer is still under way: the request is a retry (B10).
         """
         turns = [e for e in self.entries[index + 1 :] if isinstance(e, TurnEntry)]
-        if not turns or turns[-1].cut or not turns[-1].calls:
+        if not turns or turns[-1].cut or not turns[-1].awaited:
             return bool(turns)
-        return any(not self._has_outcome(call) for call in turns[-1].calls)
+        return any(not self._has_outcome(call) for call in turns[-1].awaited)
 
     def _has_outcome(self, call: CallPart) -> bool:
         approval = self.by_call.get(call.id)
-        return call.id in self.resulted or (approval is not None and approval.output is not None)
+        return call.id in self.resulted or (approval is not None and approval.state is not State.PENDING)
 
 
 def import_history(messages: Sequence[Message], new_id: NewId) -> Iterator[Entry]:

@@ -12,6 +12,7 @@ from agui_gate.core.transcript import (
     CallPart,
     ConversationRef,
     Entry,
+    PassedEntry,
     ReportedEntry,
     ResultEntry,
     Text,
@@ -25,6 +26,9 @@ from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
 TITLE_LENGTH = 80
+
+_NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED})
+"""What a provider that holds a call is told as a no. (Of a consent that was passed on it is told nothing again.)"""
 
 
 class OpenThread:
@@ -44,6 +48,13 @@ class OpenThread:
         self.state: Any = thread.state
         self._known = {c.id for c in self._calls()}
         self.call_ids = self._known | set(self.approvals)
+        self.passed: set[str] = set()
+        """Held calls whose consent the provider may have been told."""
+        self.passing: frozenset[str] = frozenset()
+        """Held calls whose consent the next request tells it."""
+        self._held: dict[str, str] = {}  # call id -> origin of its turn
+        for entry in self.entries:
+            self._note(entry)
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
         self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
         self._settled: Transcript | None = None
@@ -56,12 +67,20 @@ class OpenThread:
         for entry in entries:
             self.entries.append(entry)
             self._unsaved.append(entry)
+            self._note(entry)
             if isinstance(entry, ResultEntry):
                 self._resulted.add(entry.call_id)
             elif isinstance(entry, ReportedEntry):
                 self._reported.add(entry.call_id)
             elif isinstance(entry, TurnEntry):
                 self._known.update(call.id for call in entry.calls)
+
+    def _note(self, entry: Entry) -> None:
+        """What matters for held calls, which only the server's own journal can say."""
+        if isinstance(entry, PassedEntry):
+            (self.passed.discard if entry.back else self.passed.add)(entry.call_id)
+        elif isinstance(entry, TurnEntry):
+            self._held |= {call.id: entry.origin for call in entry.calls if call.kind == "held"}
 
     def branch(self, keep: int) -> list[Approval]:
         """Go back: only the first ``keep`` entries stay. Returns what was pending in the part that goes.
@@ -72,6 +91,7 @@ class OpenThread:
         del self.entries[keep:]
         self._settled = None
         self._known -= dropped
+        self._held = {call_id: origin for call_id, origin in self._held.items() if call_id not in dropped}
         self._keep = keep
         last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
         ref = last.ref if last else None
@@ -125,17 +145,26 @@ class OpenThread:
 
     # --- reading ------------------------------------------------------------------------------------------------
     def transcript(self) -> Transcript:
-        """The settled transcript, as it is now. Made once for each state: a long one takes milliseconds."""
+        """The settled transcript, as it is now. Made once for each state: a long one takes milliseconds.
+
+        One that says yes to a held call is made for one request and not kept.
+        """
+        if self.passing:
+            return self._settle()
         if self._settled is None:
             self._settled = self._settle()
         return self._settled
 
     def _settle(self) -> Transcript:
         settled = {
-            (a.turn_id, a.call_id): Outcome(a.output, a.effective_arguments)
+            (a.turn_id, a.call_id): Outcome(a.output, a.effective_arguments, False if a.state in _NO else None)
             for a in self.approvals.values()
             if a.output is not None
         }
+        for approval in (a for a in self.claimed() if a.call_id in self._held):
+            consent = True if approval.call_id in self.passing else None
+            place = (approval.turn_id, approval.call_id)
+            settled[place] = Outcome(outcomes.APPROVED, approval.arguments, consent)
         return sanitize(self.entries, settled)
 
     def messages(self) -> list[dict[str, Any]]:
@@ -157,8 +186,16 @@ class OpenThread:
         return [a for a in self.approvals.values() if a.state is State.PENDING]
 
     def claimed(self) -> list[Approval]:
-        """What a process that died was running."""
+        """What a process that died was running, and held calls that the provider is to be told about."""
         return [a for a in self.approvals.values() if a.state is State.CLAIMED]
+
+    def is_held(self, approval: Approval) -> bool:
+        """Whether this is about a call that the provider would run: there is no tool of ours to run then."""
+        return approval.call_id in self._held
+
+    def origin_of(self, call_id: str) -> str:
+        """The origin of the turn that made this held call."""
+        return self._held[call_id]
 
     def unreported(self) -> list[Approval]:
         """Outcomes that no stream has told the client yet."""

@@ -40,6 +40,14 @@ UNANSWERED_CLIENT = status("cancelled", "Not executed: the client gave no result
 INTERRUPTED = closed(State.UNKNOWN)
 CANCELLED_RUNNING = status("cancelled", "It was cancelled while it ran. Whether it took effect is not known.")
 CUT_OFF = status("cancelled", "Not executed: the answer was cut off before the call was complete.")
+CUT_OFF_HOSTED = status(
+    "unknown", "The provider's answer was cut off while it ran this. Whether it took effect is not known."
+)
+NO_RESULT = status("unknown", "The provider gave no result. Whether it took effect is not known.")
+APPROVED = Output('{"status":"approved","message":"Approved. The provider was told to run this call."}')
+CONSENT_LOST = status(
+    "cancelled", "Approved, but the provider no longer knows this call, so it was not executed. Ask again if wanted."
+)
 LIMIT = status("cancelled", "Not executed: the run reached its limit of turns.")
 
 

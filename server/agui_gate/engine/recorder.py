@@ -6,6 +6,8 @@ free in this thread and re-minted where it repeats; the provider's own is kept b
 
 A call is only recorded as runnable if its end came: a stream that breaks off leaves its calls malformed, in a turn
 marked ``cut`` (B25).
+
+A hosted call's result is shown as it comes and kept in ``results``, for the journal to have after the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +15,13 @@ from collections.abc import Callable, Sequence
 from agui_gate.adapter import (
     CallDelta,
     CallEnd,
+    CallHeld,
     CallPart,
+    CallResult,
     CallStart,
     ModelEvent,
     Notice,
+    Output,
     Private,
     ReasoningDelta,
     ReasoningEnd,
@@ -31,15 +36,31 @@ from agui_gate.adapter import (
 from agui_gate.core.events import Custom
 from agui_gate.core.jsontext import completion, parse_object
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import TurnEntry
+from agui_gate.core.transcript import CallKind, ResultEntry, TurnEntry
+from agui_gate.protocol.messages import result_id
 
 MAX_CALL_ID = 128
+
+MAX_HOSTED_RESULT = 64 * 1024
+"""Characters of a hosted call's result that are shown and kept. The provider has the whole of it."""
 
 
 class _Item:
     """One item of the response while it streams."""
 
-    __slots__ = ("encrypted", "ended", "id", "kind", "name", "paragraph", "parent_id", "pieces", "private", "wire_id")
+    __slots__ = (
+        "call_kind",
+        "encrypted",
+        "ended",
+        "id",
+        "kind",
+        "name",
+        "paragraph",
+        "parent_id",
+        "pieces",
+        "private",
+        "wire_id",
+    )
 
     def __init__(self, kind: str, item_id: str) -> None:
         self.kind, self.id = kind, item_id
@@ -49,10 +70,14 @@ class _Item:
         self.ended = False
         self.paragraph = 0
         self.wire_id = self.name = self.parent_id = ""
+        self.call_kind: CallKind = "server"
 
 
 class Recorder:
-    """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows."""
+    """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
+
+    ``results`` are those of hosted calls; ``held`` says of each held call, by its id, how to ask about it.
+    """
 
     def __init__(self, sequencer: Sequencer, new_id: Callable[[], str], call_ids: set[str], origin: str) -> None:
         self._seq = sequencer
@@ -64,6 +89,8 @@ class Recorder:
         self._parent_id = ""
         self.turn_id = new_id()
         self.done: TurnDone | None = None
+        self.results: list[ResultEntry] = []
+        self.held: dict[str, CallHeld] = {}
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
         """Take one batch, in order."""
@@ -103,12 +130,10 @@ class Recorder:
                 item = self._item("text", event.key)
                 item.private, item.ended = event.private, True
                 self._seq.text_end(item.id)
-            case CallStart():
-                self._call(event)
             case CallDelta():
                 self._call_delta(event.key, event.text)
-            case CallEnd():
-                self._call_end(event)
+            case CallStart() | CallEnd() | CallResult() | CallHeld():
+                self._call_event(event)
             case ReasoningStart():
                 self._fresh("reasoning", event.key)
             case ReasoningDelta():
@@ -119,6 +144,17 @@ class Recorder:
                 self._seq.reasoning_end(item.id, event.encrypted)
             case Notice():
                 self._seq.other(Custom(event.name, event.value))
+
+    def _call_event(self, event: CallStart | CallEnd | CallResult | CallHeld) -> None:
+        match event:
+            case CallStart():
+                self._call(event)
+            case CallEnd():
+                self._call_end(event)
+            case CallResult():
+                self._call_result(event)
+            case CallHeld():
+                self._call_held(event)
 
     def _fresh(self, kind: str, key: str) -> _Item:
         item = _Item(kind, self._new_id())
@@ -150,6 +186,7 @@ class Recorder:
         self._call_ids.add(item.id)
         self._parent_id = self._parent_id or self._new_id()
         item.wire_id, item.name, item.parent_id = event.wire_id or item.id, event.name, self._parent_id
+        item.call_kind = "hosted" if event.hosted else "server"
         self._seq.call(item.id, item.name, item.parent_id)
 
     def _call_delta(self, key: str, text: str) -> None:
@@ -170,6 +207,29 @@ class Recorder:
             streamed = arguments
         self._end_args(item, streamed)
 
+    def _call_result(self, event: CallResult) -> None:
+        item = self._items.get(("call", event.key))
+        if (
+            item is None
+            or not item.ended
+            or item.call_kind != "hosted"
+            or any(r.call_id == item.id for r in self.results)
+        ):
+            return
+        content = event.content
+        if len(content) > MAX_HOSTED_RESULT:
+            content = f"{content[:MAX_HOSTED_RESULT]}… (cut)"
+        if event.private:
+            item.private = {**(item.private or {}), **event.private}
+        self.results.append(ResultEntry(item.id, result_id(item.id), Output(content, event.is_error)))
+        self._seq.result(item.id, result_id(item.id), content)
+
+    def _call_held(self, event: CallHeld) -> None:
+        item = self._items.get(("call", event.key))
+        if item is not None and item.ended and item.call_kind == "hosted":
+            item.call_kind = "held"
+            self.held[item.id] = event
+
     def _end_args(self, item: _Item, streamed: str) -> None:
         rest = completion(streamed) if streamed.strip() else "{}"
         self._seq.call_args(item.id, rest or "")
@@ -185,6 +245,4 @@ class Recorder:
         if not item.name:
             return None
         malformed = not item.ended or parse_object(text) is None
-        return CallPart(
-            item.id, item.wire_id, item.name, text, item.parent_id, malformed=malformed, private=item.private
-        )
+        return CallPart(item.id, item.wire_id, item.name, text, item.parent_id, item.call_kind, malformed, item.private)

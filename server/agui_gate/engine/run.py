@@ -19,6 +19,7 @@ from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
 from agui_gate.engine import outcomes
+from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import Intake, NewId, take
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
@@ -54,15 +55,16 @@ class Run:
         self._key, self._new_id, self._store, self._clock = live.key, new_id, store, clock
         self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
+        self._settlement = Settlement(store, self._run_approved, self._closed, thread.is_held)
         self._equip(agent)
-        self._settlement = Settlement(store, self._run_approved, self._closed)
         self._snapshot_due = False
 
     def _equip(self, agent: Agent) -> None:
         run, thread, seq = self._input, self._thread, self._seq
         self._agent = agent
         self._asker = Asker(agent, run, thread, seq, self._new_id, self._key)
-        self._turns = Turns(agent, run, thread, seq, self._asker, self._new_id, self._clock)
+        self._consents = Consents(thread, self._settlement, agent.model.origin, self._snapshot)
+        self._turns = Turns(agent, run, thread, seq, self._asker, self._consents, self._new_id, self._clock)
 
     async def execute(self) -> None:
         """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
@@ -75,7 +77,7 @@ class Run:
             self._seq.finish(ev.CancelledOutcome())
         except Exception as caught:
             error = _first(caught)
-            await self._stopped("failed")
+            await self._stopped("failed", error)
             self._settled()
             if isinstance(error, AguiGateError):
                 self._seq.fail(error.code, error.message)
@@ -97,15 +99,21 @@ class Run:
         self._report(intake)
         if intake.said:
             self._give_up_on_client()
-        if self._snapshot_due:
-            self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
+        self._snapshot()
         if self._waits():
             await self._wait()
             return
         await self._converse(intake)
 
+    def _snapshot(self) -> None:
+        """The whole conversation, where the client may show another result than the call's own (facts: trap 6)."""
+        if self._snapshot_due:
+            self._snapshot_due = False
+            self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
+
     async def _recover(self) -> None:
-        claimed = self._thread.claimed()
+        await self._consents.recover()
+        claimed = [a for a in self._thread.claimed() if not self._thread.is_held(a)]
         await self._settlement.recover([a for a in claimed if a.agent == self._agent.name], self._agent.by_name)
         await self._settlement.recover([a for a in claimed if a.agent != self._agent.name], {})
 
@@ -122,8 +130,10 @@ class Run:
             self._thread.state = self._input.state
         imported = not self._thread.entries
         if intake.keep is not None:
+            claimed = self._consents.claimed()
             dropped = self._thread.branch(intake.keep)
             await self._settlement.close(dropped, State.SUPERSEDED)
+            await self._consents.branched(claimed)
         self._thread.append(intake.entries)
         if intake.keep is not None:
             await self._thread.commit()
@@ -154,7 +164,8 @@ class Run:
         those whose tool can't be had at the moment: they go on waiting."""
         approved = [v.approval for v in verdicts if v.to is State.CLAIMED]
         others = [a for a in approved if a.agent != self._agent.name]
-        away = {a.id: reason for a in approved if (reason := self._agent.why_not(a.tool))}
+        local = [a for a in approved if not self._thread.is_held(a)]
+        away = {a.id: reason for a in local if (reason := self._agent.why_not(a.tool))}
         return away | {a.id: f"Only the agent {a.agent}, which asked, can run this; answer it there." for a in others}
 
     def _report(self, intake: Intake) -> None:
@@ -182,7 +193,7 @@ class Run:
             self._settled()
             turn = await self._turns.one()
             incomplete = self._turns.done[-1].status == "incomplete"
-            if not turn.calls or (incomplete and not self._waits()):
+            if not turn.awaited or (incomplete and not self._waits()):
                 await self._finish("finished")
                 return
             if self._waits():
@@ -236,10 +247,11 @@ class Run:
                 raise
         self._settled()
 
-    async def _stopped(self, status: RunStatus) -> None:
+    async def _stopped(self, status: RunStatus, error: BaseException | None = None) -> None:
         """Close every open call before anything else (S29), then save. Bounded, should the store be away."""
         try:
             async with asyncio.timeout(CLEANUP_TIMEOUT):
+                await self._consents.failed(error)
                 if status == "cancelled":
                     mine = [a for a in self._thread.pending() if a.run_key == self._key]
                     await self._settlement.close(mine, State.CANCELLED)
@@ -270,7 +282,7 @@ class Run:
         self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content)
         self._asker.close_cards(completed)
         self._thread.append([ReportedEntry(approval.call_id)])
-        # A client that answered may show its own answer as the result; a snapshot puts that right (facts: trap 6).
+        # A client that answered may show its own answer as the result; a snapshot puts that right.
         self._snapshot_due |= completed.decision is not None
 
     def _usage(self) -> Sequence[Usage]:

@@ -26,6 +26,9 @@ log = structlog.get_logger("agui_gate.settlement")
 RunCall = Callable[[Approval], Awaitable[Output]]
 """Runs the tool of a claimed approval with its effective arguments."""
 
+IsHeld = Callable[[Approval], bool]
+"""Whether the provider runs the call: then approving it is all that is done here (`engine/consents.py`)."""
+
 
 class Verdict(msgspec.Struct, frozen=True):
     """What is to be done about one pending record: move it to ``to`` (claimed means: then run it)."""
@@ -114,9 +117,12 @@ def _edit(approval: Approval, answer: Answer, tools: Mapping[str, Tool]) -> str 
 class Settlement:
     """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
 
-    def __init__(self, store: ApprovalStore, run_call: RunCall, on_closed: Callable[[Approval], None]) -> None:
+    def __init__(
+        self, store: ApprovalStore, run_call: RunCall, on_closed: Callable[[Approval], None], is_held: IsHeld
+    ) -> None:
         self._store = store
         self._run_call = run_call
+        self._is_held = is_held
         self._on_closed = on_closed
 
     async def carry_out(self, verdicts: Sequence[Verdict]) -> list[Approval]:
@@ -128,9 +134,9 @@ class Settlement:
             tasks = [group.create_task(self._one(verdict)) for verdict in verdicts]
         return [task.result() for task in tasks]
 
-    async def close(self, approvals: Sequence[Approval], to: State) -> list[Approval]:
-        """Close pending records without a person's decision (superseded, cancelled)."""
-        return [await self._move(approval, to, None, outcomes.closed(to)) for approval in approvals]
+    async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
+        """Close records without (another) decision of a person: superseded, cancelled; or what came of held calls."""
+        return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
 
     async def recover(self, claimed: Sequence[Approval], tools: Mapping[str, Tool]) -> list[Approval]:
         """Records that a dead process left claimed: unknown, unless the tool may simply run again."""
@@ -149,6 +155,9 @@ class Settlement:
                 claimed = await self._store.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
             except IllegalMove:
                 return await self._lost(verdict.approval)
+            if self._is_held(claimed):
+                self._on_closed(claimed)
+                return claimed
             return await self._execute(claimed)
         output = outcomes.closed(verdict.to, verdict.decision.reason)
         return await self._move(verdict.approval, verdict.to, verdict.decision, output)

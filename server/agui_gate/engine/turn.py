@@ -9,21 +9,21 @@ import msgspec
 from agui_gate.adapter import ToolSpec, TurnDone, TurnRequest
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
-from agui_gate.core.approvals import Approval
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.engine import outcomes
+from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.tools import check_arguments, run_tool
 from agui_gate.engine.waiting import Asker
-from agui_gate.errors import ProviderUnavailable
+from agui_gate.errors import ConsentLost, ProviderUnavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
-from agui_gate.tool import Tool, ToolContext
+from agui_gate.tool import Gate, Tool, ToolContext
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""
@@ -39,11 +39,12 @@ class Turns:
         thread: OpenThread,
         sequencer: Sequencer,
         asker: Asker,
+        consents: Consents,
         new_id: NewId,
         clock: Clock,
     ) -> None:
         self._agent, self._run, self._thread = agent, run, thread
-        self._seq, self._asker = sequencer, asker
+        self._seq, self._asker, self._consents = sequencer, asker, consents
         self._new_id, self._clock = new_id, clock
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
         self._instructions = _instructions(agent, run)
@@ -52,16 +53,27 @@ class Turns:
         self.done: list[TurnDone] = []
 
     async def one(self) -> TurnEntry:
-        """Ask the model once, record the turn, and run its free calls.
+        """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
 
         The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final
         commit. A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
         """
+        await self._consents.pass_on()
+        try:
+            recorder = await self._ask()
+        except ConsentLost:
+            await self._consents.lost()
+            recorder = await self._ask()
+        return await self._record_turn(recorder)
+
+    async def _ask(self) -> Recorder:
         recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.model.origin)
         request = TurnRequest(self._thread.transcript(), self._instructions, self._specs, self._thread.ref)
         try:
             async with aclosing(self._agent.model.stream(request)) as batches:
                 async for batch in batches:
+                    if self._consents.passing:
+                        await self._consents.taken()
                     recorder.feed(batch)
         except BaseException:
             self._cut(recorder)
@@ -70,13 +82,18 @@ class Turns:
             self._cut(recorder)
             raise ProviderUnavailable("The provider's answer ended early.")
         recorder.close_calls()
+        return recorder
+
+    async def _record_turn(self, recorder: Recorder) -> TurnEntry:
+        assert recorder.done is not None  # `_ask` said so
         turn = self._classified(recorder.entry())
         self.done.append(recorder.done)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
         self._thread.append([turn])
         if turn.calls:
-            await self._calls(turn)
+            self._hosted(turn, recorder)
+            await self._calls(turn, recorder)
         return turn
 
     async def execute(self, call_id: str, name: str, arguments: str) -> Output:
@@ -97,9 +114,20 @@ class Turns:
         self._thread.append([ResultEntry(call.id, message_id, output)])
         self._seq.result(call.id, message_id, output.content)
 
-    async def _calls(self, turn: TurnEntry) -> None:
+    def _hosted(self, turn: TurnEntry, recorder: Recorder) -> None:
+        """Keep the results of what the provider ran. Every such call has one, also where the provider gave none."""
+        self._thread.append(recorder.results)
+        has = {result.call_id for result in recorder.results}
+        for call in turn.calls:
+            if call.kind == "hosted" and call.id not in has:
+                self.result(call, outcomes.NO_RESULT)
+            elif call.kind == "held" and call.malformed:  # can't be shown, so nobody can agree to it
+                self.result(call, _not_an_object(call))
+
+    async def _calls(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Record the gated calls, then run the free ones in parallel. Their results are saved as they come."""
-        gated = [self._record(call, turn.id) for call in turn.calls if call.kind == "gated"]
+        gates = ((call, self._gate(call, recorder)) for call in turn.calls)
+        gated = [self._asker.record(call, gate, turn.id) for call, gate in gates if gate is not None]
         await self._thread.commit(approvals=gated)
         self._seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         free = [call for call in turn.calls if call.kind == "server"]
@@ -109,26 +137,33 @@ class Turns:
 
     async def _free(self, call: CallPart) -> None:
         if call.malformed:
-            output = outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
+            output = _not_an_object(call)
         else:
             output = await self.execute(call.id, call.name, call.arguments)
         self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
         await self._thread.commit()
         self._seq.result(call.id, result_id(call.id), output.content)
 
-    def _record(self, call: CallPart, turn_id: str) -> Approval:
-        gate = self._agent.by_name[call.name].gate
-        assert gate is not None  # `_kind` said so
-        return self._asker.record(call, gate, turn_id)
+    def _gate(self, call: CallPart, recorder: Recorder) -> Gate | None:
+        """What has to happen before the call runs, if a person is to be asked."""
+        if call.kind == "gated":
+            return self._agent.by_name[call.name].gate
+        if call.kind == "held" and not call.malformed:
+            asks = recorder.held[call.id]
+            return Gate(expires_after=asks.expires_after, message=asks.message)
+        return None
 
     def _cut(self, recorder: Recorder) -> None:
-        """Keep what a broken stream said; none of its calls run (B25)."""
+        """Keep what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""
         recorder.close_calls()
         turn = msgspec.structs.replace(recorder.entry(), cut=True)
         if turn.parts:
             self._thread.append([turn])
+        self._thread.append(recorder.results)
+        has = {result.call_id for result in recorder.results}
         for call in turn.calls:
-            self.result(call, outcomes.CUT_OFF)
+            if call.id not in has:
+                self.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
 
     def _classified(self, turn: TurnEntry) -> TurnEntry:
         parts = tuple(
@@ -139,6 +174,8 @@ class Turns:
 
     def _kind(self, call: CallPart) -> CallKind:
         """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
+        if not call.local:
+            return call.kind
         if call.name in self._client_tools:
             return "server" if call.malformed else "client"
         tool = self._agent.by_name.get(call.name)
@@ -164,6 +201,10 @@ class Turns:
             ToolSpec(t.name, t.description or "", t.parameters if isinstance(t.parameters, dict) else empty)
             for t in self._client_tools.values()
         )
+
+
+def _not_an_object(call: CallPart) -> Output:
+    return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
 
 
 def _needs_person(tool: Tool, arguments: str) -> bool:

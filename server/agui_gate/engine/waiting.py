@@ -89,7 +89,7 @@ class Asker:
         return card_id
 
     def _parameters(self, approval: Approval) -> dict[str, Any]:
-        tool = self._agent.by_name.get(approval.tool)
+        tool = None if self._thread.is_held(approval) else self._agent.by_name.get(approval.tool)
         return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval_id: str, content: str) -> None:
