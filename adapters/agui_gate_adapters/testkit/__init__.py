@@ -1,18 +1,21 @@
-"""The test kit: a strict emulator of the OpenAI Responses API, for anyone's tests and for the demo.
+"""The test kit: a strict emulator of model providers' APIs, for anyone's tests and for the demo.
 
     from agui_gate_adapters.testkit import Emulator, serve
 
     emulator = Emulator(script=[{"output": [{"type": "message", "text": "Hello"}]}])
     async with serve(emulator) as base_url:
-        ...                        # point any OpenAI client at base_url
+        ...                        # point any client of the provider at base_url
     assert not emulator.refusals   # what a real provider would have answered with 400
 
 It keeps state like the provider, refuses what the provider refuses with the provider's own words, streams the
-provider's events in their order, and can be told to fail in the provider's ways. Scripts are described in SCRIPTS.md.
+provider's events in their order, and can be told to fail in the provider's ways. It speaks the Responses API
+(`/v1/responses`) and Chat Completions (`/v1/chat/completions`) at once, and one script serves all APIs; the Chat
+profiles are servers that differ in what they refuse and in how they talk. Scripts are described in SCRIPTS.md.
 """
 
 from __future__ import annotations
 
+from agui_gate_adapters.testkit.chat import CHAT_PROFILES, ChatProfile, check_chat_request
 from agui_gate_adapters.testkit.checks import check_request
 from agui_gate_adapters.testkit.engine import Emulator
 from agui_gate_adapters.testkit.faults import Fault
@@ -25,7 +28,9 @@ from agui_gate_adapters.testkit.transport import EmulatorTransport
 from agui_gate_adapters.testkit.violations import Violation
 
 __all__ = [
+    "CHAT_PROFILES",
     "PROFILES",
+    "ChatProfile",
     "Clock",
     "Emulator",
     "EmulatorTransport",
@@ -38,6 +43,7 @@ __all__ = [
     "Turn",
     "Violation",
     "When",
+    "check_chat_request",
     "check_request",
     "load_script",
     "main",

@@ -18,6 +18,7 @@ import msgspec
 from starlette.types import ASGIApp
 
 from agui_gate_adapters.testkit.api import Api
+from agui_gate_adapters.testkit.chat import CHAT_PROFILES, Chat, ChatProfile, ChatProfileName
 from agui_gate_adapters.testkit.exchange import Exchange
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
@@ -34,8 +35,9 @@ class Emulator(Host):
     """A strict stand-in for a model provider.
 
     `script`: anything `load_script` takes; None lets the demo brain answer. `profile`: a name or a `Profile` of the
-    Responses API. `zdr`: zero data retention. `reject_call_id_replay` and `strict_reasoning_groups`: the two switches
-    that are stricter than the real API; both default to what the profile says. `api_key`: None accepts any key but
+    Responses API; `chat`: a name or a `ChatProfile` of Chat Completions. `zdr`: zero data retention.
+    `reject_call_id_replay` and `strict_reasoning_groups`: the two switches that are stricter than the real Responses
+    API; both default to what the profile says. `api_key`: None accepts any key but
     insists on one. `models`: None accepts any. `pace`: seconds before each streamed delta. `chunk`: how bodies are cut
     unless the script says otherwise. Not thread-safe: one event loop, one emulator.
     """
@@ -45,6 +47,7 @@ class Emulator(Host):
         script: Any = None,
         *,
         profile: ProfileName | Profile = "openai",
+        chat: ChatProfileName | ChatProfile = "openai",
         zdr: bool = False,
         reject_call_id_replay: bool | None = None,
         strict_reasoning_groups: bool | None = None,
@@ -63,7 +66,8 @@ class Emulator(Host):
         }
         chosen = {name: value for name, value in switches.items() if value is not None}
         self.responses = Responses(self, msgspec.structs.replace(base, zdr=zdr or base.zdr, **chosen))
-        self.apis: list[Api] = [self.responses]
+        self.chat = Chat(self, CHAT_PROFILES[chat] if isinstance(chat, str) else chat)
+        self.apis: list[Api] = [self.responses, self.chat]
         if script is not None:
             self.load(script)
 

@@ -16,7 +16,7 @@ from agui_gate_adapters.testkit.kinds import HOSTED, KINDS
 from agui_gate_adapters.testkit.sealing import SealedReasoning, seal
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Piece", "Sealer", "build_piece"]
+__all__ = ["Piece", "Sealer", "argument_pieces", "build_piece", "pieces_of"]
 
 _HOSTED_STAGES: Final[dict[str, tuple[str, ...]]] = {
     "web_search_call": ("in_progress", "searching", "completed"),
@@ -180,11 +180,12 @@ def _call(spec: Json, item_id: str, index: int, mint: Callable[[str], str], stat
     item: Json = {"id": item_id, "type": spec["type"], "call_id": call_id, "name": spec["name"], member: text}
     if spec["type"] == "function_call":
         item["status"] = status
-    deltas = spec["deltas"] if "deltas" in spec else _argument_pieces(text)
+    deltas = spec["deltas"] if "deltas" in spec else argument_pieces(text)
     return Piece(item, _tell_call(item, member, index, deltas))
 
 
-def _argument_pieces(text: str) -> list[str]:
+def argument_pieces(text: str) -> list[str]:
+    """Cut arguments into pieces of eight characters."""
     return [text[start : start + 8] for start in range(0, len(text), 8)]
 
 

@@ -97,16 +97,16 @@ def unknown(path: str, suggestion: str | None = None, rule: str = "R13") -> Viol
     return Violation(rule, 400, f"Unknown parameter: '{path}'.{hint}", path, "unknown_parameter")
 
 
-def wrong_type(path: str, expected: str, got: str) -> Violation:
+def wrong_type(path: str, expected: str, got: str, rule: str = "R14") -> Violation:
     """R14: the member exists and has another JSON type."""
     message = f"Invalid type for '{path}': expected {expected}, but got {got} instead."
-    return Violation("R14", 400, message, path, "invalid_type")
+    return Violation(rule, 400, message, path, "invalid_type")
 
 
-def unsupported_value(path: str, value: str, supported: Iterable[str]) -> Violation:
+def unsupported_value(path: str, value: str, supported: Iterable[str], rule: str = "R20") -> Violation:
     """R20: an enumeration does not have this value."""
     message = f"Invalid value: '{value}'. Supported values are: {quoted_list(supported)}."
-    return Violation("R20", 400, message, path, "invalid_value")
+    return Violation(rule, 400, message, path, "invalid_value")
 
 
 def wrong_id_prefix(path: str, value: str, prefix: str) -> Violation:

@@ -15,7 +15,7 @@ from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["check_envelope", "check_fields", "check_types", "json_type"]
+__all__ = ["TYPE_NAMES", "check_envelope", "check_fields", "check_types", "is_a", "json_type"]
 
 _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     "model": (str,),
@@ -51,7 +51,7 @@ _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     "moderation": (dict,),
 }
 
-_NAMES: Final[dict[tuple[type, ...], str]] = {
+TYPE_NAMES: Final[dict[tuple[type, ...], str]] = {
     (str,): "a string",
     (bool,): "a boolean",
     (int,): "an integer",
@@ -134,8 +134,8 @@ def check_types(body: Json) -> Iterator[Violation]:
         value = body.get(name)
         if value is None and (name not in ("model", "input") or name not in body):
             continue
-        if not _is_a(value, types):
-            yield v.wrong_type(name, _NAMES[types], json_type(value))
+        if not is_a(value, types):
+            yield v.wrong_type(name, TYPE_NAMES[types], json_type(value))
 
 
 def check_fields(body: Json) -> Iterator[Violation]:
@@ -150,7 +150,8 @@ def check_fields(body: Json) -> Iterator[Violation]:
     yield from _check_combinations(body)
 
 
-def _is_a(value: object, types: tuple[type, ...]) -> bool:
+def is_a(value: object, types: tuple[type, ...]) -> bool:
+    """Say whether a JSON value is of one of these types."""
     if isinstance(value, bool):
         return bool in types  # bool is an int to Python, never to JSON.
     return isinstance(value, types)

@@ -12,7 +12,7 @@ from agui_gate_adapters.testkit.profiles import Profile
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["check_tool_choice", "check_tools"]
+__all__ = ["check_named", "check_tool_choice", "check_tools"]
 
 _FUNCTION_MEMBERS: Final = frozenset(
     {
@@ -64,7 +64,7 @@ def check_tools(tools: list[object], profile: Profile) -> Iterator[Violation]:
         elif tool["type"] not in _TYPES:
             yield v.unsupported_value(path, str(tool["type"]), _TYPES)
         elif tool["type"] in _NAMED:
-            yield from _check_named(tool, path, profile)
+            yield from check_named(tool, path, profile)
 
 
 def check_tool_choice(choice: object, tools: list[object]) -> Iterator[Violation]:
@@ -79,7 +79,8 @@ def check_tool_choice(choice: object, tools: list[object]) -> Iterator[Violation
         yield v.not_allowed("tool_choice", f"Tool choice '{choice['name']}' not found in 'tools' parameter.")
 
 
-def _check_named(tool: Json, path: str, profile: Profile) -> Iterator[Violation]:
+def check_named(tool: Json, path: str, profile: Profile) -> Iterator[Violation]:
+    """Yield what is wrong with one function or custom tool at `path`."""
     name = tool.get("name")
     if name is None:
         yield v.missing(f"{path}.name", rule="R22")

@@ -1,0 +1,64 @@
+"""The Chat Completions API of one host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from agui_gate_adapters.testkit import state_violations as sv
+from agui_gate_adapters.testkit import violations as v
+from agui_gate_adapters.testkit.api import Create
+from agui_gate_adapters.testkit.chat.answer import ChatAnswer
+from agui_gate_adapters.testkit.chat.checks import check_chat_request
+from agui_gate_adapters.testkit.chat.errors import error_body
+from agui_gate_adapters.testkit.chat.neutral import asked_of
+from agui_gate_adapters.testkit.chat.profiles import ChatProfile
+from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply, status_violation
+from agui_gate_adapters.testkit.host import Host, parse_object
+from agui_gate_adapters.testkit.violations import Violation
+
+__all__ = ["Chat"]
+
+_PATH: Final = "/v1/chat/completions"
+
+
+class Chat:
+    """See `testkit.api.Api`."""
+
+    def __init__(self, host: Host, profile: ChatProfile) -> None:
+        self.profile = profile
+        self._host = host
+
+    @property
+    def paths(self) -> Mapping[str, Create]:
+        """`POST /v1/chat/completions`."""
+        return {_PATH: self.create}
+
+    def authorize(self, headers: Mapping[str, str]) -> None:
+        """Check the bearer key, or Azure's own header; raises `Refused`."""
+        given = headers.get("authorization")
+        if given is None and self.profile.key_header and headers.get("api-key"):
+            given = f"Bearer {headers['api-key']}"
+        self._host.check_bearer(given)
+
+    def error_reply(self, violation: Violation, retry_after: float | None = None) -> Reply:
+        """Return the error in the shape of the profile."""
+        return error_reply(violation.status, error_body(self.profile, violation), retry_after)
+
+    def fault_violation(self, fault: Fault) -> Violation:
+        """Return OpenAI's words for a fault; most servers have borrowed them."""
+        return sv.conversation_locked() if fault.kind == "locked" else status_violation(fault)
+
+    def create(self, raw: bytes, headers: Mapping[str, str] | None = None) -> ChatAnswer | Reply:
+        """Handle `POST /chat/completions`: an answer to be delivered, or a whole reply (refusals, early faults)."""
+        body = parse_object(raw)
+        if body is None:
+            return self._host.refuse(self, "POST", _PATH, v.bad_json())
+        broken = check_chat_request(body, self.profile, models=self._host.models)
+        if broken:
+            return self._host.refuse(self, "POST", _PATH, broken[0], body)
+        play = self._host.play(self, _PATH, body, asked_of(body), streamed=bool(body.get("stream")))
+        if isinstance(play, Reply):
+            return play
+        answer = ChatAnswer(self._host.state, body, play, self.profile, size=len(raw))
+        return self._host.accept(_PATH, body, answer)

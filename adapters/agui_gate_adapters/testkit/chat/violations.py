@@ -1,0 +1,152 @@
+"""The refusals of the Chat Completions API that the Responses API does not have, with the providers' own words.
+
+C1 to C7 are the ids of the wire rules that adapters are tested against. C1 and C2 are worded differently from server
+to server, and an adapter has to know them all: `unanswered` and `not_an_answer` take the profile's wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agui_gate_adapters.testkit.chat.profiles import ChatProfile
+from agui_gate_adapters.testkit.violations import Violation
+
+__all__ = ["unanswered"]
+
+_MUST_FOLLOW = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+)
+_DASHSCOPE = "<400> InternalError.Algo.InvalidParameter: "
+
+
+# -- pairing -----------------------------------------------------------------------------------------------------
+
+
+def unanswered(profile: ChatProfile, ids: Sequence[str], closed_by: int | None) -> Violation:
+    """C1: calls without answers. `closed_by`: index of the message that ended the run, None for the list's end."""
+    param = "messages" if closed_by is None else f"messages.[{closed_by}].role"
+    match profile.words:
+        case "deepseek":
+            told = f"{_MUST_FOLLOW} (insufficient tool messages following tool_calls message)"
+            return Violation("C1", 400, told, None, "invalid_request_error")
+        case "mistral":
+            return _mistral_count("C1")
+        case "dashscope":
+            told = (
+                f"{_DASHSCOPE}{_MUST_FOLLOW} The following tool_call_ids did not have response messages: "
+                f"{_dashscope_place(closed_by)}"
+            )
+            return Violation("C1", 400, told.replace("'", '"'), None, "invalid_parameter_error")
+        case "minimax":
+            return _minimax("C1")
+        case _:
+            told = f"{_MUST_FOLLOW} The following tool_call_ids did not have response messages: {', '.join(ids)}"
+            return Violation("C1", 400, told, param)
+
+
+def not_an_answer(profile: ChatProfile, index: int) -> Violation:
+    """C2: a tool message outside a run, or for an id that the run's calls do not have. "preceeding" is theirs."""
+    told = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+    match profile.words:
+        case "deepseek":
+            told = "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+            return Violation("C2", 400, told, None, "invalid_request_error")
+        case "mistral":
+            return _mistral_count("C2")
+        case "dashscope":
+            told = _DASHSCOPE + told.replace("'", '"')
+            return Violation("C2", 400, told, None, "invalid_parameter_error")
+        case "minimax":
+            return _minimax("C2")
+        case _:
+            return Violation("C2", 400, f"Invalid parameter: {told}", f"messages.[{index}].role")
+
+
+def answered_twice(call_id: str, first: int, second: int) -> Violation:
+    """C3: two answers to one call."""
+    message = (
+        f"Invalid parameter: Duplicate value for 'tool_call_id' of '{call_id}', "
+        f"in messages[{first}] and messages[{second}]."
+    )
+    return Violation("C3", 400, message, f"messages.[{second}].tool_call_id")
+
+
+def _dashscope_place(closed_by: int | None) -> str:
+    return "messages" if closed_by is None else f"message[{closed_by}].role"
+
+
+def _mistral_count(rule: str) -> Violation:
+    message = "Not the same number of function calls and responses"
+    return Violation(rule, 400, message, None, "3230", "invalid_request_message_order")
+
+
+def _minimax(rule: str) -> Violation:
+    return Violation(rule, 400, "tool call result does not follow tool call (2013)", None, "2013")
+
+
+# -- messages ----------------------------------------------------------------------------------------------------
+
+
+def no_content(index: int) -> Violation:
+    """C4: neither content nor anything that may stand for it."""
+    message = "Invalid value for 'content': expected a string, got null."
+    return Violation("C4", 400, message, f"messages.[{index}].content")
+
+
+def empty_array(path: str, rule: str) -> Violation:
+    """C5: an array that has to be left out rather than sent empty (C7 for the messages themselves)."""
+    message = f"Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
+    return Violation(rule, 400, message, path, "empty_array")
+
+
+def unfit_call_id(call_id: str) -> Violation:
+    """A call id that Mistral's template cannot write."""
+    message = f"Tool call id was {call_id} but must be a-z, A-Z, 0-9, with a length of 9."
+    return Violation("C6", 400, message, None, "3280", "invalid_function_call")
+
+
+def unknown_role(path: str, role: str) -> Violation:
+    """A `developer` message for a server whose template has no such role; the wording is a Rust deserializer's."""
+    message = (
+        f"Failed to deserialize the JSON body into the target type: {path}: unknown variant `{role}`, "
+        "expected one of `system`, `user`, `assistant`, `tool`"
+    )
+    return Violation("role", 400, message, None, "invalid_request_error")
+
+
+def reasoning_lost(profile: ChatProfile, index: int) -> Violation:
+    """A turn with calls that came back without its reasoning."""
+    code = None if profile.errors == "short" else "invalid_request_error"
+    return Violation("reasoning", 400, profile.reasoning_missing.format(index=index), None, code)
+
+
+def reasoning_sent(path: str) -> Violation:
+    """Reasoning that came back to a server that takes none; that it refuses is known, its words are not."""
+    return Violation("reasoning", 400, f"'{path}' must not be part of the input.", None, "invalid_request_error")
+
+
+# -- the body ----------------------------------------------------------------------------------------------------
+
+
+def no_model() -> Violation:
+    """The body names no model."""
+    return Violation("model", 400, "you must provide a model parameter")
+
+
+def unknown_model(model: str) -> Violation:
+    """A model that is not there."""
+    message = f"The model `{model}` does not exist or you do not have access to it."
+    return Violation("model", 404, message, None, "model_not_found")
+
+
+def unsupported(profile: ChatProfile, path: str) -> Violation:
+    """A member that this server does not take. Mistral's is 422 with a list of details, see `errors`."""
+    if profile.errors == "bare":
+        return Violation("member", 422, "Extra inputs are not permitted", path, "extra_forbidden")
+    return Violation("member", 400, f"Unrecognized request argument supplied: {path}")
+
+
+def needs_tools(member: str) -> Violation:
+    """A member that says something about tools, in a request without any."""
+    message = f"Invalid value for '{member}': '{member}' is only allowed when 'tools' are specified."
+    return Violation("schema", 400, message, member)
