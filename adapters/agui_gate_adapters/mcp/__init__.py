@@ -1,0 +1,5 @@
+"""Tools of MCP servers (stdio and streamable HTTP) as tools of an agent."""
+
+from .source import MCPTools
+
+__all__ = ["MCPTools"]

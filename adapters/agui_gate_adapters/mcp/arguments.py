@@ -1,0 +1,56 @@
+"""Arguments against the server's JSON Schema, so that a person is never asked about a call that can't run."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MAX_PROBLEMS = 5
+MAX_RULE = 200
+"""Characters of a schema's rule that are quoted."""
+
+
+def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str | None]:
+    """A function that says what is wrong with arguments, without their values, or None.
+
+    A schema that is none, or that refers to other documents (which are never fetched), checks nothing: then the server
+    alone does, as it has to anyway.
+    """
+    made: list[Any] = []
+
+    def check(arguments: Mapping[str, Any]) -> str | None:
+        if not made:
+            made.append(_validator(schema))
+        (validator,) = made
+        return None if validator is None else _problems(validator, arguments)
+
+    return check
+
+
+def _validator(schema: Mapping[str, Any]) -> Any:
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(dict(schema))
+    except SchemaError:
+        return None
+    return kind(dict(schema), registry=Registry())
+
+
+def _problems(validator: Any, arguments: Mapping[str, Any]) -> str | None:
+    from referencing.exceptions import Unresolvable
+
+    try:
+        errors = [error for error, _ in zip(validator.iter_errors(dict(arguments)), range(MAX_PROBLEMS), strict=False)]
+    except (Unresolvable, RecursionError):
+        return None
+    return "; ".join(_problem(error) for error in errors) or None
+
+
+def _problem(error: Any) -> str:
+    where = ".".join(map(str, error.absolute_path)) or "arguments"
+    if error.validator in ("required", "additionalProperties"):  # these name arguments, not values
+        return f"{where}: {error.message[:MAX_RULE]}"
+    return f"{where}: has to satisfy {json.dumps({error.validator: error.validator_value}, default=str)[:MAX_RULE]}"

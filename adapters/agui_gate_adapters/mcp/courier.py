@@ -1,0 +1,92 @@
+"""The HTTP client under the SDK's streamable HTTP transport.
+
+The SDK ends a whole connection, with every call that is under way on it, when one request fails below HTTP. This client
+turns such failures into JSON-RPC errors about that one request, and notes in them whether it was delivered. Only errors
+with this client's seal count as its word, so a server can't forge them.
+
+Imports httpx2 when it is imported; see `connection`.
+"""
+
+import inspect
+import secrets
+import ssl
+from collections.abc import Awaitable, Mapping
+from functools import cache
+from typing import Any
+
+import httpx2
+
+from .errors import Lost, Refused, Trouble, Undelivered
+from .servers import Headers
+
+CONNECT_SECONDS = 10.0
+CODE = -32000
+_KINDS: dict[str, type[Trouble]] = {kind.__name__: kind for kind in (Undelivered, Refused, Lost)}
+
+
+class Courier(httpx2.AsyncClient):
+    """Sends requests with ``headers``. What goes wrong is answered as a JSON-RPC error, never raised.
+
+    A call may take as long as its tool may, so reading has no time limit of its own here.
+    """
+
+    def __init__(self, headers: Headers) -> None:
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
+        super().__init__(timeout=timeout, verify=certificates())
+        self._headers_of = headers
+        self._seal = secrets.token_hex(16)
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send, and answer for what fails below HTTP or says so without JSON."""
+        try:
+            request.headers.update(await self._extra())
+        except Exception as error:
+            return self._sealed(request, Undelivered(f"its headers can't be made ({type(error).__name__})"))
+        try:
+            response = await super().send(request, **options)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError):
+            return self._sealed(request, Undelivered("can't be reached"))
+        except httpx2.TransportError:
+            return self._sealed(request, Lost("lost the connection"))
+        trouble = _trouble(request, response)
+        if trouble is None:
+            return response
+        await response.aclose()
+        return self._sealed(request, trouble)
+
+    def opened(self, data: Any, message: str) -> Trouble | None:
+        """The trouble in an error's ``data``, if the seal is this client's."""
+        if not isinstance(data, dict) or data.get("seal") != self._seal:
+            return None
+        return _KINDS[data["kind"]](message)
+
+    def _sealed(self, request: httpx2.Request, trouble: Trouble) -> httpx2.Response:
+        data = {"seal": self._seal, "kind": type(trouble).__name__}
+        error = {"code": CODE, "message": str(trouble), "data": data}
+        return httpx2.Response(503, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+
+    async def _extra(self) -> Mapping[str, str]:
+        if isinstance(self._headers_of, Mapping):
+            return self._headers_of
+        made: Mapping[str, str] | Awaitable[Mapping[str, str]] = self._headers_of()
+        return await made if inspect.isawaitable(made) else made
+
+
+def _trouble(request: httpx2.Request, response: httpx2.Response) -> Trouble | None:
+    """What an HTTP error means for the request. None for what the SDK reads itself: answers, and errors in JSON-RPC."""
+    status = response.status_code
+    if status == 404 and "mcp-session-id" in request.headers:  # MCP: the session is gone, begin another
+        return Undelivered("no longer knows this session")
+    if status < 400 or response.headers.get("content-type", "").startswith("application/json"):
+        return None
+    if status in (401, 403):
+        return Refused(f"answered {status}: check its headers")
+    if status in (404, 405):
+        return Refused(f"answered {status}: check its URL")
+    return Refused(f"answered {status}") if status < 500 else Lost(f"answered {status}")
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """One for all connections: reading the certificates takes some 40 ms."""
+    return httpx2.create_ssl_context()

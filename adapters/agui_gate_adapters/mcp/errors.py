@@ -1,0 +1,25 @@
+"""What can go wrong between a call and its result, told apart by one question: may it have taken effect?"""
+
+
+class Trouble(Exception):
+    """Root. The text is for people, begins with what happened, and holds no secret."""
+
+
+class Unusable(Trouble):
+    """The server can't be connected to."""
+
+
+class Undelivered(Trouble):
+    """The call never reached the server: it had no effect, and may be made again over a new connection."""
+
+
+class Refused(Trouble):
+    """The server, or what stands before it, answered with an error: its word, and nothing else to be had."""
+
+
+class Lost(Trouble):
+    """The connection ended before the answer came: nobody knows whether the call took effect."""
+
+
+class BadResult(Trouble):
+    """The tool ran, and what it returned can't be read."""

@@ -1,0 +1,75 @@
+"""Where an MCP server is and what it is given. Plain data: nothing here connects or imports the SDK."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+from agui_gate.errors import ConfigurationError
+
+Headers = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
+"""Headers of every request, or what makes them anew for each (a token that has to be renewed)."""
+
+SHORTEST_SECRET = 6
+"""Characters from which on a value that the server was given is hidden in what the server says in errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """A process that is started, and spoken to over its standard input and output."""
+
+    command: str
+    args: tuple[str, ...] = field(repr=False)
+    env: Mapping[str, str] = field(repr=False)
+    cwd: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise ConfigurationError("MCPTools.stdio(command, …): the command is empty")
+
+    @property
+    def where(self) -> str:
+        """For people: the command without its arguments, which may hold secrets."""
+        return PurePath(self.command).name
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown, should the server repeat it."""
+        return tuple(value for value in self.env.values() if len(value) >= SHORTEST_SECRET)
+
+
+@dataclass(frozen=True, slots=True)
+class HTTPServer:
+    """An endpoint that speaks streamable HTTP."""
+
+    url: str = field(repr=False)
+    headers: Headers = field(repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigurationError("MCPTools.http(url, …): the URL begins with http:// or https:// and a host")
+
+    @property
+    def where(self) -> str:
+        """For people: host and port alone; paths and queries of such URLs may hold keys."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown, should the server repeat it."""
+        headers = self.headers if isinstance(self.headers, Mapping) else {}
+        words = [word for value in headers.values() for word in value.split()]
+        parts = urlsplit(self.url)
+        found = [*words, parts.password or "", *(piece for piece in parts.query.split("&") if piece)]
+        return tuple(word for word in found if len(word) >= SHORTEST_SECRET)
+
+
+Server = StdioServer | HTTPServer
+
+
+def masked(text: str, server: Server) -> str:
+    """``text`` without the secrets that the server was given."""
+    for secret in server.secrets:
+        text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,252 @@
+"""`MCPTools`: the tools of an MCP server, found when a run starts, and called over a connection that comes back.
+
+A listing is used for half a minute, or until the server says that its tools have changed or the connection ends. So a
+run begins without a round trip as a rule, and notices a server that is away before it promises its tools to a model.
+"""
+
+import importlib.util
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import structlog
+
+from agui_gate import SchemaTool, Tool, ToolContext
+from agui_gate.adapter import Finding
+from agui_gate.errors import AguiGateError, ConfigurationError, ToolError, Unavailable
+
+from .arguments import checker
+from .errors import Lost, Trouble, Undelivered, Unusable
+from .link import Link
+from .policy import GatePolicy, Hints, agent_name, gate_of, idle_patterns, matches, may_run_twice
+from .progress import Progress
+from .results import MAX_RESULT, as_text
+from .servers import Headers, HTTPServer, Server, StdioServer, masked
+
+if TYPE_CHECKING:
+    import mcp_types
+
+    from .connection import Connection
+
+LISTED_SECONDS = 30.0
+"""How long a listing is used without asking again."""
+
+MAX_DESCRIPTION = 4096
+"""Characters of a tool's description that models get."""
+
+log = structlog.get_logger("agui_gate_adapters.mcp")
+
+
+class Options(TypedDict, total=False):
+    """What both kinds of servers take: see `MCPTools`."""
+
+    name: str
+    prefix: str
+    only: Sequence[str]
+    gate: GatePolicy
+    idempotent: Sequence[str]
+    timeout: float
+    start_timeout: float
+    max_result: int
+
+
+class MCPTools:
+    """Tools of one MCP server, for `Agent(tools=[…])`. Make it with `http` or `stdio`.
+
+    * ``name``: what people and logs call the server.
+    * ``prefix``: goes before each tool's name, so that names of two servers can't be the same.
+    * ``only``: patterns of the tools to use; all without it. Patterns are about the server's names, without the prefix.
+    * ``gate``: which tools wait for a person: True, False or a `Gate` for all, or those by pattern, as in
+      ``{"delete_*": True, "search": False}``, of which the first that matches counts. For what no pattern matches the
+      server's annotations count: read-only and not destructive tools are free, all others gated, also unannotated ones.
+    * ``idempotent``: patterns of tools that may be run again when a connection broke while they ran, beside those whose
+      annotations say so. Others never are.
+    * ``timeout`` for a call, ``start_timeout`` for connecting and for listing, in seconds.
+    * ``max_result``: characters of a result that are kept.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        name: str | None = None,
+        prefix: str = "",
+        only: Sequence[str] | None = None,
+        gate: GatePolicy = None,
+        idempotent: Sequence[str] = (),
+        timeout: float = 60.0,
+        start_timeout: float = 15.0,
+        max_result: int = MAX_RESULT,
+    ) -> None:
+        if importlib.util.find_spec("mcp") is None:
+            raise ConfigurationError("MCP tools need an extra: pip install 'agui-gate[mcp]'")
+        if isinstance(only, str) or isinstance(idempotent, str):
+            raise ConfigurationError("MCPTools: only=… and idempotent=… take a list of patterns, not one string")
+        if min(timeout, start_timeout, max_result) <= 0:
+            raise ConfigurationError("MCPTools: timeout, start_timeout and max_result are above 0")
+        self._server = server
+        self._name = name or server.where
+        self._prefix, self._only, self._gate, self._idempotent = prefix, only, gate, idempotent
+        self._timeout, self._max_result = timeout, max_result
+        self._link = Link(server, self._name, start_timeout)
+        self._tools: tuple[Tool, ...] = ()
+        self._listed: tuple[Connection, float] | None = None
+
+    @classmethod
+    def stdio(
+        cls,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        **options: Unpack[Options],
+    ) -> "MCPTools":
+        """A server that is a process: ``command`` with ``args`` is started when its tools are first needed.
+
+        It gets ``env`` and, of this process's environment, only what programs need to run (PATH, HOME and the like).
+        ``options`` are those of the class. Raises `ConfigurationError`.
+        """
+        return cls(StdioServer(command, tuple(args), dict(env or {}), cwd), **options)
+
+    @classmethod
+    def http(cls, url: str, *, headers: Headers | None = None, **options: Unpack[Options]) -> "MCPTools":
+        """A server at a streamable HTTP endpoint, often `https://host/mcp`.
+
+        ``headers`` go with every request; a callable, sync or async, makes them anew each time (tokens that expire).
+        ``options`` are those of the class. Raises `ConfigurationError`.
+        """
+        return cls(HTTPServer(url, headers or {}), **options)
+
+    def __repr__(self) -> str:
+        return f"<MCPTools {self._name}>"
+
+    @property
+    def name(self) -> str:
+        """What people call the server."""
+        return self._name
+
+    # --- a source of tools --------------------------------------------------------------------------------------
+    async def tools(self) -> Sequence[Tool]:
+        """The tools as they are now. Raises `Unavailable`, and `ConfigurationError` for two of the same name."""
+        try:
+            return await self._find()
+        except (Undelivered, Lost):  # a connection that is gone shows at its first use
+            pass
+        except Trouble as error:
+            raise self._unavailable(error) from None
+        try:
+            return await self._find()
+        except Trouble as error:
+            raise self._unavailable(error) from None
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether the server can be reached, and how many tools it has."""
+        what = f"MCP server {self._name}"
+        try:
+            tools = await self.tools()
+        except AguiGateError as error:
+            return [Finding(what, False, error.message, "Start it, or correct its command, URL or headers.")]
+        gated = sum(tool.gate is not None for tool in tools)
+        return [Finding(what, True, f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {gated} of them gated")]
+
+    async def aclose(self) -> None:
+        """Close all connections; a process is asked to end, then killed."""
+        self._listed = None
+        await self._link.aclose()
+
+    # --- finding ------------------------------------------------------------------------------------------------
+    async def _find(self) -> Sequence[Tool]:
+        connection = await self._link.connection()
+        if self._is_fresh(connection):
+            return self._tools
+        try:
+            listed = await connection.list_tools()
+        except Trouble:
+            self._link.drop(connection)
+            raise
+        self._tools = self._made(listed)
+        self._listed = (connection, time.monotonic())
+        return self._tools
+
+    def _is_fresh(self, connection: "Connection") -> bool:
+        if self._listed is None or self._listed[0] is not connection or connection.changed:
+            return False
+        return time.monotonic() - self._listed[1] < LISTED_SECONDS
+
+    def _made(self, listed: Sequence["mcp_types.Tool"]) -> tuple[Tool, ...]:
+        used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
+        for pattern in idle_patterns(self._gate, [tool.name for tool in used]):
+            log.warning("gate_names_no_tool", source=self._name, pattern=pattern)
+        names: dict[str, str] = {}
+        for tool in used:
+            name = agent_name(tool.name, self._prefix)
+            if names.setdefault(name, tool.name) != tool.name:
+                both = f"{names[name]!r} and {tool.name!r}"
+                raise ConfigurationError(f"{self._name} has two tools, {both}, whose name would be {name}; use only=…")
+        return tuple(self._tool(tool) for tool in {tool.name: tool for tool in used}.values())
+
+    def _tool(self, tool: "mcp_types.Tool") -> Tool:
+        hints = Hints.of(tool.annotations)
+        twice = may_run_twice(tool.name, hints, self._idempotent)
+
+        async def call(arguments: dict[str, Any], context: ToolContext) -> str:
+            return await self._call(tool.name, arguments, context, twice)
+
+        return SchemaTool(
+            call,
+            name=agent_name(tool.name, self._prefix),
+            description=(tool.description or tool.title or "")[:MAX_DESCRIPTION],
+            parameters=tool.input_schema,
+            check=checker(tool.input_schema),
+            gate=gate_of(tool.name, hints, self._gate),
+            timeout=self._timeout,
+            idempotent=twice,
+            origin=self._name,
+        )
+
+    # --- calling ------------------------------------------------------------------------------------------------
+    async def _call(self, name: str, arguments: dict[str, Any], context: ToolContext, twice: bool) -> str:
+        """Run a tool. Raises `ToolError` in words that say whether it may have taken effect."""
+        progress = Progress(name, context)
+        try:
+            result = await self._delivered(name, arguments, progress, twice)
+        except Trouble as error:
+            raise ToolError(f"{name}: {self._name} {error}.") from None
+        finally:
+            progress.over = True
+        text = as_text(result, self._max_result)
+        if result.is_error:
+            raise ToolError(masked(text, self._server) or f"{name} failed.")
+        return text
+
+    async def _delivered(
+        self, name: str, arguments: dict[str, Any], progress: Progress, twice: bool
+    ) -> "mcp_types.CallToolResult":
+        """A call that never arrived is made again once, over a new connection; one that was lost only if it may be."""
+        try:
+            return await self._once(name, arguments, progress)
+        except Undelivered:
+            pass
+        except Lost as error:
+            if not twice:
+                unknown = "whether it took effect is not known, and it was not run again; check before trying again"
+                raise Lost(f"{error} while {name} ran; {unknown}") from None
+        try:
+            return await self._once(name, arguments, progress)
+        except Undelivered as error:
+            raise Undelivered(f"{error}; the call could not be made, try it again later") from None
+
+    async def _once(self, name: str, arguments: dict[str, Any], progress: Progress) -> "mcp_types.CallToolResult":
+        try:
+            connection = await self._link.connection()
+        except Unusable as error:
+            raise Undelivered(str(error)) from None
+        try:
+            return await connection.call(name, arguments, progress)
+        except (Undelivered, Lost):
+            self._link.drop(connection)
+            raise
+
+    def _unavailable(self, reason: Trouble) -> Unavailable:
+        return Unavailable(f"{self._name} {reason}.")
