@@ -8,6 +8,9 @@ from .failures import Failure, Kind
 LONGEST_WAIT = 5.0
 """Seconds that a provider may ask us to wait; more is for the caller to decide."""
 
+RETRY_SECONDS = (0.2, 0.6)
+"""Between what and what a retry waits, at random, when the provider names no time."""
+
 P = TypeVar("P")
 
 
@@ -45,5 +48,5 @@ class Once(Generic[P]):
 
 def retry_wait(failure: Failure) -> float | None:
     """Seconds to wait before the same again: as the provider asks, else a jittered moment; None if it asks too much."""
-    wait = failure.retry_after if failure.retry_after is not None else random.uniform(0.2, 0.6)  # noqa: S311 jitter
+    wait = failure.retry_after if failure.retry_after is not None else random.uniform(*RETRY_SECONDS)  # noqa: S311 jitter
     return wait if wait <= LONGEST_WAIT else None

@@ -1,0 +1,109 @@
+"""Where the scenarios take place: the emulator, the adapter, the server, and a client, all in one loop."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+import pytest
+
+from agui_gate import Agent, create_app
+from agui_gate.adapter import Adapter
+from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
+from agui_gate_adapters.testkit.engine import Emulator
+from agui_gate_adapters.testkit.journal import Entry
+from agui_gate_adapters.testkit.server import serve
+
+Json = dict[str, Any]
+
+
+class Suite:
+    """What a subclass says about its adapter."""
+
+    pytestmark: ClassVar[list[Any]] = [pytest.mark.anyio]
+
+    emulator_options: ClassVar[Json] = {}
+    """Keywords for `Emulator`: the profile of the provider that is stood in for."""
+    reasons: ClassVar[bool] = True
+    """Whether this provider has reasoning that an adapter can show."""
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """The loop that the server runs on."""
+        return "asyncio"
+
+    def make_adapter(self, base_url: str) -> Adapter:
+        """A new adapter that talks to the emulator at ``base_url``, with any key but an empty one."""
+        raise NotImplementedError
+
+    def emulator(self, script: Any) -> Emulator:
+        """The provider, with this script."""
+        return Emulator(script, **self.emulator_options)
+
+    @asynccontextmanager
+    async def ground(
+        self, tools: Sequence[Any] = (), script: Any = None, *, store: str = "memory://", **agent: Any
+    ) -> AsyncIterator["Ground"]:
+        """A server with one agent that has these tools, and a provider that plays this script.
+
+        Leaving the block without an error requires that the provider refused nothing.
+        """
+        emulator = self.emulator(script)
+        async with serve(emulator) as base_url, connecting() as http:
+            ground = Ground(emulator, http)
+            app = create_app(Agent(name="shop", model=self.make_adapter(base_url), tools=tools, **agent), store=store)
+            async with serving(app) as ground.url:
+                yield ground
+        refused = [(entry.rule, entry.error) for entry in emulator.refusals]
+        assert not refused, f"the provider refused {refused}"
+
+
+class Ground:
+    """One running server with its provider."""
+
+    def __init__(self, emulator: Emulator, http: Any) -> None:
+        self.emulator, self.http, self.url = emulator, http, ""
+
+    def client(self, **more: Any) -> AGUIClient:
+        """A client on a new thread."""
+        return AGUIClient(self.http, self.url, **more)
+
+    @property
+    def requests(self) -> list[Entry]:
+        """The model requests that were accepted, oldest first."""
+        return self.emulator.accepted
+
+    @property
+    def told(self) -> "Told":
+        """What the newest model request told the model."""
+        return Told(self.requests[-1].items)
+
+
+class Told:
+    """A conversation as the provider saw it, whatever its API."""
+
+    def __init__(self, items: Sequence[Json]) -> None:
+        self.items = items
+
+    @property
+    def users(self) -> list[str]:
+        """The user's texts."""
+        return [_text(item) for item in self.items if item.get("role") == "user" and _text(item)]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The calls' outputs."""
+        return [_text(item) for item in self.items if item.get("type") == "function_call_output"]
+
+    @property
+    def calls(self) -> list[tuple[str, Any]]:
+        """Name and arguments of the calls."""
+        found = [item for item in self.items if item.get("type") == "function_call"]
+        return [(item["name"], json.loads(item["arguments"])) for item in found]
+
+
+def _text(item: Json) -> str:
+    content = item.get("output", item.get("content"))
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return content or ""

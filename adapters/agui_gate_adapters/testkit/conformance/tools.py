@@ -1,0 +1,106 @@
+"""Tools that need nobody: free ones in parallel, client tools, mistakes of the model, limits."""
+
+import asyncio
+import json
+
+from agui_gate import ToolContext, ToolError, tool
+from agui_gate_adapters.testkit.conformance.ground import Suite
+from agui_gate_adapters.testkit.conformance.shop import COLOR, Shop, call, refund, say, script, search, status, turn
+
+
+class Tools(Suite):
+    """Calls and their outputs, in the order of the model's calls."""
+
+    async def test_several_turns_of_tools(self) -> None:
+        """S17, S23: each output reaches the model, once and in order."""
+        shop = Shop()
+        turns = [turn(search("a")), turn(say("And?"), search("b"), search("c")), turn(say("Three."), repeat=True)]
+        async with self.ground(shop.tools, turns) as ground:
+            client = ground.client()
+            stream = await client.say("search")
+            assert stream.text == "And?Three."
+            assert shop.searches == ["a", "b", "c"]
+            assert list(stream.results.values()) == ['["found a"]', '["found b"]', '["found c"]']
+            assert ground.told.outputs == list(stream.results.values())
+            again = await client.say("thanks")
+            assert again.text == "Three."
+            assert ground.told.outputs == list(stream.results.values())
+            assert ground.told.users == ["search", "thanks"]
+
+    async def test_a_client_a_gated_and_a_free_tool_in_one_turn(self) -> None:
+        """B4, B15: the free one runs at once, the others wait, and each gets its own output."""
+        shop = Shop()
+        picked = call("pick_color", hint="bright")
+        async with self.ground(shop.tools, script(say("Let me see."), picked, refund(), search())) as ground:
+            client = ground.client(tools=[COLOR])
+            first = await client.say("refund and paint")
+            assert shop.searches == ["ada"]
+            (pick,) = [i for i, name in first.calls.items() if name == "pick_color"]
+            second = await client.answer((pick, "green"))
+            done = await client.decide(second, approved=True)
+            assert (done.text, shop.orders) == ("Done.", ["A1"])
+            color, refunded, found = ground.told.outputs
+            assert (color, json.loads(refunded)["order"], json.loads(found)) == ("green", "A1", ["found ada"])
+
+    async def test_a_tool_that_fails_tells_the_model(self) -> None:
+        """The run goes on."""
+
+        @tool
+        def broken() -> str:
+            """Always fails."""
+            raise ToolError("out of stock")
+
+        async with self.ground([broken], script(call("broken"))) as ground:
+            stream = await ground.client().say("try")
+            assert stream.text == "Done."
+            assert "out of stock" in ground.told.outputs[0]
+
+    async def test_mistakes_of_the_model_are_told_to_it(self) -> None:
+        """A tool that does not exist, arguments that don't fit, arguments that are no JSON: an output each, no run."""
+        shop = Shop()
+        broken = {"type": "function_call", "name": "search", "arguments": '{"q": "ad'}
+        items = (call("nothing_of_ours", x=1), call("search", wrong=1), broken)
+        async with self.ground(shop.tools, script(*items)) as ground:
+            client = ground.client()
+            stream = await client.say("go")
+            assert (stream.text, shop.searches) == ("Done.", [])
+            assert stream.results.keys() == stream.calls.keys()
+            assert len(ground.told.outputs) == 3
+            assert (await client.say("well")).text == "Done."
+
+    async def test_a_limit_closes_every_call(self) -> None:
+        """S23: stopping at `max_turns` leaves nothing open."""
+        shop = Shop()
+        turns = [turn(search("a")), turn(search("b")), turn(say("Back."), repeat=True)]
+        async with self.ground(shop.tools, turns, max_turns=2) as ground:
+            client = ground.client()
+            stopped = await client.say("go")
+            assert stopped.error == "limit_reached"
+            assert stopped.results.keys() == stopped.calls.keys()
+            assert (await client.say("go on")).text == "Back."
+
+    async def test_cancelling_in_the_middle_of_a_tool(self) -> None:
+        """S29, S30, B9: every open call gets a result, and the next turn is legal."""
+        begun, runs = asyncio.Event(), []
+
+        @tool
+        async def slow(job: str, ctx: ToolContext) -> str:
+            """Takes for ever."""
+            runs.append(job)
+            begun.set()
+            await asyncio.Event().wait()
+            return job
+
+        turns = [turn(say("Working."), call("slow", job="a"), call("slow", job="b")), turn(say("Back."), repeat=True)]
+        async with self.ground([slow], turns) as ground, asyncio.timeout(20):
+            client = ground.client()
+            running = asyncio.create_task(client.say("work"))
+            await begun.wait()
+            reply = await ground.http.post(f"{ground.url}/threads/{client.thread_id}/cancel")
+            assert reply.status_code == 200
+            stopped = await running
+            assert stopped.error == "abort"
+            assert stopped.results.keys() == stopped.calls.keys()
+            assert [status(content) for content in stopped.results.values()] == ["cancelled", "cancelled"]
+            assert (await client.say("and now?")).text == "Back."
+            assert (len(ground.told.outputs), runs) == (2, ["a", "b"])

@@ -1,0 +1,25 @@
+"""OpenAI's Responses API, in its three modes."""
+
+from typing import Literal
+
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit.conformance import AdapterConformance
+
+
+class _Responses(AdapterConformance):
+    mode: Literal["chain", "conversation", "stateless"]
+
+    def make_adapter(self, base_url: str) -> OpenAIResponses:
+        return OpenAIResponses("gpt-test", mode=self.mode, base_url=base_url, api_key="k")
+
+
+class TestChain(_Responses):
+    mode = "chain"
+
+
+class TestConversation(_Responses):
+    mode = "conversation"
+
+
+class TestStateless(_Responses):
+    mode = "stateless"
