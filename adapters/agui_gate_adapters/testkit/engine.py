@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from starlette.types import ASGIApp
 
+from agui_gate_adapters.testkit.anthropic import AnthropicProfile, AnthropicProfileName, Messages
 from agui_gate_adapters.testkit.api import Api
 from agui_gate_adapters.testkit.chat import CHAT_PROFILES, Chat, ChatProfile, ChatProfileName
 from agui_gate_adapters.testkit.exchange import Exchange
@@ -35,11 +36,11 @@ class Emulator(Host):
     """A strict stand-in for a model provider.
 
     `script`: anything `load_script` takes; None lets the demo brain answer. `profile`: a name or a `Profile` of the
-    Responses API; `chat`: a name or a `ChatProfile` of Chat Completions. `zdr`: zero data retention.
-    `reject_call_id_replay` and `strict_reasoning_groups`: the two switches that are stricter than the real Responses
-    API; both default to what the profile says. `api_key`: None accepts any key but
-    insists on one. `models`: None accepts any. `pace`: seconds before each streamed delta. `chunk`: how bodies are cut
-    unless the script says otherwise. Not thread-safe: one event loop, one emulator.
+    Responses API; `chat`: a name or a `ChatProfile` of Chat Completions; `anthropic`: a name or an `AnthropicProfile`
+    of the Messages API. `zdr`: zero data retention. `reject_call_id_replay` and `strict_reasoning_groups`: the two
+    switches that are stricter than the real Responses API; both default to what the profile says. `api_key`: None
+    accepts any key but insists on one. `models`: None accepts any. `pace`: seconds before each streamed delta.
+    `chunk`: how bodies are cut unless the script says otherwise. Not thread-safe: one event loop, one emulator.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Emulator(Host):
         *,
         profile: ProfileName | Profile = "openai",
         chat: ChatProfileName | ChatProfile = "openai",
+        anthropic: AnthropicProfileName | AnthropicProfile = "anthropic",
         zdr: bool = False,
         reject_call_id_replay: bool | None = None,
         strict_reasoning_groups: bool | None = None,
@@ -67,7 +69,8 @@ class Emulator(Host):
         chosen = {name: value for name, value in switches.items() if value is not None}
         self.responses = Responses(self, msgspec.structs.replace(base, zdr=zdr or base.zdr, **chosen))
         self.chat = Chat(self, CHAT_PROFILES[chat] if isinstance(chat, str) else chat)
-        self.apis: list[Api] = [self.responses, self.chat]
+        self.messages = Messages(self, anthropic)
+        self.apis: list[Api] = [self.responses, self.chat, self.messages]
         if script is not None:
             self.load(script)
 
@@ -97,3 +100,4 @@ class Emulator(Host):
         """Forget everything and empty the journal; the script stays where it is."""
         super().reset()
         self.responses.forget()
+        self.messages.forget()

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from agui_gate_adapters.testkit import conversations
+from agui_gate_adapters.testkit.anthropic import Messages
 from agui_gate_adapters.testkit.api import Api, Create
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
@@ -38,7 +39,9 @@ def create_app(host: Host, responses: Responses, apis: Sequence[Api]) -> ASGIApp
         for api in apis
         for path, create in api.paths.items()
     ]
-    return Starlette(routes=[*creating, *_responses_routes(host, responses), *_control_routes(host)])
+    found = next((api for api in apis if isinstance(api, Messages)), None)
+    models = _model_routes(host, responses, found)
+    return Starlette(routes=[*creating, *models, *_responses_routes(host, responses), *_control_routes(host)])
 
 
 def _guarded(host: Host, api: Api, handler: Handler) -> Handler:
@@ -82,17 +85,11 @@ def _responses_routes(host: Host, responses: Responses) -> list[Route]:
 
         return Route(f"/v1{path}", _guarded(host, responses, bound), methods=[method])
 
-    async def models(_api: Responses, _request: Request) -> Reply:
-        names = sorted(host.models or ("gpt-5.4-mini",))
-        return _json({"object": "list", "data": [_model_view(name) for name in names]})
-
     return [
         route("/responses/{id}", "GET", _retrieve),
         route("/responses/{id}", "DELETE", _delete),
         route("/responses/{id}/cancel", "POST", _cancel),
         route("/responses/{id}/input_items", "GET", _input_items),
-        route("/models", "GET", models),
-        route("/models/{id}", "GET", _model),
         *(route(path, method, handler) for path, method, handler in conversations.ROUTES),
     ]
 
@@ -120,8 +117,36 @@ async def _input_items(api: Responses, request: Request) -> Reply:
     return _json(page(api.state.responses[response_id].input, **conversations.paging(request)))
 
 
-async def _model(_api: Responses, request: Request) -> Reply:
-    return _json(_model_view(request.path_params["id"]))
+# -- models ------------------------------------------------------------------------------------------------------
+
+
+def _model_routes(host: Host, responses: Responses, messages: Messages | None) -> list[Route]:
+    """Serve `/v1/models` in the shape of the API that the client speaks: a version header makes it Anthropic's."""
+
+    async def listed(_request: Request) -> Reply:
+        names = sorted(host.models or ("gpt-5.4-mini",))
+        return _json({"object": "list", "data": [_model_view(name) for name in names]})
+
+    async def one(request: Request) -> Reply:
+        return _json(_model_view(request.path_params["id"]))
+
+    def route(path: str, handler: Handler, view: Callable[[Messages, Request], Json]) -> Route:
+        async def anthropic(request: Request) -> Reply:
+            assert messages is not None
+            return _json(view(messages, request))
+
+        ours = _guarded(host, responses, handler)
+        theirs = ours if messages is None else _guarded(host, messages, anthropic)
+
+        async def endpoint(request: Request) -> Any:
+            return await (theirs if "anthropic-version" in request.headers else ours)(request)
+
+        return Route(f"/v1/models{path}", endpoint, methods=["GET"])
+
+    return [
+        route("", listed, lambda api, _request: api.models()),
+        route("/{id}", one, lambda api, request: api.model(request.path_params["id"])),
+    ]
 
 
 def _model_view(name: str) -> Json:

@@ -43,8 +43,15 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: tuple[Json, ...] = ()
     """Output items, see SCRIPTS.md; each has at least a `type`."""
     status: Literal["completed", "incomplete", "failed"] = "completed"
-    reason: Literal["max_output_tokens", "content_filter"] = "max_output_tokens"
-    """For `incomplete`."""
+    reason: Literal[
+        "max_output_tokens",
+        "content_filter",
+        "pause_turn",
+        "refusal",
+        "model_context_window_exceeded",
+        "stop_sequence",
+    ] = "max_output_tokens"
+    """For `incomplete`; the last four are Anthropic's own."""
     error: Json | None = None
     """For `failed`: `{"code", "message"}`."""
     usage: Json | None = None

@@ -1,0 +1,81 @@
+"""Signatures of thinking blocks, as far as a client can tell: opaque text that only its maker can read.
+
+A signature says which message it was issued in, where, for which text and behind which conversation, under a keyed
+digest. So an edited text, a signature of another provider, and (for preserved thinking) a changed conversation can be
+told without remembering anything. The `data` of a redacted block is made in the same way.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from agui_gate_adapters.testkit.wire import Json
+
+__all__ = ["Signed", "digest", "prefix_digest", "sign", "unsign"]
+
+_KEY: Final = b"agui-gate emulator: thinking"
+_IGNORED: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+class Signed(msgspec.Struct, frozen=True, array_like=True):
+    """What a signature says to the one who can read it."""
+
+    message_id: str
+    position: int
+    """Index of the block in the message that it was issued in."""
+    text: str
+    """Digest of the thinking, as it was shown."""
+    prefix: str
+    """Digest of the conversation before the block, without other thinking."""
+    after: str
+    """Digest of the signature of the thinking block before this one, wherever it is; empty for the first."""
+
+
+def sign(content: Signed) -> str:
+    """Return the signature; equal content gives equal bytes."""
+    payload = msgspec.json.encode(content)
+    return base64.b64encode(_mac(payload) + payload).decode()
+
+
+def unsign(signature: str) -> Signed | None:
+    """Read a signature, or return None when it was altered or made by someone else."""
+    try:
+        raw = base64.b64decode(signature, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    mac, payload = raw[:16], raw[16:]
+    return msgspec.json.decode(payload, type=Signed) if payload and _mac(payload) == mac else None
+
+
+def digest(text: str) -> str:
+    """Return a short digest of a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def prefix_digest(body: Json, blocks: Iterable[tuple[str, Json]]) -> str:
+    """Return the digest of a conversation: system, tools, and (role, block) pairs, without thinking and cache marks."""
+    kept = [(role, _plain(block)) for role, block in blocks if block["type"] not in _IGNORED]
+    seen = [_plain(body.get("system") or []), _plain(body.get("tools") or []), kept]
+    return hashlib.blake2b(msgspec.json.encode(seen, order="deterministic"), digest_size=8).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return the value without cache marks, at whatever depth, and with plain text as a block."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {name: _plain(member) for name, member in value.items() if name != "cache_control"}
+    if plain.get("type") == "tool_result" and isinstance(plain.get("content"), str):
+        plain["content"] = [{"type": "text", "text": plain["content"]}]
+    return plain
+
+
+def _mac(payload: bytes) -> bytes:
+    return hashlib.blake2b(payload, digest_size=16, key=_KEY).digest()
