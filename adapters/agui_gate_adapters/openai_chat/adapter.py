@@ -1,0 +1,110 @@
+"""`OpenAIChat`: any server that speaks the Chat Completions API, as a model."""
+
+import os
+import secrets
+import string
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import anyio
+
+from agui_gate.adapter import Finding, TurnRequest
+from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.transport import host_of
+
+from .failures import Ladder, api_of
+from .machine import ChatMachine
+from .profiles import Profile, profile_of
+from .request import Settings, body
+from .transport import ChatTransport
+
+if TYPE_CHECKING:
+    import openai
+
+_DEFAULT_URL = "https://api.openai.com/v1"
+
+
+class OpenAIChat:
+    """A model behind a Chat Completions server: OpenAI, Azure, vLLM, Ollama, llama.cpp, DeepSeek, Kimi, Mistral, ….
+
+    ``profile`` says which (a name of `PROFILES`, or a `Profile` of your own); ``lenient`` is for unknown ones.
+    ``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY; with an address and no key anywhere a
+    placeholder is sent, since local servers need none. ``client`` is an `openai.AsyncOpenAI` (or a subclass) of your
+    own, which stays yours to close. ``temperature``, ``max_output_tokens`` and ``reasoning_effort`` are passed on.
+    ``timeout`` is how many seconds the provider may be silent.
+
+    The provider remembers nothing: every turn sends the whole conversation, so `TurnDone.ref` is always None.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        profile: str | Profile = "openai",
+        client: "openai.AsyncOpenAI | None" = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        reasoning_effort: str | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
+        self._host = host_of(url or _DEFAULT_URL)
+        self._settings = Settings(
+            model=model,
+            origin=f"openai-chat:{self._host}:{model}",
+            profile=profile_of(profile),
+            temperature=temperature,
+            max_output_tokens=max_output_tokens,
+            reasoning_effort=reasoning_effort,
+        )
+        self._transport = ChatTransport(
+            api_of(model),
+            model=model,
+            path="/chat/completions",
+            base_url=base_url,
+            api_key=api_key,
+            client=client,
+            timeout=timeout,
+        )
+        self._transport.any_model = self._settings.profile.any_model
+        self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+
+    def __repr__(self) -> str:
+        return f"<OpenAIChat {self.origin}>"
+
+    @property
+    def origin(self) -> str:
+        """Names API, host and model: what makes call ids and reasoning usable again."""
+        return self._settings.origin
+
+    def stream(self, request: TurnRequest) -> Batches:
+        """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
+        return run_turn(self._begin, request, Ladder(), self._sleep)
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether package, key, address and model work; within 10 s, never raises."""
+        return [await doctor.check(self._transport, self._settings.model, self._host)]
+
+    async def aclose(self) -> None:
+        """Close the connections that this adapter opened. Safe to call twice."""
+        await self._transport.aclose()
+
+    async def _begin(self, request: TurnRequest) -> Opened:
+        """Send one request. Raises `Failure`."""
+        settings = self._settings
+        machine = ChatMachine(
+            settings.model, self._transport.api, self._new_call_id, says_end=settings.profile.says_end
+        )
+        return Opened(await self._transport.open(encoded(body(request, settings))), machine)
+
+    def _new_call_id(self) -> str:
+        """An id for a call that came without one, of the kind that the server takes back."""
+        if self._settings.profile.call_ids == "nine":
+            return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(9))
+        return f"call_{secrets.token_hex(16)}"
+
+
+_ALPHANUMERIC = string.ascii_letters + string.digits

@@ -1,0 +1,80 @@
+"""A user's message in this API's words. What the server can't take is told, so that the model knows of it."""
+
+import mimetypes
+from typing import Any
+
+from agui_gate.adapter import Content, Media, UserTurn
+
+from .profiles import Profile
+
+Body = dict[str, Any]
+"""A JSON object on its way to the provider."""
+
+_AUDIO_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+
+
+def user_message(turn: UserTurn, profile: Profile) -> Body:
+    """A user's, system's or developer's message. Text alone is a string, since not every server reads lists."""
+    parts = [_part(part, profile, turn.role) for part in turn.content]
+    role = "system" if turn.role == "developer" and not profile.developer else turn.role
+    if all(part["type"] == "text" for part in parts):
+        return {"role": role, "content": "\n\n".join(part["text"] for part in parts)}
+    return {"role": role, "content": parts}
+
+
+def _part(part: Content, profile: Profile, role: str) -> Body:
+    if not isinstance(part, Media):
+        return {"type": "text", "text": part.text}
+    made = None
+    if role == "user":  # nobody else's messages may hold anything but text
+        match part.kind:
+            case "image" if profile.images:
+                made = _image(part)
+            case "audio" if profile.audio:
+                made = _audio(part)
+            case "document" if profile.documents:
+                made = _document(part)
+    return made or {"type": "text", "text": _told(part)}
+
+
+def _image(part: Media) -> Body | None:
+    if part.source == "file":
+        return None
+    return {"type": "image_url", "image_url": {"url": _address(part, "image/png")}}
+
+
+def _audio(part: Media) -> Body | None:
+    kind = _AUDIO_FORMATS.get(part.mime_type or "audio/wav")
+    if part.source != "data" or kind is None:
+        return None
+    data = part.value.partition(",")[2] if part.value.startswith("data:") else part.value
+    return {"type": "input_audio", "input_audio": {"data": data, "format": kind}}
+
+
+def _document(part: Media) -> Body | None:
+    if part.source == "url":
+        return None
+    if part.source == "file":
+        return {"type": "file", "file": {"file_id": part.value}}
+    suffix = mimetypes.guess_extension(part.mime_type or "application/pdf") or ".bin"
+    data = _address(part, "application/pdf")
+    return {"type": "file", "file": {"filename": f"document{suffix}", "file_data": data}}
+
+
+def _address(part: Media, default_type: str) -> str:
+    """A URL, or a data URL of base64 data."""
+    if part.source == "url" or part.value.startswith("data:"):
+        return part.value
+    return f"data:{part.mime_type or default_type};base64,{part.value}"
+
+
+def _told(part: Media) -> str:
+    """What is said in place of a part."""
+    where = f" ({part.value})" if part.source == "url" and not part.value.startswith("data:") else ""
+    return f"[{part.kind} attachment left out: this model's API does not accept it{where}]"

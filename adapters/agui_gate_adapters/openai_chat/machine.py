@@ -1,0 +1,239 @@
+"""From the provider's chunks to model events. Pure: no I/O, no clock, one instance a response.
+
+Theory of operation. A chunk adds to one message: reasoning, text, and pieces of tool calls (`calls.py`). Text and
+reasoning are items of their own as long as nothing of another kind comes between; of calls any number are open at once.
+
+The answer is over at `[DONE]`, or where the body ends after a `finish_reason`: not at the `finish_reason` itself, since
+token counts follow, and some servers say it too early or more than once. Nothing ends before that (B25). What the
+`finish_reason` says is believed only where it says that the answer is incomplete; whether there are calls is seen.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agui_gate.adapter import (
+    ModelEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    TurnDone,
+    Usage,
+)
+from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common.failures import Api, Failure, Kind, classify_code, classify_status
+
+from .calls import Calls
+from .reasoning import DETAILS, merge
+from .wire import NO_ERROR, Chunk, Delta, UsageBody, decode_chunk, decode_tail, told_in
+
+Events = list[ModelEvent]
+
+_INCOMPLETE = {
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "model_length": "max_output_tokens",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+}
+"""What cut an answer short, by `finish_reason`."""
+
+_FAILED = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
+"""`finish_reason` of an answer that the server gave up."""
+
+
+class ChatMachine:
+    """Feeds on payloads, yields model events.
+
+    ``done`` is true once the answer is over; ``failure`` is set when the provider said that it failed, or when what it
+    says can't be read. ``mint`` makes an id for a call that has none. ``says_end``: see `Profile`.
+    """
+
+    def __init__(self, model: str, api: Api, mint: Callable[[], str], *, says_end: bool = True) -> None:
+        self.done = False
+        self.failure: Failure | None = None
+        self._model = model
+        self._api = api
+        self._says_end = says_end
+        self._items = 0
+        self._text = ""  # the open item's key
+        self._thought = ""
+        self._thought_field: str | None = None
+        self._details: list[dict[str, Any]] = []
+        self._details_key = ""
+        self._calls = Calls(mint)
+        self._finish: str | None = None
+        self._usage: UsageBody | None = None
+        self._last = b""
+
+    def feed(self, payloads: list[bytes]) -> Events:
+        """The events of these payloads; what follows a failure or the end is not looked at."""
+        out: Events = []
+        for payload in payloads:
+            if payload == b"[DONE]":
+                self._complete(out, cut_short=False)
+            else:
+                self._take(payload, out)
+            if self.done or self.failure is not None:
+                break
+        return out
+
+    def end(self) -> Events:
+        """The body is over. An answer that had a `finish_reason` is whole without `[DONE]` too."""
+        out: Events = []
+        if self._finish is not None:
+            self._complete(out, cut_short=False)
+        elif not self._says_end and self._said_something:
+            self._complete(out, cut_short=True)
+        return out
+
+    def _take(self, payload: bytes, out: Events) -> None:
+        try:
+            chunk = decode_chunk(payload)
+        except ProviderUnavailable as error:
+            self.failure = Failure(error, Kind.AMBIGUOUS)
+            return
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+            self._last = payload
+        if chunk.choices is None or chunk.error is not NO_ERROR:
+            self._rare(chunk, payload)
+            if self.failure is not None:
+                return
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue
+            if choice.delta is not None:
+                self._delta(choice.delta, out)
+            if choice.finish_reason:
+                self._finished(choice.finish_reason, payload)
+
+    def _rare(self, chunk: Chunk, payload: bytes) -> None:
+        """An error, if it is one. (Token counts may come without choices, too.)"""
+        told, status = told_in(payload, chunk.error)
+        if told is not None and status is not None:
+            self.failure = classify_status(status, told, self._api, model=self._model)
+        elif told is not None:
+            self.failure = classify_code(told, self._api)
+
+    def _finished(self, reason: str, payload: bytes) -> None:
+        self._last = payload
+        if reason in _FAILED:
+            self.failure = Failure(ProviderUnavailable("The provider failed while it answered."), Kind.AMBIGUOUS)
+        elif self._finish not in _INCOMPLETE:
+            self._finish = reason
+
+    # --- the message ----------------------------------------------------------------------------------------------
+
+    def _delta(self, delta: Delta, out: Events) -> None:
+        content = delta.content
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+            self._reason(delta, out)
+        if content:
+            if isinstance(content, str):
+                self._say(content, out)
+            else:
+                self._typed(content, out)
+        if delta.refusal:
+            self._say(delta.refusal, out)
+        if delta.tool_calls:
+            self._close_text(out)
+            self._close_thought(out)
+            for piece in delta.tool_calls:
+                self._calls.take(piece, out)
+
+    def _say(self, text: str, out: Events) -> None:
+        if not self._text:
+            self._close_thought(out)
+            self._text = self._key("text")
+            out.append(TextStart(self._text))
+        out.append(TextDelta(self._text, text))
+
+    def _reason(self, delta: Delta, out: Events) -> None:
+        """The same words may come in two members at once; they are shown once."""
+        text = ""
+        if delta.reasoning_details:
+            if not self._details_key:
+                # An item of its own, which begins before what it belongs to and ends with the answer: more may follow.
+                self._details_key = self._key("details")
+                out.append(ReasoningStart(self._details_key))
+            text = merge(self._details, delta.reasoning_details)
+        if delta.reasoning_content:
+            self._think(delta.reasoning_content, "reasoning_content", out)
+        elif delta.reasoning or text:
+            self._think(delta.reasoning or text, "reasoning", out)
+
+    def _think(self, text: str, field: str | None, out: Events) -> None:
+        if not self._thought:
+            self._close_text(out)
+            self._thought = self._key("reasoning")
+            self._thought_field = field
+            out.append(ReasoningStart(self._thought))
+        out.append(ReasoningDelta(self._thought, text))
+
+    def _typed(self, pieces: list[Any], out: Events) -> None:
+        """Content as a list (Mistral): `{"type": "text", "text"}` and `{"type": "thinking", "thinking": [...]}`."""
+        for piece in pieces:
+            if not isinstance(piece, dict):
+                continue
+            if text := piece.get("text"):
+                self._say(str(text), out)
+            elif isinstance(thinking := piece.get("thinking"), list):
+                words = "".join(str(one.get("text") or "") for one in thinking if isinstance(one, dict))
+                if words:
+                    self._think(words, None, out)
+
+    def _key(self, kind: str) -> str:
+        self._items += 1
+        return f"{kind}-{self._items}"
+
+    def _close_text(self, out: Events) -> None:
+        if self._text:
+            out.append(TextEnd(self._text))
+            self._text = ""
+
+    def _close_thought(self, out: Events) -> None:
+        if self._thought:
+            private = {"field": self._thought_field} if self._thought_field else None
+            out.append(ReasoningEnd(self._thought, private=private))
+            self._thought = ""
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    @property
+    def _said_something(self) -> bool:
+        return bool(self._items or self._calls)
+
+    def _complete(self, out: Events, *, cut_short: bool) -> None:
+        """All ends, and the turn's. ``cut_short``: perhaps it is, and nobody can know."""
+        if self._finish is None and not self._said_something:
+            self.failure = Failure(ProviderUnavailable("The provider answered with nothing."), Kind.AMBIGUOUS)
+            return
+        reason = _INCOMPLETE.get(self._finish or "")
+        self._close_thought(out)
+        self._close_text(out)
+        if self._details_key:
+            out.append(ReasoningEnd(self._details_key, private={DETAILS: self._details}))
+        self._calls.end(out, limited=cut_short or reason is not None)
+        self.done = True
+        out.append(TurnDone("incomplete" if reason else "completed", reason, self._counts()))
+
+    def _counts(self) -> Usage | None:
+        tail = decode_tail(self._last)
+        counts = self._usage or tail.usage
+        if counts is None:
+            return None
+        read, written = counts.prompt_tokens or 0, counts.completion_tokens or 0
+        inner, thought = counts.prompt_tokens_details, counts.completion_tokens_details
+        cached = (inner.cached_tokens if inner else None) or counts.prompt_cache_hit_tokens or counts.cached_tokens
+        return Usage(
+            provider="openai",
+            model=tail.model or self._model,
+            input_tokens=read,
+            output_tokens=written,
+            total_tokens=counts.total_tokens or read + written,
+            cached_input_tokens=cached or 0,
+            reasoning_tokens=(thought.reasoning_tokens or 0) if thought else 0,
+        )

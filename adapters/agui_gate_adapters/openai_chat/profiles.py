@@ -1,0 +1,85 @@
+"""What the servers that call themselves OpenAI-compatible do differently, one switch each.
+
+`PROFILES` has the ones that are known by name. For another server take the nearest and change what it refuses:
+``msgspec.structs.replace(PROFILES["lenient"], max_tokens="max_completion_tokens")``.
+
+Nothing here is about reading answers: every oddity of those is taken from every server.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from agui_gate.errors import ConfigurationError
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """How to talk to one kind of server. The defaults are what nearly every server takes."""
+
+    name: str
+    developer: bool = False
+    """Whether the role `developer` is known; instructions use it then. Else it becomes `system`."""
+    stream_usage: bool = True
+    """Whether `stream_options` is known. Without it there are token counts only where a server sends them unasked."""
+    max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What the limit of an answer is called."""
+    strict: bool | None = None
+    """Sent with every tool; None leaves it out. Schemas made from signatures seldom fit the strict subset."""
+    parallel_tool_calls: bool | None = None
+    """Sent when there are tools; None leaves it to the server."""
+    reasoning_replay: Literal["never", "tool_turns", "always"] = "never"
+    """Which turns are sent back with their reasoning: none, those with tool calls, or all."""
+    reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
+    """The member for reasoning whose own is not known."""
+    reasoning_required: bool = False
+    """Whether a turn that lost its reasoning has to say so, with an empty text."""
+    call_ids: Literal["any", "nine", "verbatim"] = "any"
+    """Which call ids are accepted: any of up to 64 characters, nine letters and digits (Mistral), or only the model's
+    own, which is confused by others (Kimi)."""
+    empty_content: str | None = None
+    """The content of a message that only calls. Templates of local models tend to write None where it is null."""
+    images: bool = True
+    audio: bool = False
+    documents: bool = False
+    reply_after_tools: bool = False
+    """Whether a user's message right after outputs is refused, so that an assistant's has to stand between them."""
+    says_end: bool = True
+    """False for servers whose streams have neither a `finish_reason` nor `[DONE]`. A stream that was cut off can't be
+    told from a whole one there; only calls whose arguments are whole JSON are then taken."""
+    any_model: bool = False
+    """Whether the server has one model and takes any name for it."""
+
+
+_OPENAI = Profile(
+    name="openai",
+    developer=True,
+    max_tokens="max_completion_tokens",
+    audio=True,
+    documents=True,
+)
+_LOCAL = Profile(name="local", reasoning_replay="tool_turns", empty_content="")
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        _OPENAI,
+        msgspec.structs.replace(_OPENAI, name="azure", documents=False),
+        msgspec.structs.replace(_LOCAL, name="vllm", reasoning_field="reasoning", audio=True),
+        msgspec.structs.replace(_LOCAL, name="ollama", reasoning_field="reasoning"),
+        msgspec.structs.replace(_LOCAL, name="llama_cpp", audio=True, any_model=True),
+        # https://api-docs.deepseek.com/guides/thinking_mode: in all requests that follow, not only in the next one.
+        Profile(name="deepseek", reasoning_replay="tool_turns", reasoning_required=True, images=False),
+        Profile(name="kimi", reasoning_replay="tool_turns", reasoning_required=True, call_ids="verbatim"),
+        Profile(name="mistral", stream_usage=False, call_ids="nine", empty_content="", reply_after_tools=True),
+        Profile(name="lenient", stream_usage=False, empty_content=""),
+    )
+}
+
+
+def profile_of(given: "str | Profile") -> Profile:
+    """The profile itself, or the one of this name. Raises `ConfigurationError`."""
+    if isinstance(given, Profile):
+        return given
+    if given not in PROFILES:
+        raise ConfigurationError(f"profile is a Profile or one of {', '.join(PROFILES)}, not {given!r}.")
+    return PROFILES[given]

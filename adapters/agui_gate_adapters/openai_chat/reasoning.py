@@ -1,0 +1,76 @@
+"""Reasoning on its way back: which of it, and in which member.
+
+It came in a member of one of three names, and goes back in the same one. `reasoning_details` is a list of blocks that
+may be signed or sealed: it is sent as it was, and then alone, since it holds the text too.
+
+Only our own reasoning is sent. What is required but lost is an empty text: a server that insists checks that the
+member is there, and a conversation must not end because a turn was made by another model.
+"""
+
+from typing import Any
+
+from agui_gate.adapter import AssistantTurn, ReasoningPart
+
+from .content import Body
+from .profiles import Profile
+
+DETAILS = "reasoning_details"
+FIELDS = ("reasoning_content", "reasoning")
+
+
+def replayed(turn: AssistantTurn, profile: Profile, *, ours: bool) -> Body:
+    """The members of this turn's message that carry its reasoning; none where there is none to send."""
+    match profile.reasoning_replay:
+        case "never":
+            return {}
+        case "tool_turns" if not turn.local_calls:
+            return {}
+    sent = _kept(turn, profile) if ours else {}
+    return sent or ({profile.reasoning_field: ""} if profile.reasoning_required else {})
+
+
+def _kept(turn: AssistantTurn, profile: Profile) -> Body:
+    texts: dict[str, str] = {}
+    details: list[Any] = []
+    for part in turn.parts:
+        if isinstance(part, ReasoningPart):
+            private = part.private or {}
+            details += private.get(DETAILS) or ()
+            text = "\n\n".join(part.summary)
+            if text:
+                field = private.get("field")
+                field = field if field in FIELDS else profile.reasoning_field
+                texts[field] = texts.get(field, "") + text
+    return {DETAILS: details} if details else texts
+
+
+def merge(details: list[dict[str, Any]], pieces: list[dict[str, Any]]) -> str:
+    """Add streamed pieces of blocks to the blocks so far; the text to show that was in them."""
+    shown = ""
+    for piece in pieces:
+        if not details or not _continues(details[-1], piece):
+            details.append(dict(piece))
+        else:
+            _append(details[-1], piece)
+        shown += next((text for name in _TEXTS if isinstance(text := piece.get(name), str)), "")
+    return shown
+
+
+_TEXTS = ("text", "summary")
+
+
+def _continues(block: dict[str, Any], piece: dict[str, Any]) -> bool:
+    """Sealed blocks are never in pieces; of the others a piece has type and index in common with its block."""
+    return piece.get("type") != "reasoning.encrypted" and all(
+        block.get(name) == piece.get(name) for name in ("type", "index")
+    )
+
+
+def _append(block: dict[str, Any], piece: dict[str, Any]) -> None:
+    """Texts are continued; what else is said replaces what was said before, unless it is null."""
+    for name, value in piece.items():
+        before = block.get(name)
+        if name in _TEXTS and isinstance(value, str) and isinstance(before, str):
+            block[name] = before + value
+        elif value is not None:
+            block[name] = value

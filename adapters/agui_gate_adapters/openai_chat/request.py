@@ -1,0 +1,49 @@
+"""One turn's request body. Pure: everything is sent by value, every time, since the provider remembers nothing."""
+
+import msgspec
+
+from agui_gate.adapter import ToolSpec, TurnRequest
+
+from .content import Body
+from .messages import messages
+from .profiles import Profile
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for every turn of an adapter."""
+
+    model: str
+    origin: str
+    profile: Profile
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    reasoning_effort: str | None = None
+
+
+def body(request: TurnRequest, settings: Settings) -> Body:
+    """The request for a turn."""
+    profile = settings.profile
+    made: Body = {
+        "model": settings.model,
+        "messages": messages(request.transcript, request.instructions, profile, settings.origin),
+        "stream": True,
+    }
+    if profile.stream_usage:
+        made["stream_options"] = {"include_usage": True}
+    if request.tools:
+        made["tools"] = [_tool(tool, profile) for tool in request.tools]
+        if profile.parallel_tool_calls is not None:
+            made["parallel_tool_calls"] = profile.parallel_tool_calls
+    options = {
+        profile.max_tokens: settings.max_output_tokens,
+        "temperature": settings.temperature,
+        "reasoning_effort": settings.reasoning_effort,
+    }
+    return made | {name: value for name, value in options.items() if value is not None}
+
+
+def _tool(tool: ToolSpec, profile: Profile) -> Body:
+    function: Body = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    if profile.strict is not None:
+        function["strict"] = profile.strict
+    return {"type": "function", "function": function}

@@ -1,0 +1,58 @@
+"""Requests to a Chat Completions server: perhaps one on this machine, without keys and with half of the API."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from agui_gate.errors import ProviderRejected
+from agui_gate_adapters.common.failures import Failure, Told
+from agui_gate_adapters.common.openai_transport import OpenAITransport
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+_NO_KEY = "no-key"
+
+
+class ChatTransport(OpenAITransport):
+    """As for OpenAI, but a key is only asked for where the address is OpenAI's own."""
+
+    any_model = False
+    """Whether the server takes any name for its one model."""
+
+    def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "openai.AsyncOpenAI":
+        elsewhere = self._base_url or os.environ.get("OPENAI_BASE_URL")
+        if elsewhere and not self._api_key and not os.environ.get("OPENAI_API_KEY"):
+            self._api_key = _NO_KEY
+        return super()._new_client(http, timeout)
+
+    async def get_model(self) -> Any:
+        """What the server says about the model; many have only the list of all (vLLM, llama.cpp, DeepSeek)."""
+        try:
+            return await super().get_model()
+        except Failure as failure:
+            if not isinstance(failure.error, ProviderRejected):
+                raise
+            models = await self._models()
+            known = next((model for model in models if self.any_model or model.get("id") == self._model), None)
+            if known is not None:
+                return known
+            if not models:
+                raise
+            raise Failure(ProviderRejected(f"The provider does not know the model {self._model!r}.")) from failure
+
+    async def _models(self) -> list[dict[str, Any]]:
+        """The models that the server lists; none if it lists none. Raises `Failure`."""
+        client = await self.client()
+        try:
+            reply = await client.get(self.models, cast_to=object, options={"max_retries": 0})
+        except Exception as error:
+            raise self.failure(error) from error
+        listed = reply.get("data") if isinstance(reply, dict) else None
+        return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+
+    def _told(self, error: Any) -> Told:
+        """As for OpenAI; and `detail`, which servers made with FastAPI say instead of a message."""
+        told = super()._told(error)
+        detail = error.body.get("detail") if isinstance(error.body, dict) else None
+        return Told(told.code, detail, told.param) if not told.message and isinstance(detail, str) else told
