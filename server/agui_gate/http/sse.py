@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import structlog
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from agui_gate.bus.log import FellBehind, Reader
 
@@ -68,12 +68,18 @@ class EventStream(Response):
 
     async def _send(self, send: Send, limit: float) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        while data := await self._reader.read():
-            message: Message = {"type": "http.response.body", "body": data, "more_body": True}
-            async with asyncio.timeout(limit):
-                await send(message)
-        async with asyncio.timeout(limit):
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        read = self._reader.read
+        async with asyncio.timeout(None) as timeout:
+            bound = _Bound(timeout, limit)
+            try:
+                while data := await read():
+                    bound.begin()
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                    bound.end()
+                bound.begin()
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            finally:
+                bound.stop()
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -88,6 +94,46 @@ async def _hang_up(receive: Receive, watcher: "asyncio.Task[None]") -> None:
         transport.abort()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(watcher, HANG_UP_SECONDS)  # then the server knows, and has nothing to complain of
+
+
+class _Bound:
+    """Lets ``timeout`` expire when one of its sends takes over ``limit`` seconds.
+
+    One timer that looks at the send under way: a timer for each send would cost more than most sends do.
+    """
+
+    __slots__ = ("_begun", "_handle", "_limit", "_loop", "_timeout")
+
+    def __init__(self, timeout: asyncio.Timeout, limit: float) -> None:
+        self._timeout, self._limit = timeout, limit
+        self._loop = asyncio.get_running_loop()
+        self._begun: float | None = None
+        self._handle: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """A send begins."""
+        self._begun = self._loop.time()
+        if self._handle is None:
+            self._handle = self._loop.call_at(self._begun + self._limit, self._check)
+
+    def end(self) -> None:
+        """The send is over."""
+        self._begun = None
+
+    def stop(self) -> None:
+        """No more sends."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _check(self) -> None:
+        self._handle = None
+        if self._begun is None:
+            return  # the next send starts the timer again
+        now, end = self._loop.time(), self._begun + self._limit
+        if now < end:
+            self._handle = self._loop.call_at(end, self._check)
+        else:
+            self._timeout.reschedule(now)
 
 
 class _Pinger:
