@@ -4,10 +4,11 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.models import adapter_for
 from agui_gate.tool import Tool
 from agui_gate.tool_source import ToolSource
 
@@ -22,6 +23,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 class Agent:
     """What answers on a thread.
 
+    * ``model``: a provider adapter, or its name and the model's, such as ``"anthropic:claude-sonnet-4-5"``
+      (see `agui_gate.models`).
     * ``tools``: functions, `Tool`s (see `agui_gate.tool`), and sources of tools, such as `MCPTools`.
     * ``hitl``: how gated calls are shown: as `confirm_changes` cards, as interrupts, or (``auto``) as cards exactly
       when the client advertises a tool of that name.
@@ -35,7 +38,7 @@ class Agent:
     """
 
     name: str
-    model: Adapter
+    model: Adapter | str
     instructions: str = ""
     tools: Sequence[Tool | ToolSource | Callable[..., Any]] = ()
     hitl: Hitl = "auto"
@@ -53,6 +56,8 @@ class Agent:
         self._remember(self._distinct())
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
+        if isinstance(self.model, str):
+            object.__setattr__(self, "model", adapter_for(self.model))
         if not isinstance(self.model, Adapter):
             raise ConfigurationError(f"agent {self.name}: model must be a provider adapter, such as OpenAIResponses(…)")
         if self.max_turns < 1:
@@ -60,6 +65,11 @@ class Agent:
         self._check_choice("hitl", Hitl)
         self._check_choice("on_unanswered", OnUnanswered)
         self._check_choice("on_disconnect", OnDisconnect)
+
+    @property
+    def adapter(self) -> Adapter:
+        """The model's adapter, also where the model was given by name."""
+        return cast(Adapter, self.model)
 
     @property
     def sources(self) -> tuple[ToolSource, ...]:

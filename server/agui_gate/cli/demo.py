@@ -96,4 +96,4 @@ async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
 
 async def _warm(agent: "Agent") -> None:
     """Load the provider's SDK and open a connection while the person still reads the banner."""
-    await agent.model.check()
+    await agent.adapter.check()

@@ -82,9 +82,9 @@ async def _findings(target: str | None, store: str | None, config: Path | None) 
         yield await _store(settings)
         yield Finding("provider", True, "not checked", "Name a TARGET to check its key, address and model.")
     for agent in agents:
-        for found in await agent.model.check():
+        for found in await agent.adapter.check():
             yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
-        await agent.model.aclose()
+        await agent.adapter.aclose()
         for source in agent.sources:
             for found in await source.check():
                 yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)

@@ -109,7 +109,7 @@ class Engine:
             if task is not None:
                 task.cancel()
         for agent in self.agents.values():
-            await agent.model.aclose()
+            await agent.adapter.aclose()
         await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
         await self.store.aclose()
 

@@ -67,10 +67,10 @@ class Turns:
         return await self._record_turn(recorder)
 
     async def _ask(self) -> Recorder:
-        recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.model.origin)
+        recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.adapter.origin)
         request = TurnRequest(self._thread.transcript(), self._instructions, self._specs, self._thread.ref)
         try:
-            async with aclosing(self._agent.model.stream(request)) as batches:
+            async with aclosing(self._agent.adapter.stream(request)) as batches:
                 async for batch in batches:
                     if self._consents.passing:
                         await self._consents.taken()
