@@ -90,5 +90,14 @@ def test_a_script_that_cannot_be_played(cli: Cli, content: str | None, message: 
     assert result.stderr.startswith(f"error: {message}")
 
 
+@pytest.mark.parametrize(
+    ("option", "known"), [("--chat", "azure, bare, dashscope"), ("--anthropic", "anthropic, older")]
+)
+def test_an_emulator_of_an_unknown_server(cli: Cli, option: str, known: str) -> None:
+    result = cli("emulator", option, "gpt", "--port", "0")
+    assert result.exit_code == 2
+    assert f"'gpt' is not one of {known}" in result.stderr
+
+
 def _events(text: str) -> list[dict[str, object] | object]:
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]

@@ -9,12 +9,14 @@
 
 It keeps state like the provider, refuses what the provider refuses with the provider's own words, streams the
 provider's events in their order, and can be told to fail in the provider's ways. It speaks the Responses API
-(`/v1/responses`) and Chat Completions (`/v1/chat/completions`) at once, and one script serves all APIs; the Chat
-profiles are servers that differ in what they refuse and in how they talk. Scripts are described in SCRIPTS.md.
+(`/v1/responses`), Chat Completions (`/v1/chat/completions`) and Anthropic's Messages (`/v1/messages`) at once, and one
+script serves all of them; profiles are hosts and servers that differ in what they refuse and in how they talk. Scripts
+are described in SCRIPTS.md.
 """
 
 from __future__ import annotations
 
+from agui_gate_adapters.testkit.anthropic import ANTHROPIC_PROFILES, AnthropicProfile
 from agui_gate_adapters.testkit.chat import CHAT_PROFILES, ChatProfile, check_chat_request
 from agui_gate_adapters.testkit.checks import check_request
 from agui_gate_adapters.testkit.engine import Emulator
@@ -28,8 +30,10 @@ from agui_gate_adapters.testkit.transport import EmulatorTransport
 from agui_gate_adapters.testkit.violations import Violation
 
 __all__ = [
+    "ANTHROPIC_PROFILES",
     "CHAT_PROFILES",
     "PROFILES",
+    "AnthropicProfile",
     "ChatProfile",
     "Clock",
     "Emulator",

@@ -1,7 +1,8 @@
 """`agui-gate emulator`: the strict provider emulator by itself."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import click
 
@@ -9,18 +10,21 @@ from agui_gate.cli.console import dim, log_to_stderr
 from agui_gate.cli.program import debug_option
 from agui_gate.errors import ConfigurationError
 
+T = TypeVar("T")
 PACE = 0.015
 Profile = Literal["openai", "azure_v1", "foundry", "compat_lenient"]
 
-HELP = """Serve the strict emulator of the OpenAI Responses API, for anyone's tests.
+HELP = """Serve the strict emulator of model providers, for anyone's tests.
 
-It keeps state like the provider and refuses what the provider refuses, with the provider's words. Without a script a
-small brain answers by picking tools from the prompt; SCRIPTS.md beside the emulator's code describes scripts.
+It speaks the Responses API, Chat Completions and Anthropic's Messages at once, keeps state like the provider and
+refuses what the provider refuses, with the provider's words. Without a script a small brain
+answers by picking tools from the prompt; SCRIPTS.md beside the emulator's code describes scripts.
 
 \b
 Examples:
   agui-gate emulator
   agui-gate emulator --script refund.json --port 8090
+  agui-gate emulator --chat kimi
   OPENAI_BASE_URL=http://127.0.0.1:8090/v1 OPENAI_API_KEY=any python my_tests.py
 
 \b
@@ -33,18 +37,29 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the script ca
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--script", type=click.Path(path_type=Path, dir_okay=False), help="What the model says, as JSON.")
 @click.option(
-    "--profile", type=click.Choice(get_args(Profile)), default="openai", show_default=True, help="Whose strictness."
+    "--profile",
+    type=click.Choice(get_args(Profile)),
+    default="openai",
+    show_default=True,
+    help="Whose strictness, in the Responses API.",
 )
+@click.option("--chat", default="openai", show_default=True, help="Which server to be in Chat Completions.")
+@click.option("--anthropic", default="anthropic", show_default=True, help="Which kind of model to be in Messages.")
 @debug_option
 @click.pass_context
-def command(ctx: click.Context, port: int, host: str, script: Path | None, profile: Profile) -> None:
+def command(
+    ctx: click.Context, port: int, host: str, script: Path | None, profile: Profile, chat: str, anthropic: str
+) -> None:
     """Serve the emulator."""
     from agui_gate.cli.server import Server, address_of, bind, configure, serve_forever
-    from agui_gate_adapters.testkit import Emulator, ScriptError
+    from agui_gate_adapters.testkit import ANTHROPIC_PROFILES, CHAT_PROFILES, Emulator, ScriptError
 
     log_to_stderr(ctx)
+    in_chat = _named(CHAT_PROFILES.items(), chat, "--chat")
+    in_messages = _named(ANTHROPIC_PROFILES.items(), anthropic, "--anthropic")
+    pace = 0.0 if script else PACE
     try:
-        emulator = Emulator(script, profile=profile, pace=0.0 if script else PACE)
+        emulator = Emulator(script, profile=profile, chat=in_chat, anthropic=in_messages, pace=pace)
     except ScriptError as error:
         raise ConfigurationError(f"{script} can't be played: {error}") from error
     except OSError as error:
@@ -52,11 +67,21 @@ def command(ctx: click.Context, port: int, host: str, script: Path | None, profi
     with bind(host, port) as sock:
         url = address_of(sock, host)
         # A cut answer looks like a crashed application to uvicorn; its complaint would be noise here.
-        serve_forever(Server(configure(emulator.app, quiet=True), lambda: _announce(url, script, profile)), sock)
+        strict = f"/responses as {profile}, /chat/completions as {chat}, /messages as {anthropic}"
+        serve_forever(Server(configure(emulator.app, quiet=True), lambda: _announce(url, script, strict)), sock)
 
 
-def _announce(url: str, script: Path | None, profile: Profile) -> None:
+def _named(profiles: Iterable[tuple[str, T]], name: str, option: str) -> T:
+    """Look a profile up by its name. They are the test kit's, which is too slow to load for a `click.Choice`."""
+    known = dict(profiles)
+    if name not in known:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(sorted(known))}.", param_hint=option)
+    return known[name]
+
+
+def _announce(url: str, script: Path | None, strict: str) -> None:
     says = f"plays {script}" if script else "answers by the demo brain"
     click.echo(f"\n  The emulator is up at {click.style(f'{url}/v1', fg='cyan', bold=True)}")
-    click.echo(f"  {says}; as strict as {profile}\n")
-    dim(f"  OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=any\n\n  Ctrl-C stops it.")
+    click.echo(f"  {says}; {strict}\n")
+    dim(f"  OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=any")
+    dim(f"  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n\n  Ctrl-C stops it.")
