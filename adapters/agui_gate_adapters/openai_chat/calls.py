@@ -1,9 +1,9 @@
 """Tool calls put together from pieces, whatever of the usual addressing a server leaves out.
 
 A piece says which call it belongs to by index, by id, or not at all. It begins another call when its id is a new one at
-its index, when its name is another one, or when the call it would belong to already has whole arguments and the piece
-brings a name and arguments again. Everything else continues the call: ids and names are repeated by some servers with
-every piece, and are never put together from pieces.
+its index, when its name is another one, or when it brings a name although the arguments of the call that it would
+belong to are whole. Everything else continues the call: ids and names are repeated by some servers with every piece,
+and are never put together from pieces.
 
 A call is shown when its name is known, and ended only by the end of the answer: until then a piece may follow, and a
 stream that is cut off must not leave a call that looks complete (B25).
@@ -31,14 +31,14 @@ class Call:
     def __init__(self, key: str) -> None:
         self._key = key
         self._pieces: list[str] = []
-        self._held = False
+        self._held = ""
         self._shown = False
         self.given_id = ""
         self.name = ""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the arguments so far are a JSON object."""
+        """Whether the arguments so far are a JSON object, and not one that may only stand in its place."""
         if not self._pieces or not self._pieces[-1].rstrip().endswith("}"):
             return False
         try:
@@ -46,14 +46,18 @@ class Call:
         except (msgspec.DecodeError, UnicodeEncodeError):
             return False
 
-    def is_other(self, call_id: str, name: str, arguments: str) -> bool:
-        """Whether a piece that came with this call's address begins another call."""
-        if call_id and self.given_id and call_id != self.given_id:
-            return True
+    def is_other(self, call_id: str, name: str, arguments: str, *, indexed: bool) -> bool:
+        """Whether a piece that came with this call's address begins another call. ``indexed``: it has an index."""
         same_id = bool(call_id) and call_id == self.given_id
-        if name and self.name and name != self.name and not same_id:
+        if call_id and self.given_id and not same_id:
             return True
-        return bool(name and arguments.strip()) and self.is_whole and not (same_id and self._is_again(arguments))
+        if not name:
+            return False
+        if self.name and name != self.name and not same_id:
+            return True
+        if not arguments.strip():
+            return not indexed and not same_id and self.is_whole
+        return self.is_whole and not (same_id and self._is_again(arguments))
 
     def _is_again(self, arguments: str) -> bool:
         """Whether arguments are the ones that this call has: some servers repeat the whole call when it is complete."""
@@ -71,17 +75,25 @@ class Call:
     def add(self, text: str, *, headed: bool, out: Events) -> None:
         """A piece of the arguments. ``headed``: it came with a name, so it may be a repetition of the whole.
 
-        An empty object may be a placeholder that stands before the real one, or after it: it counts only if nothing
-        else comes.
+        An empty object may be a placeholder that stands before the real one, or after it: it is held back, and counts
+        only if nothing else comes.
         """
-        if text == _PLACEHOLDER and (not self._pieces or self.is_whole):
-            self._held = True
-            return
-        if headed and self.is_whole and self._is_again(text):
-            return
-        if self._held and not self._pieces and not text.lstrip().startswith("{"):
-            self._push(_PLACEHOLDER, out)
-        self._push(text, out)
+        if not self._pieces:
+            self._begin(self._held + text, out)
+        elif not (self._may_repeat(text, headed) and self.is_whole):
+            self._push(text, out)
+
+    def _may_repeat(self, text: str, headed: bool) -> bool:
+        return text.strip() == _PLACEHOLDER or (headed and self._is_again(text))
+
+    def _begin(self, text: str, out: Events) -> None:
+        text = text.lstrip()
+        while text.startswith(_PLACEHOLDER) and text[len(_PLACEHOLDER) :].lstrip().startswith("{"):
+            text = text[len(_PLACEHOLDER) :].lstrip()
+        if _PLACEHOLDER.startswith(text.rstrip()):
+            self._held = text
+        else:
+            self._push(text, out)
 
     def _push(self, text: str, out: Events) -> None:
         self._pieces.append(text)
@@ -90,10 +102,10 @@ class Call:
 
     def end(self, out: Events, *, limited: bool) -> None:
         """The answer is over. ``limited``: it was cut short, so only a call that is whole counts."""
-        if not self._shown or (limited and not self.is_whole and not self._held):
+        if not self._shown or (limited and not self.is_whole and self._held.rstrip() != _PLACEHOLDER):
             return
-        if not "".join(self._pieces).strip():
-            self._push(_PLACEHOLDER, out)
+        if not self._pieces:
+            self._push(self._held.rstrip() or _PLACEHOLDER, out)
         out.append(CallEnd(self._key, "".join(self._pieces)))
 
 
@@ -114,7 +126,7 @@ class Calls:
         function = piece.function or _EMPTY
         call_id, name, text = piece.id or "", function.name or "", function.text
         call = self._find(piece.index, call_id)
-        if call is None or call.is_other(call_id, name, text):
+        if call is None or call.is_other(call_id, name, text, indexed=piece.index is not None):
             call = self._open(piece.index)
         if call_id:
             self._by_id[piece.index, call_id] = call

@@ -72,12 +72,12 @@ class ChatMachine:
         """The events of these payloads; what follows a failure or the end is not looked at."""
         out: Events = []
         for payload in payloads:
+            if self.done or self.failure is not None:
+                break
             if payload == b"[DONE]":
                 self._complete(out, cut_short=False)
             else:
                 self._take(payload, out)
-            if self.done or self.failure is not None:
-                break
         return out
 
     def end(self) -> Events:

@@ -153,7 +153,7 @@ def _readable(value: object, kind: Any, default: Any) -> Any:
     except msgspec.ValidationError:
         pass
     for option in get_args(kind):
-        if isinstance(option, type) and issubclass(option, msgspec.Struct):
+        if isinstance(value, dict) and isinstance(option, type) and issubclass(option, msgspec.Struct):
             return readable(value, option)
         (item,) = get_args(option) if get_origin(option) is list else (None,)
         if isinstance(value, list) and isinstance(item, type) and issubclass(item, msgspec.Struct):
@@ -166,7 +166,7 @@ def told_in(payload: bytes, error: msgspec.Raw) -> tuple[Told | None, int | None
 
     It comes nested under `error`, as a text there, or flat (`{"object": "error", "message": …}`, `{"detail": …}`).
     """
-    nested = error not in (NO_ERROR, b"null")
+    nested = error is not NO_ERROR and bytes(error) != b"null"
     try:
         said: Any = msgspec.json.decode(error if nested else payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
