@@ -1,0 +1,133 @@
+"""`AnthropicMessages`: Anthropic's Messages API, and hosts that speak it, as a model."""
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from agui_gate.adapter import Finding, TurnRequest
+from agui_gate.errors import ConfigurationError
+from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.transport import host_of
+
+from .machine import MessageMachine
+from .recovery import ThinkingLadder
+from .request import Plan, Settings, continued, plan
+from .transport import MessagesTransport
+
+if TYPE_CHECKING:
+    import anthropic
+
+_DEFAULT_URL = "https://api.anthropic.com"
+_DEFAULT_OUTPUT = 8192
+"""Tokens of an answer beside its thinking: every model of the last two years can write as many."""
+
+
+class AnthropicMessages:
+    """A model behind the Messages API.
+
+    ``base_url`` and ``api_key`` fall back to the SDK's environment variables (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY or
+    ANTHROPIC_AUTH_TOKEN). ``client`` is an `anthropic.AsyncAnthropic` (or a subclass) of your own, which stays yours to
+    close. ``max_output_tokens`` is 8192 beside what thinking may use. ``thinking`` (such as
+    ``{"type": "enabled", "budget_tokens": 2048}`` or ``{"type": "adaptive"}``) and ``temperature`` are passed on.
+    ``cache``: mark what the provider's prompt cache may keep. ``hosted_tools`` are the provider's own, as the API wants
+    them (such as ``{"type": "web_search_20250305", "name": "web_search"}``). ``timeout`` is how many seconds the
+    provider may be silent. Raises `ConfigurationError` for settings that exclude each other.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: "anthropic.AsyncAnthropic | None" = None,
+        max_output_tokens: int | None = None,
+        thinking: dict[str, Any] | None = None,
+        temperature: float | None = None,
+        cache: bool = True,
+        hosted_tools: Sequence[dict[str, Any]] = (),
+        timeout: float = 60.0,
+    ) -> None:
+        budget = _budget(thinking, temperature)
+        if max_output_tokens is not None and max_output_tokens <= budget:
+            raise ConfigurationError("max_output_tokens must be greater than thinking's budget_tokens.")
+        url = base_url or os.environ.get("ANTHROPIC_BASE_URL")
+        # The SDK's paths begin with /v1; other SDKs' addresses end with it, and people copy them.
+        url = url.rstrip("/").removesuffix("/v1") if url else None
+        self._host = host_of(str(client.base_url) if client is not None else url or _DEFAULT_URL)
+        self._settings = Settings(
+            model=model,
+            origin=f"anthropic-messages:{self._host}:{model}",
+            max_tokens=max_output_tokens or _DEFAULT_OUTPUT + budget,
+            thinking=thinking,
+            temperature=temperature,
+            cache=cache,
+            hosted_tools=tuple(hosted_tools),
+        )
+        self._transport = MessagesTransport(model=model, base_url=url, api_key=api_key, client=client, timeout=timeout)
+        self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+
+    def __repr__(self) -> str:
+        return f"<AnthropicMessages {self.origin}>"
+
+    @property
+    def origin(self) -> str:
+        """Names API, host and model: what makes signed thinking usable again."""
+        return self._settings.origin
+
+    async def stream(self, request: TurnRequest) -> Batches:
+        """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`.
+
+        A turn that the provider pauses goes on in further requests, a few times; then it ends as incomplete.
+        """
+        current = plan(request, self._settings)
+        while True:
+            turn = _Attempt(self._transport, self._settings.model)
+            ladder = ThinkingLadder(lambda: plan(request, self._settings, plain=True))
+            async with aclosing(run_turn(turn.begin, current, ladder, self._sleep)) as batches:
+                async for batch in batches:
+                    yield batch
+            if turn.machine.paused is None:
+                return
+            current = continued(turn.plan, turn.machine.paused)
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether package, key, address and model work; within 10 s, never raises."""
+        return [await doctor.check(self._transport, self._settings.model, self._host)]
+
+    async def aclose(self) -> None:
+        """Close the connections that this adapter opened. Safe to call twice."""
+        await self._transport.aclose()
+
+
+class _Attempt:
+    """Sends requests and remembers the last: its plan, and the machine that reads its answer."""
+
+    plan: Plan
+    machine: MessageMachine
+
+    def __init__(self, transport: MessagesTransport, model: str) -> None:
+        self._transport = transport
+        self._model = model
+
+    async def begin(self, current: Plan) -> Opened:
+        """Send one request. Raises `Failure`."""
+        self.plan = current
+        self.machine = MessageMachine(self._model, current.paused, may_pause=current.may_pause)
+        return Opened(await self._transport.open(encoded(current.body)), self.machine)
+
+
+def _budget(thinking: dict[str, Any] | None, temperature: float | None) -> int:
+    """The tokens that thinking may use. Raises `ConfigurationError` for what the API would refuse every time."""
+    if thinking is None:
+        return 0
+    mode, budget = thinking.get("type"), thinking.get("budget_tokens", 0)
+    if not isinstance(mode, str) or not isinstance(budget, int):
+        raise ConfigurationError('thinking is such as {"type": "enabled", "budget_tokens": 2048}.')
+    if mode in ("enabled", "adaptive") and temperature not in (None, 1):
+        raise ConfigurationError("temperature can't be set together with thinking.")
+    return budget

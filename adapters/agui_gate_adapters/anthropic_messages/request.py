@@ -1,0 +1,122 @@
+"""One turn's request body, from the transcript. Pure: the same transcript gives the same bytes (prompt caches)."""
+
+from typing import Any
+
+import msgspec
+
+from agui_gate.adapter import ToolSpec, TurnRequest
+
+from .content import text_block
+from .machine import Paused
+from .replay import replay
+from .thinking import Thinking, decide
+from .wire import Body
+
+MAX_ROUNDS = 5
+"""How often a turn that the provider paused is continued."""
+
+_MARK = {"cache_control": {"type": "ephemeral"}}
+_ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf"})
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for every turn of an adapter."""
+
+    model: str
+    origin: str
+    max_tokens: int
+    thinking: dict[str, Any] | None = None
+    temperature: float | None = None
+    cache: bool = True
+    hosted_tools: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def mode(self) -> str | None:
+        """The `type` of thinking that is asked for; None if that is left to the model."""
+        return str(self.thinking["type"]) if self.thinking else None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A request body. ``plain``: it has no thinking in it; ``paused``: what it continues."""
+
+    body: Body
+    plain: bool = False
+    paused: Paused | None = None
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether the turn may be continued once more."""
+        return self.paused is None or self.paused.rounds < MAX_ROUNDS
+
+
+def plan(request: TurnRequest, settings: Settings, *, plain: bool = False) -> Plan:
+    """The request for a turn; ``plain`` (the ladder's last step) leaves out all thinking."""
+    thinking = Thinking(off=True) if plain else decide(request.transcript, settings.origin, settings.mode)
+    said = replay(request.transcript, origin=settings.origin, kept=thinking.kept)
+    body: Body = {
+        "model": settings.model,
+        "max_tokens": settings.max_tokens,
+        "messages": said.messages,
+        "stream": True,
+    }
+    instructions = text_block(request.instructions)
+    system = [instructions, *said.system] if instructions else said.system
+    if system:
+        body["system"] = system
+    body |= _tools(request.tools, settings, said.names)
+    if thinking.off:
+        body["thinking"] = {"type": "disabled"}
+    elif settings.thinking is not None:
+        body["thinking"] = settings.thinking
+    if settings.temperature is not None:
+        body["temperature"] = settings.temperature
+    if settings.cache:
+        _mark(body)
+    return Plan(body, plain=thinking.off)
+
+
+def continued(current: Plan, paused: Paused) -> Plan:
+    """The request that lets a paused turn go on: the same, with what the turn has said so far, unchanged."""
+    messages = current.body["messages"]
+    if current.paused is not None:
+        messages = messages[:-1]
+    answer = {"role": "assistant", "content": list(paused.content)}
+    return Plan(current.body | {"messages": [*messages, answer]}, current.plain, paused)
+
+
+def _tools(tools: tuple[ToolSpec, ...], settings: Settings, called: list[str]) -> Body:
+    """The tools. Some hosts refuse a history with calls and no tools: they are named then, and none may be called."""
+    known = [*settings.hosted_tools, *map(_tool, tools)]
+    if known:
+        return {"tools": known}
+    if not called:
+        return {}
+    past = [{"name": name, "description": "Not available any more.", "input_schema": _schema({})} for name in called]
+    return {"tools": past, "tool_choice": {"type": "none"}}
+
+
+def _tool(tool: ToolSpec) -> Body:
+    return {"name": tool.name, "description": tool.description, "input_schema": _schema(tool.parameters)}
+
+
+def _schema(parameters: dict[str, Any]) -> Body:
+    """The schema as an object's; alternatives at the top are refused. What is left out here is still checked later."""
+    kept = {name: value for name, value in parameters.items() if name not in _ALTERNATIVES}
+    return {**kept, "type": "object"}
+
+
+def _mark(body: Body) -> None:
+    """Mark what a prompt cache may keep, in the four places there are: tools, system, the last two of the user.
+
+    The last but one is where the turn before was marked, and so is found even after a turn of many blocks.
+    """
+    for name in ("tools", "system"):
+        if name in body:
+            body[name] = _marked(body[name])
+    users = [message for message in body["messages"] if message["role"] == "user"]
+    for message in users[-2:]:
+        message["content"] = _marked(message["content"])
+
+
+def _marked(blocks: list[Body]) -> list[Body]:
+    return [*blocks[:-1], blocks[-1] | _MARK]

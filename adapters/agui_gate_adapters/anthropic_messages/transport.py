@@ -1,0 +1,78 @@
+"""Requests through the `anthropic` SDK."""
+
+import re
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agui_gate.errors import ProviderAuth
+from agui_gate_adapters.common.failures import Failure, Told
+from agui_gate_adapters.common.transport import Transport
+
+from .failures import API
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+
+_PARAM = re.compile(r"([a-z_]+(?:\.\w+)*): ")
+"""The member that a refusal is about; the API names it at the beginning of the sentence and nowhere else."""
+
+
+class MessagesTransport(Transport):
+    """``base_url`` without ``/v1``; None falls back to the SDK's own, ``api_key`` to ANTHROPIC_API_KEY and its like.
+
+    ``client`` is an `AsyncAnthropic`.
+    """
+
+    models = "/v1/models"
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None,
+        api_key: str | None,
+        client: "anthropic.AsyncAnthropic | None",
+        timeout: float,
+    ) -> None:
+        super().__init__(API, model=model, path="/v1/messages", given=client, timeout=timeout)
+        self._base_url = base_url
+        self._api_key = api_key
+
+    @staticmethod
+    def _sdk() -> ModuleType:
+        import anthropic
+
+        return anthropic
+
+    @property
+    def _missing_sdk(self) -> str:
+        return "The package anthropic is not installed: pip install anthropic."
+
+    def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "anthropic.AsyncAnthropic":
+        import anthropic
+
+        # Without a key the SDK may still find a token, or a profile on disk; only when it finds nothing we know better.
+        client = anthropic.AsyncAnthropic(
+            api_key=self._api_key, base_url=self._base_url, timeout=timeout, max_retries=0, http_client=http
+        )
+        if not (client.api_key or client.auth_token or client.credentials):
+            raise Failure(ProviderAuth("There is no API key: set ANTHROPIC_API_KEY or pass api_key."))
+        return client
+
+    def _told(self, error: Any) -> Told:
+        body = error.body if isinstance(error.body, dict) else {}
+        inner = body.get("error")
+        said = inner if isinstance(inner, dict) else body
+        message = _text(said.get("message"))
+        param = _PARAM.match(message)
+        # `invalid_request_error` says nothing beyond the status.
+        code = _text(said.get("type")).replace("invalid_request_error", "")
+        return Told(code, message, param[1] if param else "")
+
+    def _is_about_the_key(self, error: Exception) -> bool:
+        return super()._is_about_the_key(error) or (isinstance(error, TypeError) and "authentication" in str(error))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
