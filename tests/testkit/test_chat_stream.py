@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from agui_gate_adapters.testkit import Clock, Emulator
 from agui_gate_adapters.testkit.chat.answer import ChatAnswer
@@ -49,6 +51,14 @@ def test_chunks_in_their_order() -> None:
     heads = {(chunk["id"], chunk["object"], chunk["created"], chunk["model"]) for chunk in [*chunks, usage]}
     assert heads == {(emulator.accepted[0].response_id, "chat.completion.chunk", 1000, MODEL)}
     assert emulator.accepted[0].ended == "completed"
+
+
+@pytest.mark.parametrize("profile", ["openai", "azure", "vllm", "deepseek", "kimi", "llama_cpp", "dashscope"])
+def test_everything_is_of_the_sdks_types(profile: Any) -> None:
+    emulator = Emulator([{**SPOKEN, "repeat": True}], chat=profile)
+    for event in payloads(streamed(emulator, stream_options={"include_usage": True}))[profile == "azure" : -1]:
+        ChatCompletionChunk.model_validate(event, strict=True)
+    ChatCompletion.model_validate(reply(emulator), strict=True)
 
 
 def test_without_asking_there_is_no_usage() -> None:
@@ -141,6 +151,13 @@ def test_an_answer_that_is_left_is_aborted() -> None:
     answer.close()
     answer.close()
     assert emulator.accepted[0].ended == "aborted"
+
+
+def test_there_is_nothing_to_forget() -> None:
+    """Chat has no state, so that the fault changes nothing."""
+    emulator = Emulator([{"output": [{"type": "message", "text": "Hi."}], "fault": {"kind": "forget"}}])
+    assert reply(emulator)["choices"][0]["message"]["content"] == "Hi."
+    assert emulator.remaining_turns == 0
 
 
 def test_turns_are_matched_as_in_the_other_apis() -> None:
