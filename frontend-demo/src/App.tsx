@@ -60,7 +60,7 @@ export function App() {
           {agent && connection && (
             <Boundary key={`${thread}-${attempt}`} onError={report}>
               <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} style={choice.style} onSend={clear} onSettled={list.reload} onCut={cut} again={again} />
+                <Chat agent={agent} thread={thread} choice={choice} headers={headers} onSend={clear} onSettled={list.reload} onCut={cut} again={again} />
               </CopilotKitProvider>
             </Boundary>
           )}

@@ -24,24 +24,38 @@ export const launch = () => chromium.launch({ executablePath: process.env.CHROMI
 
 const VIEW = { viewport: { width: 1180, height: 860 } };
 let usual = null;
+const parked = new Map(); // by address without the thread: a page whose scenario is over
 
 /**
- * A page. Without options it shares a context with the others of its kind, so that the page's files are loaded and
- * compiled once for all scenarios; `close` leaves nothing of a scenario behind. `page.problems` collects console errors and warnings, unhandled errors, failed requests
- * and requests to other machines; `page.allow(pattern)` names what a scenario provokes on purpose.
+ * A page. Without options it shares a context with the others of its kind, and takes over a parked page where there is
+ * one, with a new thread: its files are loaded and compiled once for all scenarios. `page.problems` collects console
+ * errors, unhandled errors, failed requests and requests to other machines; `page.allow(pattern)` names what a
+ * scenario provokes on purpose.
  */
 export async function openPage(browser, url, options = {}) {
   const own = Object.keys(options).length > 0;
+  if (!own && !url.includes("#") && parked.has(url)) return takeOver(url);
   const context = own || !usual ? await browser.newContext({ ...VIEW, ...options }) : usual;
   context.setDefaultTimeout(TIMEOUT);
   if (!own) usual = context;
   return addPage(context, url);
 }
 
-/** Close a page: its context too if it is its own, else what it has stored. */
-export async function closePage(page) {
+async function takeOver(url) {
+  const page = parked.get(url);
+  parked.delete(url);
+  page.forget();
+  await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
+  await page.locator(".welcome").waitFor();
+  return page;
+}
+
+/** Close a page: its context too if it is its own, else what it has stored; or park it, if nothing of it is special. */
+export async function closePage(page, reusable) {
   if (page.context() !== usual) return page.context().close();
+  const [url] = page.url().split("#");
   await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
+  if (reusable && !page.provoked && url.includes("/copilot/?") && !parked.has(url) && !(await page.locator("[data-theme]").count())) return parked.set(url, page);
   return page.close();
 }
 
@@ -68,6 +82,8 @@ function watch(page) {
     if (/^https?:/.test(request.url()) && new URL(request.url()).hostname !== "127.0.0.1") seen.push(`elsewhere: ${request.url()}`);
   });
   page.allow = (pattern) => allowed.push(pattern);
+  page.forget = () => seen.splice(0);
+  Object.defineProperty(page, "provoked", { get: () => allowed.length > 0 });
   Object.defineProperty(page, "problems", { get: () => seen.filter((problem) => !allowed.some((pattern) => pattern.test(problem))) });
 }
 

@@ -27,16 +27,18 @@ async function ask(message) {
 /** The story of a failure: what was expected, and what the pages had to say. */
 async function run({ scenario, options, urls }) {
   const stage = new Stage({ browser, options, urls, ask, name: scenario });
+  let passed = false;
   try {
     await SCENARIOS[scenario](stage);
     stage.assertClean();
+    passed = true;
     return { done: true };
   } catch (error) {
     const pages = stage.pages.filter((page) => !page.isClosed());
     for (const [at, page] of pages.entries()) await shot(page, `failed-${stage.label}-${at}`).catch(() => {});
     return { error: [error.stack ?? String(error), ...stage.problems].join("\n") };
   } finally {
-    await stage.close();
+    await stage.close(passed);
   }
 }
 

@@ -1,7 +1,7 @@
 """What the browser tests run, each in a process of its own, so that a test may end one and start it again.
 
 `python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE` is the demo's shop with a
-slow tool and a hasty gate on top. A line on stdout says that it is up.
+slow tool, a hasty gate and a plain one on top. A line on stdout says that it is up.
 """
 
 import asyncio
@@ -31,6 +31,12 @@ async def close_shop() -> str:
     return "closed"
 
 
+@tool(gate=True)
+async def archive_order(order_id: str) -> dict[str, Any]:
+    """Put an order away."""
+    return {"archived": order_id}
+
+
 def shop(provider: str, store: str) -> Any:
     """The application: settings come from the environment, as with `agui-gate serve`."""
     model = OpenAIResponses("demo-model", base_url=provider, api_key="test")
@@ -39,7 +45,7 @@ def shop(provider: str, store: str) -> Any:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=[*base.tools, stock_report, close_shop],
+        tools=[*base.tools, stock_report, close_shop, archive_order],
         description=base.description,
         examples=EXAMPLES,
     )

@@ -55,8 +55,9 @@ export class Stage {
     assert.deepEqual(this.problems, [], "the page had something to complain about");
   }
 
-  async close() {
-    for (const page of this.pages) await closePage(page);
+  /** `passed`: the next scenario may go on with these pages. */
+  async close(passed) {
+    for (const page of this.pages) await closePage(page, passed);
   }
 
   // --- the other processes ---
@@ -104,17 +105,6 @@ export class Stage {
 
   card = (page, tool) => page.locator(tool ? `${CARD}[data-tool="${tool}"]` : CARD).first();
   press = (page, name, tool) => this.card(page, tool).getByRole("button", { name, exact: true }).click();
-
-  /** Behind CopilotKit's runtime a stop reaches the server as a mere disconnect, which it takes a moment to notice. */
-  async over(page) {
-    if (this.via !== "runtime") return;
-    const thread = `${this.urls.server}/threads/${new URL(page.url()).hash.slice(3)}`;
-    for (let tries = 0; tries < 50; tries += 1) {
-      const { run } = await (await fetch(thread)).json();
-      if (run?.status !== "running") return;
-      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
-    }
-  }
 
   chips = (page) => page.$$eval('[data-testid="tool-chip"]', (all) => all.map((chip) => `${chip.dataset.tool}:${chip.dataset.status}`));
 

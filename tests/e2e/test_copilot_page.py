@@ -9,7 +9,8 @@ import pytest
 from tests.e2e.stack import Stack
 
 VIAS = ("direct", "runtime", "browser")
-ALL = [(via, "card") for via in VIAS] + [("direct", "interrupt")]
+CARDS = [(via, "card") for via in VIAS]
+ALL = [*CARDS, *((via, "interrupt") for via in VIAS)]
 
 
 def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
@@ -28,6 +29,7 @@ def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
         "reject",
         "edit",
         "threeCards",
+        "approveAll",
         "ignored",
         "reload",
         "twoTabs",
@@ -35,7 +37,8 @@ def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
         "mixed",
         "sevenCalls",
         over=ALL,
-    ),
+    )
+    + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -43,7 +46,7 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("stopText", "stopTool", "twoThreads", "longAnswer", "threads", over=ALL[:3]),
+    cases("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
 )
 def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -51,7 +54,7 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("providerFails", "serverAway", over=ALL[:3])
+    cases("providerFails", "serverAway", over=CARDS)
     + cases("guarded", "cutStream", over=[("direct", "card"), ("browser", "card")])
     + cases("busy", "expired", over=[("direct", "card")])
     + cases("wrongAddress", over=[("runtime", "card")]),

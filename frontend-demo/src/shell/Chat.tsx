@@ -4,16 +4,18 @@ import type { AgentInfo } from "../agents";
 import { ConfirmCard } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
 import { ToolChips } from "../components/tool-chips";
-import type { Style } from "../connection";
+import type { Choice } from "../connection";
 import { ThemeTool } from "./ThemeTool";
 import { Usage } from "./Usage";
 import { useConversation } from "./useConversation";
+import { useElsewhere } from "./useElsewhere";
 import { Welcome } from "./Welcome";
 
 interface Props {
   agent: AgentInfo;
   thread: string;
-  style: Style;
+  choice: Choice;
+  headers: Record<string, string>;
   onSend: () => void;
   /** After every run: titles and marks in the list may have changed. */
   onSettled: () => void;
@@ -24,15 +26,16 @@ interface Props {
 }
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, style, onSend, onSettled, onCut, again }: Props) {
+export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut, again }: Props) {
   const { regenerate, say, usage, again: sendAgain } = useConversation({ onSend, onSettled, onCut });
   useEffect(() => {
     again.current = sendAgain;
   }, [again, sendAgain]);
+  useElsewhere({ via: choice.via, headers });
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <>
-      {style === "card" ? <ConfirmCard /> : <Interrupts />}
+      {choice.style === "card" ? <ConfirmCard /> : <Interrupts />}
       <ToolChips />
       <ThemeTool />
       <div className="conversation">

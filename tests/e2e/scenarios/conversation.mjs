@@ -17,7 +17,6 @@ export async function stopText(t) {
   await t.idle(page);
   assert.ok(!(await page.textContent("main")).includes("word399"));
   await t.shot(page, "stopped");
-  await t.over(page);
   await t.say(page, "And now?");
   await t.answered(page, "Back again.");
   assert.equal(await t.banner(page).count(), 0, "stopping is no error");
@@ -32,7 +31,6 @@ export async function stopTool(t) {
   await stop(page);
   await t.idle(page);
   await t.chipsAre(page, ["stock_report:stopped"]);
-  await t.over(page);
   await t.say(page, "Never mind");
   await t.answered(page, "Let's not count.");
   await t.chipsAre(page, ["stock_report:stopped"]);
@@ -83,8 +81,8 @@ function watchFrames() {
   requestAnimationFrame(tick);
 }
 
+/** Twenty turns with a tool each: nothing is there twice, nothing is stuck, and a reload brings back the same. */
 export async function twentyTurns(t) {
-  await t.script();
   const page = await t.open();
   await t.script(...Array.from({ length: 20 }, (_, at) => [
     calls(`Looking, ${at}.`, call("get_order", { order_id: "1002" })),
@@ -94,38 +92,50 @@ export async function twentyTurns(t) {
     await t.say(page, `Question ${at}?`);
     await t.answered(page, `Answer ${at}.`);
   }
-  const seen = await everything(page);
-  const numbered = (text) => Array.from({ length: 20 }, (_, at) => text(at));
-  assert.deepEqual(seen.users, numbered((at) => `Question ${at}?`));
-  assert.deepEqual(seen.answers, numbered((at) => `Answer ${at}.`));
-  assert.deepEqual(seen.chips, numbered(() => "get_order:done"));
+  const whole = Array.from({ length: 20 }, (_, at) => [`Question ${at}?`, `Looking, ${at}.`, "get_order:done", `Answer ${at}.`]).flat();
+  assert.deepEqual(await everything(page), whole);
+  await page.reload();
+  await t.answered(page, "Answer 19.");
+  assert.deepEqual(await everything(page), whole);
 }
 
-/** A long chat keeps only what is near the screen in the document: scroll through it and collect, in order. */
+/**
+ * All that the chat shows, in order: questions, answers, chips with their status. A long chat keeps only the rows near
+ * the screen in the document, by their number; so scroll until there is none left that was not seen.
+ */
 async function everything(page) {
   await page.mouse.move(700, 400);
-  await page.mouse.wheel(0, -100_000);
-  await page.getByTestId("copilot-user-message").filter({ hasText: /^Question 0\?/ }).waitFor();
-  const found = new Map();
-  for (let before = -1; found.size > before; ) {
-    before = found.size;
-    for (const [key, kind, text] of await page.evaluate(visible)) found.set(key, [kind, text]);
-    await page.mouse.wheel(0, 400);
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  }
-  const of = (wanted) => [...found.values()].filter(([kind]) => kind === wanted).map(([, text]) => text);
-  return { users: of("user"), answers: of("answer"), chips: of("chip") };
+  await page.mouse.wheel(0, -300); // as a person: the chat stops following its end
+  const rows = await page.evaluate(collect);
+  assert.ok(rows.length > 60 && rows.every(Boolean), `rows that were never seen: ${rows.flatMap((row, at) => (row ? [] : [at]))}`);
+  return rows.flat();
 }
 
-/** What is in the document, from the top: `[key, kind, text]`. Runs in the page. */
-function visible() {
-  return [...document.querySelectorAll('[data-message-id]')].flatMap((node) => {
-    const id = node.dataset.messageId;
-    if (node.dataset.testid === "copilot-user-message") return [[id, "user", node.textContent.trim()]];
-    const answer = /Answer \d+\./.exec(node.textContent);
-    const chip = node.querySelector('[data-testid="tool-chip"]');
-    return [...(chip ? [[`${id}-chip`, "chip", `${chip.dataset.tool}:${chip.dataset.status}`]] : []), ...(answer ? [[id, "answer", answer[0]]] : [])];
-  });
+/** Every row of the list, at its number. Runs in the page. */
+async function collect() {
+  const list = document.querySelector('[data-testid="copilot-message-list"]');
+  let scroller = list;
+  while (scroller.scrollHeight <= scroller.clientHeight || !/auto|scroll/.test(getComputedStyle(scroller).overflowY)) scroller = scroller.parentElement;
+  const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  const text = (node) => /Looking, \d+\.|Answer \d+\.|Question \d+\?/g[Symbol.match](node.textContent) ?? [];
+  const rows = [];
+  const read = () => {
+    for (const row of list.querySelectorAll("[data-index]")) {
+      const chips = [...row.querySelectorAll('[data-testid="tool-chip"]')].map((chip) => `${chip.dataset.tool}:${chip.dataset.status}`);
+      rows[row.dataset.index] = [...text(row), ...chips];
+    }
+  };
+  for (let tries = 0; tries < 100 && !list.querySelector('[data-index="0"]'); tries += 1) {
+    scroller.scrollTop = 0; // again and again: until the wheel is noticed, the chat goes back to its end
+    await drawn();
+  }
+  for (let moves = 0; moves < 300; moves += 1) { // rows measure themselves as they appear, so the end moves
+    await drawn();
+    read();
+    if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 2) break;
+    scroller.scrollTop += scroller.clientHeight / 2;
+  }
+  return Array.from(rows, (row) => row ?? null);
 }
 
 /** Regenerate, usage, the thread list, a new chat and the way back. */

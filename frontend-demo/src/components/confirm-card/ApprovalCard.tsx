@@ -27,10 +27,12 @@ export interface Decision {
 interface Props {
   ask: Ask;
   onDecide: (decision: Decision) => void;
+  /** Where several may be approved together: how many, and what does it. */
+  all?: { count: number; approve: () => void };
 }
 
 /** One gated call: what would run, with which arguments, for how long it can be answered, and the decision. */
-export function ApprovalCard({ ask, onDecide }: Props) {
+export function ApprovalCard({ ask, onDecide, all }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "reject">("view");
   const titleId = useId();
   const left = useCountdown(ask.expiresAt);
@@ -51,7 +53,7 @@ export function ApprovalCard({ ask, onDecide }: Props) {
       </header>
       <fieldset className="gate-body" disabled={expired}>
         <legend className="gate-hidden">Decide: {humanize(ask.tool)}</legend>
-        {mode === "view" && <View ask={ask} onDecide={onDecide} onMode={setMode} />}
+        {mode === "view" && <View ask={ask} onDecide={onDecide} all={all} onMode={setMode} />}
         {mode === "edit" && (
           <EditForm fields={ask.fields} values={ask.arguments} onSubmit={(edits) => onDecide(withEdits(edits))}>
             <div className="gate-actions">
@@ -75,12 +77,13 @@ function headline({ message }: Ask, mode: "view" | "edit" | "reject", expired: b
 
 const withEdits = (edits: Json): Decision => (Object.keys(edits).length > 0 ? { approved: true, edits } : { approved: true });
 
-function View({ ask, onDecide, onMode }: Props & { onMode: (mode: "edit" | "reject") => void }) {
+function View({ ask, onDecide, all, onMode }: Props & { onMode: (mode: "edit" | "reject") => void }) {
   return (
     <>
       <Arguments values={ask.arguments} />
       <div className="gate-actions">
         <button className="gate-button primary" type="button" onClick={() => onDecide({ approved: true })}><Icon name="check" />Approve</button>
+        {all && <button className="gate-button" type="button" onClick={all.approve}><Icon name="check" />Approve all {all.count}</button>}
         {ask.fields.length > 0 && <button className="gate-button" type="button" onClick={() => onMode("edit")}><Icon name="edit" />Edit</button>}
         <button className="gate-button danger" type="button" onClick={() => onMode("reject")}><Icon name="cross" />Reject</button>
       </div>

@@ -1,9 +1,11 @@
 import { useHumanInTheLoop } from "@copilotkit/react-core/v2";
-import { useState } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { z } from "zod";
 import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
+import { Arguments } from "./Arguments";
 import { DecisionLine } from "./DecisionLine";
-import { makeFields, parseObject, type Json } from "./values";
+import { together, Queue } from "./together";
+import { humanize, makeFields, parseObject, type Json } from "./values";
 
 const parameters = z.object({
   function_name: z.string(),
@@ -18,35 +20,79 @@ type Card = z.infer<typeof parameters>;
 
 /** Registers the confirm card with the chat. Render it once inside `CopilotKitProvider`; it draws nothing by itself. */
 export function ConfirmCard() {
+  const [queue] = useState(() => new Queue());
   useHumanInTheLoop<Card>({
     name: "confirm_changes",
     description: "Show a confirm card for a call and wait for the person's decision.",
     parameters,
-    render: ({ args, status, respond, result }) => <Confirm args={args} live={status === "executing"} respond={respond} result={result} />,
+    render: ({ args, status, respond, result }) => <Confirm card={args} live={status === "executing"} respond={respond} result={result} queue={queue} />,
   });
   return null;
 }
 
 interface Props {
-  args: Partial<Card>; // partial while it streams
+  card: Partial<Card>; // partial while it streams
   live: boolean;
   respond?: (answer: unknown) => Promise<void>;
   result?: unknown;
+  queue: Queue;
 }
 
-function Confirm({ args, live, respond, result }: Props) {
+function Confirm({ card, live, respond, result, queue }: Props) {
   const [decided, setDecided] = useState<Decision | null>(null);
-  const ask = toAsk(args);
-  if (!ask) return null;
+  const ask = toAsk(card);
+  if (!ask || !card.function_call_id) return null;
   const decision = toDecision(result) ?? decided;
   if (decision) return <DecisionLine ask={ask} decision={decision} />;
   if (result !== undefined) return null; // closed without an answer: the call's chip says what became of it
-  if (!live || !respond) return <p className="gate-next" data-testid="gate-next">Next: {ask.message ?? ask.tool}</p>;
+  if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
   const decide = (made: Decision) => {
     setDecided(made);
     void respond(toAnswer(ask, made));
   };
-  return <ApprovalCard ask={ask} onDecide={decide} />;
+  return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} />;
+}
+
+interface PartProps {
+  ask: Ask;
+  id: string;
+  queue: Queue;
+}
+
+/** CopilotKit opens one card after the other. The next ones show all there is to see, for who decides on all at once. */
+function Waiting({ ask, id, queue }: PartProps) {
+  const approved = useSyncExternalStore(queue.subscribe, queue.approved).has(id);
+  const shown = JSON.stringify(ask);
+  useEffect(() => queue.enter(JSON.parse(shown) as Ask, id), [queue, shown, id]);
+  if (approved) return <DecisionLine ask={ask} decision={APPROVED} />;
+  return (
+    <div className="gate-next" data-testid="gate-next">
+      <p>Next: {ask.message ?? humanize(ask.tool)}</p>
+      <Arguments values={ask.arguments} />
+    </div>
+  );
+}
+
+const APPROVED: Decision = { approved: true };
+const SOON = 50; // ms
+
+function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: Decision) => void }) {
+  const waiting = useSyncExternalStore(queue.subscribe, queue.waiting);
+  const [isApproved] = useState(() => queue.approved().has(id));
+  useEffect(() => {
+    if (!isApproved) return;
+    // The chat draws a card as open a moment before it takes answers.
+    const timer = setTimeout(() => onDecide(APPROVED), SOON);
+    return () => clearTimeout(timer);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [isApproved]);
+  if (isApproved) return <DecisionLine ask={ask} decision={APPROVED} />;
+  const count = together([ask, ...waiting.values()], Date.now());
+  const approveAll = () => {
+    queue.approveAll();
+    onDecide(APPROVED);
+  };
+  return <ApprovalCard ask={ask} onDecide={onDecide} all={count > 0 ? { count, approve: approveAll } : undefined} />;
 }
 
 function toAsk(card: Partial<Card>): Ask | null {

@@ -1,6 +1,6 @@
 import { useInterrupt } from "@copilotkit/react-core/v2";
 import { useState } from "react";
-import { ApprovalCard, DecisionLine, type Ask, type Decision } from "../confirm-card";
+import { ApprovalCard, DecisionLine, together, type Ask, type Decision } from "../confirm-card";
 import { makeFields, type Json, type Schema } from "../confirm-card/values";
 
 /** The parts of an AG-UI interrupt that are used here. */
@@ -29,20 +29,22 @@ interface Props {
 /** All of them at once; the chat sends the answers when the last one is there, so what is decided stays visible. */
 function Cards({ interrupts, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<Record<string, Decision>>({});
-  const open = interrupts.filter(({ id }) => !decisions[id]).length;
+  const open = interrupts.filter(({ id }) => !decisions[id]);
+  const count = together(open.map(toAsk), Date.now());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
     setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
     onAnswer(interrupt.id, toPayload(ask, decision));
   };
+  const all = { count, approve: () => open.forEach((interrupt) => decide(interrupt, toAsk(interrupt), { approved: true })) };
   return (
     <div className="gate-stack">
       {interrupts.map((interrupt) => {
         const ask = toAsk(interrupt);
         const decision = decisions[interrupt.id];
         if (decision) return <DecisionLine key={interrupt.id} ask={ask} decision={decision} />;
-        return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} />;
+        return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} all={count > 0 && interrupt === open[0] ? all : undefined} />;
       })}
-      {interrupts.length > 1 && open > 0 && <p className="gate-quiet" role="status">{interrupts.length - open} of {interrupts.length} decided; the answers go out together.</p>}
+      {interrupts.length > 1 && open.length > 0 && <p className="gate-quiet" role="status">{interrupts.length - open.length} of {interrupts.length} decided; the answers go out together.</p>}
     </div>
   );
 }

@@ -1,0 +1,49 @@
+/** Several approvals at once: when that is offered, and what it means for cards that open one after the other. */
+
+import type { Ask } from "./ApprovalCard";
+
+/**
+ * How many approvals one click may give; 0: not offered. A tool whose arguments people may change wants them looked at
+ * one by one, so a single such call takes the offer away from all.
+ */
+export function together(asks: readonly Ask[], now: number): number {
+  const allowed = asks.every(({ fields, expiresAt }) => fields.length === 0 && !(expiresAt && Date.parse(expiresAt) <= now));
+  return allowed && asks.length > 1 ? asks.length : 0;
+}
+
+/** The cards that wait behind the open one, by call id, and those among them that were approved together with it. */
+export class Queue {
+  #waiting: ReadonlyMap<string, Ask> = new Map();
+  #approved: ReadonlySet<string> = new Set();
+  readonly #listeners = new Set<() => void>();
+
+  subscribe = (listener: () => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  /** Stable until it changes. */
+  waiting = () => this.#waiting;
+
+  approved = () => this.#approved;
+
+  /** A card shows up behind the open one. Returns what takes it out again. */
+  enter(ask: Ask, id: string): () => void {
+    this.#change(new Map(this.#waiting).set(id, ask));
+    return () => this.#change(new Map([...this.#waiting].filter(([other]) => other !== id)));
+  }
+
+  approveAll(): void {
+    this.#approved = new Set([...this.#approved, ...this.#waiting.keys()]);
+    this.#notify();
+  }
+
+  #change(waiting: ReadonlyMap<string, Ask>): void {
+    this.#waiting = waiting;
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
