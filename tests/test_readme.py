@@ -41,6 +41,13 @@ def test_the_first_python_block_makes_an_application(monkeypatch: pytest.MonkeyP
     assert [tool.name for tool in space["agent"].tools] == ["search_orders", "refund"]
 
 
+def test_the_block_about_mcp_makes_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    space: dict[str, Any] = {}
+    exec(compile(next(block for block in blocks("python") if "MCPTools" in block), "README.md", "exec"), space)
+    assert [source.name for source in space["agent"].sources] == ["docs", "files"]
+
+
 async def test_the_transcripts_are_the_demos_events() -> None:
     asked, answered = blocks("console")
     agent = demo_agent.support_agent(_NoModel())

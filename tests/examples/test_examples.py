@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from agui_gate.cli.target import load_target
+from tests.examples import files_server
 from tests.examples.conftest import EXAMPLES, Teach
 from tests.product.kit import Stream
 from tests.product.shop import call, items, outputs, say, script, status
@@ -167,6 +169,29 @@ async def test_long_running(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> No
         assert len({event["messageId"] for event in shown}) == 1  # one bar that moves
         assert (stream.text, lesson.module.INDEX) == ("Done.", {"handbook": 10})
         assert outputs(lesson.product.inputs()[-1]) == ['{"title":"handbook","pages":10}']
+
+
+async def test_mcp_tools(teach: Teach, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    npx = tmp_path / "bin" / "npx"
+    npx.parent.mkdir()
+    npx.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{files_server.__file__}" "$@"\n')
+    npx.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{npx.parent}:{os.environ['PATH']}")
+    turns = [
+        {"output": [call("files_write_file", path="haiku.txt", content="five")]},
+        {"output": [call("files_read_text_file", path="haiku.txt")]},
+        {"output": [say("Seven.")]},
+    ]
+    async with teach("mcp_tools", turns) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("Put a haiku into haiku.txt")
+        assert [i["message"] for i in asked.interrupts] == ["Write haiku.txt?"]
+        assert not (tmp_path / "haiku.txt").exists()
+        edited = {"approved": True, "edited_arguments": {"path": "haiku.txt", "content": "five seven"}}
+        done = await chat.resume((asked.interrupts[0]["id"], edited))
+        assert done.text == "Seven."
+        assert outputs(lesson.product.inputs()[-1])[-1] == "five seven"
+        assert tools_of(lesson.product.inputs()[0]) == ["files_read_text_file", "files_write_file"]
 
 
 # --- around the agents

@@ -15,7 +15,7 @@ from typing import Any
 from agui_gate import Gate
 
 GatePolicy = bool | Gate | Mapping[str, bool | Gate] | None
-"""One answer for all, or by name pattern (`delete_*`), of which the first that matches counts; None: the hints decide."""
+"""One answer for all, or by name pattern (`delete_*`), of which the first that matches counts; None: the hints say."""
 
 MAX_NAME = 64
 """Characters of a tool's name that every provider takes."""

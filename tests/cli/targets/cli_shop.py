@@ -22,6 +22,7 @@ from agui_gate.adapter import (
 )
 from agui_gate.errors import ProviderAuth
 from agui_gate.settings import Settings
+from agui_gate_adapters.mcp import MCPTools
 
 
 class RuleModel:
@@ -75,6 +76,7 @@ def refund(order_id: str, amount: float) -> str:
 agent = Agent(name="shop", model=RuleModel(), tools=[refund])
 cards = Agent(name="cards", model=RuleModel(), tools=[refund], hitl="card")
 sick = Agent(name="sick", model=SickModel())
+toolless = Agent(name="toolless", model=RuleModel(), tools=[MCPTools.stdio("no-such-command", name="docs")])
 both = [agent, cards]
 app = create_app(agent, settings=Settings(store="memory://"))
 outer = Starlette(routes=[Mount("/gate", app)])

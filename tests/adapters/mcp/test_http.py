@@ -1,0 +1,292 @@
+"""A server over streamable HTTP, through the whole product: a real server, real sockets, the emulator as provider."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from agui_gate import Gate, tool
+from agui_gate.stores import open_store
+from agui_gate_adapters.mcp import MCPTools
+from agui_gate_adapters.testkit import Emulator
+from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed
+from tests.product.kit import Product, product
+from tests.product.shop import call, outputs, say, script, status
+
+pytestmark = pytest.mark.anyio
+
+YES, NO = {"approved": True}, {"approved": False}
+
+
+@asynccontextmanager
+async def served(app: Any, port: int = 0) -> AsyncIterator[str]:
+    """Serve ``app`` on a loopback port in this loop; leaving drops its connections as a killed server does."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(("127.0.0.1", port))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=0))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(sockets=[sock])
+    try:
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+    finally:
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+        async with asyncio.timeout(10):
+            await server.shutdown(sockets=[sock])
+
+
+def port_of(url: str) -> int:
+    port = httpx2.URL(url).port
+    assert port is not None
+    return port
+
+
+@pytest.fixture(params=["modern", "legacy"])
+def wiki(request: pytest.FixtureRequest) -> Wiki:
+    """The wiki, speaking MCP of 2026 or of 2025."""
+    return Wiki(legacy=request.param == "legacy")
+
+
+def last_output(p: Product) -> str:
+    """What the model got for its last call."""
+    return outputs(p.inputs()[-1])[-1]
+
+
+async def test_free_and_gated_tools(wiki: Wiki) -> None:
+    turns = script(call("search", q="ho", limit=3), call("delete_page", title="home"), call("rename_page", title="x"))
+    async with served(wiki.app()) as url, product([MCPTools.http(url)], turns) as p:
+        chat = p.chat()
+        asked = await chat.say("tidy up")
+        assert [i["metadata"]["tool"] for i in asked.interrupts] == ["delete_page", "rename_page"]  # unknown: gated
+        assert list(asked.results.values()) == ['1 found\n{"pages":["home"]}']
+        assert wiki.pages == ["home"]
+        delete, rename = (i["id"] for i in asked.interrupts)
+        done = await chat.resume((delete, YES), (rename, NO))
+        assert wiki.pages == []
+        assert sorted(done.results.values())[0] == "deleted home"
+        assert (done.text, wiki.heard.count("delete_page"), wiki.heard.count("rename.page")) == ("Done.", 1, 0)
+        offered = p.inputs()[0]["tools"][0]
+        assert offered["name"] == "search"
+        assert offered["parameters"]["required"] == ["q", "limit"]
+        p.assert_clean()
+
+
+async def test_the_policy_counts_before_the_hints() -> None:
+    wiki = Wiki()
+    gate = {"delete_*": Gate(editable=["title"], message="Delete {title}?"), "rename*": False, "search": True}
+    turns = script(call("w_delete_page", title="x"), call("w_rename_page", title="y"), call("w_search", q="", limit=1))
+    async with (
+        served(wiki.app()) as url,
+        product([MCPTools.http(url, gate=gate, prefix="w_", only=["*page", "search"])], turns) as p,
+    ):
+        chat = p.chat()
+        asked = await chat.say("go")
+        assert asked.interrupts[0]["message"] == "Delete x?"
+        assert [i["metadata"]["tool"] for i in asked.interrupts] == ["w_delete_page", "w_search"]
+        edited = {"approved": True, "edited_arguments": {"title": "home"}}
+        done = await chat.resume((asked.interrupts[0]["id"], edited), (asked.interrupts[1]["id"], NO))
+        assert (wiki.pages, "deleted home" in done.results.values()) == (["y"], True)
+        assert len(p.inputs()[0]["tools"]) == 4
+
+
+async def test_progress_is_activity(wiki: Wiki) -> None:
+    async with served(wiki.app()) as url, product([MCPTools.http(url)], script(call("import_pages"))) as p:
+        stream = await p.chat().say("import")
+        shown = [event["content"] for event in stream.of("ACTIVITY_SNAPSHOT")]
+        assert shown[0] == {"tool": "import_pages", "done": 1, "total": 3, "message": "page 1"}
+        assert shown[-1] == {"tool": "import_pages", "done": 3, "total": 3, "message": "page 3"}
+        assert last_output(p) == "imported"
+
+
+async def test_a_stopped_run_cancels_the_call_at_the_server(wiki: Wiki) -> None:
+    async with served(wiki.app()) as url, product([MCPTools.http(url)], script(call("wait"))) as p:
+        chat = p.chat()
+        running = asyncio.create_task(chat.say("wait"))
+        async with asyncio.timeout(10):
+            await wiki.waiting.wait()
+            await p.client.post(f"{p.url}/threads/{chat.thread_id}/cancel")
+            await wiki.cancelled.wait()
+            assert status(next(iter((await running).results.values()))) == "cancelled"
+        assert ("notifications/cancelled" in wiki.heard) == ("initialize" in wiki.heard)  # 2026: closing its stream
+        assert (await chat.say("and now?")).text == "Done."
+
+
+async def test_a_call_that_takes_too_long_is_cancelled_too() -> None:
+    wiki = Wiki(legacy=True)
+    async with served(wiki.app()) as url, product([MCPTools.http(url, timeout=0.2)], script(call("wait"))) as p:
+        stream = await p.chat().say("wait")
+        assert "did not finish within 0.2 seconds" in next(iter(stream.results.values()))
+        async with asyncio.timeout(10):
+            await wiki.cancelled.wait()
+
+
+async def test_structured_and_media_results() -> None:
+    async with served(Wiki().app()) as url, product([MCPTools.http(url)], script(call("chart"))) as p:
+        stream = await p.chat().say("chart")
+        expected = (
+            "A chart:\n[image: image/png, 14 bytes]\n[resource: data, wiki://data.csv, text/csv, the figures]\n"
+            '[resource: wiki://home, text/plain]\nWelcome\n{"points":3}'
+        )
+        assert last_output(p) == expected == next(iter(stream.results.values()))
+        assert PNG not in expected
+
+
+async def test_bad_arguments_ask_nobody_and_reach_no_server() -> None:
+    wiki = Wiki()
+    turns = script(call("delete_page", title=""), call("search", q="x", limit="5", page=2), call("fail"))
+    secret = {"authorization": "Bearer s3cret-key"}
+    async with served(wiki.app()) as url, product([MCPTools.http(url, headers=secret)], turns) as p:
+        stream = await p.chat().say("go")
+        empty, wrong, failed = (json.loads(content)["error"] for content in outputs(p.inputs()[-1]))
+        assert empty == 'Invalid arguments for delete_page: title: has to satisfy {"minLength": 1}'
+        assert 'limit: has to satisfy {"type": "integer"}' in wrong
+        assert "page" in wrong
+        assert failed == "the key *** is wrong"
+        assert (stream.interrupts, "delete_page" in wiki.heard, "search" in wiki.heard) == ([], False, False)
+
+
+async def test_a_restarted_server_is_found_again(wiki: Wiki) -> None:
+    turns = [{"output": [call("pid")]}, {"output": [say("One.")]}, {"output": [call("pid")]}, {"output": [say("Two.")]}]
+    async with AsyncExitStack() as before:
+        url = await before.enter_async_context(served(wiki.app()))
+        async with product([MCPTools.http(url)], turns) as p:
+            chat = p.chat()
+            assert (await chat.say("first")).text == "One."
+            await before.aclose()
+            again = Wiki(legacy="initialize" in wiki.heard)
+            async with served(again.app(), port_of(url)):
+                assert (await chat.say("second")).text == "Two."
+            assert last_output(p).isdigit()
+            assert (wiki.heard.count("pid"), again.heard.count("pid")) == (1, 1)
+
+
+@pytest.mark.parametrize(("name", "runs_again"), [("upload", False), ("wait", True)])
+async def test_a_call_that_was_lost_is_made_again_only_if_it_may(name: str, runs_again: bool) -> None:
+    wiki = Wiki()
+    async with AsyncExitStack() as before:
+        url = await before.enter_async_context(served(wiki.app()))
+        async with product([MCPTools.http(url, name="wiki")], script(call(name))) as p:
+            running = asyncio.create_task(p.chat().say("go"))
+            async with asyncio.timeout(10):
+                await wiki.waiting.wait()
+                await before.aclose()
+                stream = await running
+    said = json.loads(next(iter(stream.results.values())))["error"]
+    if runs_again:  # there is nobody to run it
+        assert said == "wait: wiki can't be reached; the call could not be made, try it again later."
+    else:
+        assert said.startswith("upload: wiki lost the connection while upload ran; whether it took effect is not known")
+    assert (wiki.heard.count(name), stream.text) == (1, "Done.")
+
+
+async def test_an_approval_waits_while_its_server_is_away() -> None:
+    """A question that is answered after a restart of everything finds its tool by its name, or goes on waiting."""
+    wiki, store = Wiki(), open_store("memory://")
+    emulator = Emulator(script=script(call("delete_page", title="home")))
+    async with served(wiki.app()) as url, product([MCPTools.http(url)], store=store, emulator=emulator) as p:
+        chat = p.chat()
+        asked = await chat.say("delete it")
+    approval = asked.interrupts[0]["id"]
+    async with product([MCPTools.http(url, name="wiki")], store=store, emulator=emulator) as p:
+        chat.product = p
+        away = await chat.resume((approval, YES))
+        assert [i["id"] for i in away.interrupts] == [approval]
+        assert "wiki can't be reached. Nothing was run; it still waits" in away.interrupts[0]["message"]
+        refused = await p.decide(approval, YES)
+        assert (refused["status_code"], refused["error"]["code"]) == (503, "unavailable")
+    async with (
+        served(Wiki().app(), port_of(url)),
+        product([MCPTools.http(url, name="wiki")], store=store, emulator=emulator) as p,
+    ):
+        chat.product = p
+        assert list((await chat.resume((approval, YES))).results.values()) == ["deleted home"]
+
+
+async def test_a_run_without_its_server_goes_on_and_the_model_knows() -> None:
+    @tool
+    def local() -> str:
+        """Local."""
+        return "here"
+
+    tools = MCPTools.http("http://127.0.0.1:9/mcp?key=s3cret", name="docs")
+    async with product([local, tools], script(call("local")), instructions="Be kind.") as p:
+        assert (await p.chat().say("go")).text == "Done."
+        assert [t["name"] for t in p.inputs()[0]["tools"]] == ["local"]
+        assert p.inputs()[0]["instructions"] == (
+            "Be kind.\n\nThe tools of docs can't be used right now. Say so if they are needed."
+        )
+
+
+@pytest.mark.parametrize(
+    ("app", "says"),
+    [
+        (Starlette(), "docs answered 404: check its URL."),
+        (Starlette(routes=[Route("/mcp", lambda r: HTMLResponse("no", 401), methods=["POST"])]), "check its headers."),
+        (Starlette(routes=[Route("/mcp", lambda r: HTMLResponse("hi"), methods=["POST"])]), "content type: text/html"),
+    ],
+)
+async def test_a_wrong_address_is_named(app: Starlette, says: str) -> None:
+    async with served(app) as url:
+        tools = MCPTools.http(f"{url}?key=s3cret-key", name="docs", headers={"authorization": "Bearer s3cret-key"})
+        (finding,) = await tools.check()
+        await tools.aclose()
+    assert (finding.what, finding.ok) == ("MCP server docs", False)
+    assert says in finding.detail
+    assert "s3cret" not in finding.detail + repr(tools)
+
+
+async def test_changed_tools_are_offered_in_the_next_run(wiki: Wiki) -> None:
+    turns = script(call("learn"))
+    async with served(wiki.app()) as url, product([tools := MCPTools.http(url)], turns) as p:
+        chat = p.chat()
+        await chat.say("learn")
+        wiki.tools = [listed("new")]
+        async with asyncio.timeout(10):
+            while len(await tools.tools()) == len(TOOLS):
+                await wiki.announce()
+                await asyncio.sleep(0)
+        await chat.say("and now?")
+        assert [len(body["tools"]) for body in p.inputs()] == [len(TOOLS), len(TOOLS), 1]
+
+
+async def test_two_tools_of_one_name_are_named() -> None:
+    @tool
+    def search() -> str:
+        """Local."""
+        return ""
+
+    wiki = Wiki()
+    async with served(wiki.app()) as url, product([search, MCPTools.http(url, name="wiki")], script()) as p:
+        stream = await p.chat().say("go")
+        assert stream[-1]["message"].endswith("two tools have the same name, search (of the agent itself and wiki)")
+        assert p.inputs() == []
+        wiki.tools = [listed("a.b"), listed("a/b")]
+        tools = MCPTools.http(url, name="wiki")
+        (finding,) = await tools.check()
+        await tools.aclose()
+        assert "two tools, 'a.b' and 'a/b', whose name would be a_b" in finding.detail
+
+
+async def test_headers_are_made_for_each_request() -> None:
+    made: list[int] = []
+
+    async def headers() -> dict[str, str]:
+        made.append(1)
+        return {"authorization": f"Bearer {len(made)}"}
+
+    async with served(Wiki().app()) as url:
+        tools = MCPTools.http(url, headers=headers)
+        (finding,) = await tools.check()
+        await tools.aclose()
+    assert (finding.detail, len(made) > 1) == (f"{len(TOOLS)} tools, 2 of them gated", True)

@@ -1,0 +1,163 @@
+"""The pure parts: policy, names, results, arguments; and what can't be configured."""
+
+import importlib.util
+from typing import Any
+
+import mcp_types as types
+import pytest
+
+from agui_gate import ConfigurationError, Gate, SchemaTool, ToolContext, ToolSource
+from agui_gate_adapters.mcp import MCPTools
+from agui_gate_adapters.mcp.arguments import checker
+from agui_gate_adapters.mcp.policy import Hints, agent_name, gate_of, idle_patterns, may_run_twice
+from agui_gate_adapters.mcp.progress import Progress
+from agui_gate_adapters.mcp.results import as_text
+from tests.adapters.mcp.server import text
+
+ASK = Gate(message="Sure?")
+
+
+def hints(**annotations: Any) -> Hints:
+    return Hints.of(types.ToolAnnotations(**annotations))
+
+
+@pytest.mark.parametrize(
+    ("given", "policy", "gate"),
+    [
+        (Hints.of(None), None, True),
+        (hints(), None, True),
+        (hints(read_only_hint=True), None, False),
+        (hints(read_only_hint=True, destructive_hint=True), None, False),  # MCP: then the second means nothing
+        (hints(read_only_hint=False), None, True),
+        (hints(destructive_hint=True), None, True),
+        (hints(destructive_hint=False), None, False),
+        (hints(destructive_hint=True), False, False),
+        (hints(read_only_hint=True), True, True),
+        (hints(read_only_hint=True), ASK, ASK),
+        (hints(destructive_hint=True), {"delete_*": False}, False),
+        (hints(read_only_hint=True), {"*_page": ASK, "delete_page": False}, ASK),
+        (hints(destructive_hint=True), {"DELETE_*": False, "page": False}, True),
+        (hints(read_only_hint=True), {}, False),
+    ],
+)
+def test_the_gate_of_delete_page(given: Hints, policy: Any, gate: Any) -> None:
+    assert gate_of("delete_page", given, policy) == gate
+
+
+def test_what_may_run_twice() -> None:
+    assert may_run_twice("x", hints(read_only_hint=True), ())
+    assert may_run_twice("x", hints(idempotent_hint=True), ())
+    assert may_run_twice("put_x", Hints(), ["put_*"])
+    assert not may_run_twice("x", Hints(), ["put_*"])
+
+
+def test_patterns_about_no_tool_are_found() -> None:
+    assert idle_patterns({"delete_*": True, "serach": False}, ["delete_page", "search"]) == ["serach"]
+    assert idle_patterns(True, ["x"]) == []
+
+
+def test_names_fit_every_provider() -> None:
+    assert agent_name("pages/rename.v2 ü", "w_") == "w_pages_rename_v2__"
+    long, other = agent_name("x" * 80, ""), agent_name("x" * 81, "")
+    assert (len(long), len(other), long == other) == (64, 64, False)
+
+
+def result(*content: Any, **more: Any) -> types.CallToolResult:
+    return types.CallToolResult(content=list(content), **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (result(), ""),
+        (text("hi"), "hi"),
+        (text("", structured_content={"a": 1}), '{"a":1}'),
+        (text('{ "a": 1 }', structured_content={"a": 1}), '{ "a": 1 }'),
+        (text("hi", structured_content={"result": "hi"}), "hi"),
+        (text("3", structured_content={"result": 3}), "3"),
+        (result(*text("a").content, *text("b").content, structured_content={"result": ["a", "b"]}), "a\nb"),
+        (text("one", structured_content={"result": None}), 'one\n{"result":null}'),
+        (text("one", structured_content=["ä"]), 'one\n["ä"]'),
+        (result(types.AudioContent(data="AAAA", mime_type="audio/wav")), "[audio: audio/wav, 3 bytes]"),
+        (
+            result(types.EmbeddedResource(resource=types.BlobResourceContents(uri="f://x", blob="AA=="))),
+            "[resource: f://x, 1 bytes]",
+        ),
+    ],
+)
+def test_results_as_text(given: types.CallToolResult, expected: str) -> None:
+    assert as_text(given) == expected
+
+
+def test_a_long_result_is_cut() -> None:
+    assert as_text(text("x" * 50), 10) == "xxxxxxxxxx… (cut)"
+
+
+def test_arguments_are_checked_without_showing_them() -> None:
+    check = checker({"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]})
+    assert check({"n": 1}) is None
+    assert check({}) == "arguments: 'n' is a required property"
+    assert check({"n": "s3cret"}) == 'n: has to satisfy {"enum": [1, 2]}'
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "nonsense"}, {"properties": {"n": {"$ref": "https://example.org/schema.json"}}}]
+)
+def test_a_schema_that_can_not_be_used_is_left_to_the_server(schema: dict[str, Any]) -> None:
+    assert checker(schema)({"n": 1}) is None
+
+
+async def _call(arguments: dict[str, Any], context: ToolContext) -> str:
+    return "called"
+
+
+def test_a_tool_of_a_schema_knows_its_arguments() -> None:
+    schema = {"properties": {"title": {"type": "string"}}}
+    made = SchemaTool(_call, name="x", description="X.", parameters=schema, gate=Gate(editable=["title"]))
+    assert (made.parameters["type"], made.description, made.validate({"any": 1})) == (
+        "object",
+        "X.",
+        {"arguments": {"any": 1}},
+    )
+    with pytest.raises(ConfigurationError, match="names no argument: name"):
+        SchemaTool(_call, name="x", description="", parameters=schema, gate=Gate(editable=["name"]))
+
+
+@pytest.mark.anyio
+async def test_progress_after_the_end_is_not_shown() -> None:
+    shown: list[Any] = []
+    ids = dict.fromkeys(("thread_id", "run_id", "call_id", "principal", "idempotency_key"), "x")
+    progress = Progress("t", ToolContext(**ids, show=lambda kind, content: shown.append((kind, content))))
+    await progress(1, None, None)
+    await progress(2, None, None)  # too soon after the first
+    await progress(3, 3, "m" * 1000)
+    progress.over = True
+    await progress(3, 3, None)
+    assert shown[0] == ("progress", {"tool": "t", "done": 1})
+    assert [(c["done"], len(c.get("message", ""))) for _, c in shown] == [(1, 0), (3, 500)]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: MCPTools.http("docs.example.org/mcp"), "begins with http"),
+        (lambda: MCPTools.stdio(""), "command is empty"),
+        (lambda: MCPTools.stdio("x", only="search"), "list of patterns"),
+        (lambda: MCPTools.stdio("x", timeout=0), "above 0"),
+    ],
+)
+def test_what_can_not_be(make: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        make()
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError) as caught:
+        MCPTools.stdio("x")
+    assert caught.value.message == "MCP tools need an extra: pip install 'agui-gate[mcp]'"
+
+
+def test_it_is_a_source_of_tools() -> None:
+    assert isinstance(MCPTools.stdio("npx"), ToolSource)
+    assert MCPTools.http("https://ann:pw@docs.example.org:81/mcp?key=x").name == "docs.example.org:81"

@@ -1,0 +1,70 @@
+"""A server that is a process, through the whole product: started when it is needed, started again when it died."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agui_gate_adapters.mcp import MCPTools
+from tests.adapters.mcp import server
+from tests.product.kit import product
+from tests.product.shop import call, outputs, say
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_process_lives_dies_and_comes_back(tmp_path: Path) -> None:
+    """Killed between two calls, then dead in the middle of one that may be run again: each time it is started anew."""
+    tools = MCPTools.stdio(sys.executable, [server.__file__, str(tmp_path / "memory")], name="wiki")
+    turns = [
+        {"output": [call("pid")]},
+        {"output": [say("One.")]},
+        {"output": [call("die_once")]},
+        {"output": [say("2")]},
+    ]
+    async with product([tools], turns) as p:
+        chat = p.chat()
+        await chat.say("go")
+        (first,) = outputs(p.inputs()[-1])
+        os.kill(int(first), signal.SIGKILL)
+        await chat.say("go on")
+        again = outputs(p.inputs()[-1])[-1].removeprefix("alive again as ")
+        assert (tmp_path / "memory").read_text() not in (first, again)  # one died between the two
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(again), 0)  # it ended with the app
+
+
+async def test_a_server_that_does_not_answer_holds_nobody_up() -> None:
+    """It reads and says nothing: the app starts, the run goes on without it, and the next ones don't wait again."""
+    tools = MCPTools.stdio(sys.executable, ["-c", "import sys; sys.stdin.read()"], name="mute", start_timeout=0.3)
+    start = time.monotonic()
+    async with product([tools], [{"output": [say("Hello.")], "repeat": True}]) as p:
+        assert (await p.chat().say("hi")).text == "Hello."
+        waited = time.monotonic()
+        assert (await p.chat().say("hi")).text == "Hello."
+        assert p.inputs()[0]["instructions"].startswith("The tools of mute can't be used right now.")
+        (finding,) = await tools.check()
+    assert (finding.ok, finding.detail) == (False, "mute did not answer within 0.3 seconds.")
+    assert waited - start < 5
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "says"),
+    [
+        ("no-such-command", ["--key=s3cret"], "no-such-command can't be started: there is no such command"),
+        ("/dev/null", [], "null can't be started: its command may not be run"),
+        (sys.executable, ["-c", "'s3cret'"], "ended before it answered: its standard error says why"),
+    ],
+)
+async def test_a_command_that_does_not_start_is_named(command: str, args: list[str], says: str) -> None:
+    tools = MCPTools.stdio(command, args, env={"KEY": "s3cret"})
+    async with asyncio.timeout(10):
+        (finding,) = await tools.check()
+        await tools.aclose()
+    assert says in finding.detail
+    assert "s3cret" not in finding.detail + repr(tools) + repr(vars(tools))
+    assert not finding.ok
