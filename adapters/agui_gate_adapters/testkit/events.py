@@ -213,12 +213,14 @@ def _other(spec: Json, item_id: str, index: int, mint: Callable[[str], str]) -> 
 
 def _tell_other(item: Json, index: int) -> Iterator[Json]:
     where: Json = {"output_index": index, "item_id": item["id"]}
-    early = {key: value for key, value in item.items() if key not in ("output", "result", "outputs")}
+    early = {key: value for key, value in item.items() if key not in ("output", "error", "result", "outputs", "code")}
     yield _added(index, early | ({"status": "in_progress"} if "status" in item else {}))
     stages = _HOSTED_STAGES.get(item["type"], ())
     for stage in stages:
         if stage == "completed" and item["type"] == "mcp_call":
             yield from _tell_mcp_arguments(item, where)
+        if stage == "interpreting" and item.get("code"):
+            yield from _tell_code(str(item["code"]), where)
         ending = "failed" if stage == "completed" and item.get("error") else stage
         yield {"type": f"response.{item['type']}.{ending}", **where}
     yield _done(index, item)
@@ -228,3 +230,9 @@ def _tell_mcp_arguments(item: Json, where: Json) -> Iterator[Json]:
     arguments = str(item.get("arguments", ""))
     yield {"type": "response.mcp_call_arguments.delta", **where, "delta": arguments}
     yield {"type": "response.mcp_call_arguments.done", **where, "arguments": arguments}
+
+
+def _tell_code(code: str, where: Json) -> Iterator[Json]:
+    for delta in pieces_of(code):
+        yield {"type": "response.code_interpreter_call_code.delta", **where, "delta": delta}
+    yield {"type": "response.code_interpreter_call_code.done", **where, "code": code}

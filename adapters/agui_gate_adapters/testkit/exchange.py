@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 
 from agui_gate_adapters.testkit.api import Frame
+from agui_gate_adapters.testkit.approvals import answered, complete
 from agui_gate_adapters.testkit.checks.lookup import conversation_id
 from agui_gate_adapters.testkit.events import Piece, Sealer, build_piece
 from agui_gate_adapters.testkit.faults import Fault, stream_error
@@ -55,6 +56,7 @@ class Exchange:
         self._state = state
         self._context = context
         self._items = items
+        self._granted = answered(context + items, items, approve=True)
         self._conversation = conversation_id(body)
         self._error = {"code": "server_error", "message": _FAILED, **(turn.error or {})}
         self._tokens = max(1, size // 4) + 8 * len(context)
@@ -149,7 +151,7 @@ class Exchange:
         sealer = Sealer(self.id, str(self.body["model"]), wanted)
         last = len(self.turn.output) - 1
         index = 0
-        for number, spec in enumerate(self.turn.output):
+        for number, spec in enumerate(complete(self.turn.output, self._granted)):
             status = "incomplete" if self.turn.status == "incomplete" and number == last else "completed"
             piece = build_piece(spec, index, self._state.mint, sealer, last_status=status)
             index += piece.item is not None

@@ -48,12 +48,17 @@ class Asked:
             and (when.has_output_for is None or when.has_output_for in self.answered_tools())
             and (when.has_tool is None or any(t.get("name") == when.has_tool for t in self.body.get("tools") or ()))
             and (when.model is None or when.model == self.body.get("model"))
+            and (when.approves is None or when.approves in self.approvals())
         )
 
     def answered_tools(self) -> set[str]:
         """Return the names of the tools whose calls this request brings outputs for."""
         ids = {item.get("call_id") for item in self.fresh if KINDS[kind_of(item)].answers}
         return {str(i.get("name")) for i in self.merged if awaits_output(i) and i.get("call_id") in ids}
+
+    def approvals(self) -> list[bool]:
+        """Return what this request answers to MCP approval requests."""
+        return [item["approve"] for item in self.fresh if kind_of(item) == "mcp_approval_response"]
 
 
 class _Live:

@@ -36,6 +36,8 @@ class Profile(msgspec.Struct, frozen=True):
     """HTTP status of R9."""
     conversation_param: str | None = None
     """`param` of R7."""
+    output_window_seconds: float | None = None
+    """Refuse to continue a response that waits for outputs or approvals after so long."""
     zdr: bool = False
     """Zero data retention: nothing is stored, and state fields are refused (R6b)."""
     reject_call_id_replay: bool = True
@@ -54,6 +56,7 @@ PROFILES: Final[dict[ProfileName, Profile]] = {
         single_sealed_turn=True,
         item_missing_status=400,
         conversation_param="conversation_id",
+        output_window_seconds=600,
     ),
     "compat_lenient": Profile(
         "compat_lenient",

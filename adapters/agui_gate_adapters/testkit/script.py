@@ -35,6 +35,8 @@ class When(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has_tool: str | None = None
     """The request advertises this tool."""
     model: str | None = None
+    approves: bool | None = None
+    """The input answers an MCP approval request with yes (true) or no (false)."""
 
 
 class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

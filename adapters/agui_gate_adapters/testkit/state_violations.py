@@ -140,6 +140,11 @@ def continuation_identities() -> Violation:
     return Violation("azure", 400, "Conflicting authenticated continuation identities", "input", "invalid_value")
 
 
+def outputs_too_late() -> Violation:
+    """Foundry: ten minutes after a response with calls, their outputs are no longer taken. The wording is assumed."""
+    return Violation("foundry", 400, "The run has expired: its tool outputs can no longer be submitted.", "input")
+
+
 def invalid_payload() -> Violation:
     """Foundry's schema check: reasoning without an id."""
     message = "The provided data does not match the expected schema"
@@ -149,6 +154,18 @@ def invalid_payload() -> Violation:
 def second_output(call_id: str) -> Violation:
     """Strict: more outputs than calls for one call id."""
     message = f"Emulator: call {call_id} already has an output; send exactly one output per call."
+    return Violation("strict", 400, message, "input", "emulator_strict")
+
+
+def second_approval(request_id: str) -> Violation:
+    """Strict: an MCP approval request that was answered already is answered again, which may run its call again."""
+    message = f"Emulator: approval request {request_id} already has an answer; send exactly one."
+    return Violation("strict", 400, message, "input", "emulator_strict")
+
+
+def unlisted_server(label: str) -> Violation:
+    """Strict: an approval request is replayed without the list of tools that it refers to."""
+    message = f"Emulator: send the mcp_list_tools item of server '{label}' along with its approval request."
     return Violation("strict", 400, message, "input", "emulator_strict")
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from agui_gate_adapters.testkit.approvals import asks, proceed
 from agui_gate_adapters.testkit.brain import replies
 from agui_gate_adapters.testkit.brain.planning import Call, Plan, Situation, plan_calls
 from agui_gate_adapters.testkit.brain.reading import read
@@ -28,6 +29,9 @@ _RECENT: Final = 60
 
 def think(asked: Asked) -> Turn:
     """Return the demo model's turn for a request."""
+    hosted = proceed(asked) or asks(asked)
+    if hosted is not None:
+        return hosted
     before, since = _split(asked.merged[-_RECENT:])
     text = _asked_for(before, last_user_text(asked.merged))
     results = _results(since)

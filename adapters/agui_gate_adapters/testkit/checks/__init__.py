@@ -81,7 +81,7 @@ def _steps(
     yield graph.check_replay(context, items, profile)
     merged = context + resolved(state, items)
     yield graph.check_pairs(merged)
-    yield graph.check_approvals(merged, profile)
+    yield chain(graph.check_approvals(merged, profile), graph.check_tool_lists(merged, items))
     yield graph.check_azure(items, profile)
 
 

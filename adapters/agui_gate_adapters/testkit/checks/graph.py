@@ -18,7 +18,15 @@ from agui_gate_adapters.testkit.state import ProviderState
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["check_approvals", "check_azure", "check_duplicates", "check_pairs", "check_reasoning", "check_replay"]
+__all__ = [
+    "check_approvals",
+    "check_azure",
+    "check_duplicates",
+    "check_pairs",
+    "check_reasoning",
+    "check_replay",
+    "check_tool_lists",
+]
 
 
 def check_duplicates(context: list[Json], items: list[Json]) -> Iterator[Violation]:
@@ -108,15 +116,25 @@ def check_pairs(merged: list[Json]) -> Iterator[Violation]:
 
 
 def check_approvals(merged: list[Json], profile: Profile) -> Iterator[Violation]:
-    """Step 10: every MCP approval request is answered (R19), and answers name known requests."""
+    """Step 10: every MCP approval request is answered (R19), once, and answers name known requests."""
     requests = [item["id"] for item in merged if item.get("type") == "mcp_approval_request"]
     answers = [item["approval_request_id"] for item in merged if item.get("type") == "mcp_approval_response"]
-    for request_id in answers:
+    for number, request_id in enumerate(answers):
         if request_id not in requests:
             yield sv.item_not_found(request_id, profile.item_missing_status)
+        elif request_id in answers[:number]:
+            yield sv.second_approval(request_id)
     unanswered = [request_id for request_id in requests if request_id not in answers]
     if unanswered:
         yield sv.approvals_missing(unanswered)
+
+
+def check_tool_lists(merged: list[Json], items: list[Json]) -> Iterator[Violation]:
+    """Step 10, strict: a replayed approval request needs the tools of its server before it."""
+    listed = {item["server_label"] for item in merged if item.get("type") == "mcp_list_tools"}
+    for item in items:
+        if item.get("type") == "mcp_approval_request" and item["server_label"] not in listed:
+            yield sv.unlisted_server(str(item["server_label"]))
 
 
 def check_azure(items: list[Json], profile: Profile) -> Iterator[Violation]:

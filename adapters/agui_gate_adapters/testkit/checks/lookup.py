@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agui_gate_adapters.testkit import state_violations as sv
-from agui_gate_adapters.testkit.kinds import HOSTED, kind_of
+from agui_gate_adapters.testkit.kinds import HOSTED, awaits_output, kind_of
 from agui_gate_adapters.testkit.profiles import Profile
 from agui_gate_adapters.testkit.sealing import unseal
-from agui_gate_adapters.testkit.state import ProviderState
+from agui_gate_adapters.testkit.state import ProviderState, StoredResponse
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -38,8 +38,18 @@ def check_continuation(state: ProviderState, body: Json, profile: Profile) -> It
             yield sv.conversation_not_found(conversation, profile.conversation_param)
         elif found.locked_by is not None:
             yield sv.conversation_locked()
-    if previous is not None and state.parent(previous) is None:
+    parent = None if previous is None else state.parent(previous)
+    if previous is not None and parent is None:
         yield sv.previous_not_found(previous)
+    if parent is not None and _too_late(state, parent, profile):
+        yield sv.outputs_too_late()
+
+
+def _too_late(state: ProviderState, parent: StoredResponse, profile: Profile) -> bool:
+    """Say whether the response waits for something and has stopped waiting."""
+    window = profile.output_window_seconds
+    waits = any(awaits_output(i) or kind_of(i) == "mcp_approval_request" for i in parent.response["output"])
+    return window is not None and waits and state.clock.now() - parent.created_at > window
 
 
 def check_emptiness(body: Json) -> Iterator[Violation]:
@@ -65,7 +75,9 @@ def _needs_store(item: Json) -> bool:
     kind = kind_of(item)
     if kind == "reasoning":
         return not item.get("encrypted_content")
-    return kind == "item_reference" or kind in HOSTED
+    return kind == "item_reference" or (
+        kind in HOSTED and kind != "mcp_list_tools"
+    )  # A list of tools is its own value.
 
 
 def check_sealed(items: list[Json], model: str) -> Iterator[Violation]:
