@@ -14,7 +14,7 @@ LIMIT_SECONDS = 10.0
 async def check(transport: Transport, model: str, host: str) -> Finding:
     """Whether package, key, address and model work. Never raises."""
     what = f"model {model} at {host}"
-    address = _ADDRESS.format(transport.api.key.replace("API_KEY", "BASE_URL"))
+    address = _ADDRESS.format(transport.api.address or transport.api.key.replace("API_KEY", "BASE_URL"))
     try:
         with anyio.fail_after(LIMIT_SECONDS):
             known = await transport.get_model()

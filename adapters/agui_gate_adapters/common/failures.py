@@ -66,6 +66,8 @@ class Api(msgspec.Struct, frozen=True):
     key: str
     """The environment variable that holds the key."""
     known: Callable[[Told], Failure | None] = lambda _: None
+    address: str = ""
+    """The environment variable that holds the address, where it is not called as the key is, with BASE_URL."""
 
 
 _AUTH = frozenset({"invalid_api_key", "authentication_error", "permission_denied", "permission_error", "401", "403"})

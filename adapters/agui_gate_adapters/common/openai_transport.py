@@ -1,5 +1,6 @@
 """Requests through the `openai` SDK: to OpenAI itself, and to whoever speaks one of its APIs."""
 
+from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     import httpx2
     import openai
 
+ApiKey = str | Callable[[], Awaitable[str]]
+"""A key, or what gives a fresh token whenever a request is sent."""
+
 
 class OpenAITransport(Transport):
     """``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY; ``client`` is an `AsyncOpenAI`."""
@@ -23,7 +27,7 @@ class OpenAITransport(Transport):
         model: str,
         path: str,
         base_url: str | None,
-        api_key: str | None,
+        api_key: ApiKey | None,
         client: "openai.AsyncOpenAI | None",
         timeout: float,
     ) -> None:

@@ -3,17 +3,32 @@
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import anyio
 
 from agui_gate.adapter import ConversationRef, Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
 from agui_gate_adapters.common.transport import host_of
 
-from .failures import API
+from .hosted import Hosting
+from .hosted_kinds import checked_hosted_tools
+from .hosts import (
+    AZURE,
+    AZURE_SCOPE,
+    FOUNDRY,
+    FOUNDRY_SCOPE,
+    OPENAI,
+    Host,
+    TokenProvider,
+    azure_url,
+    check_mode,
+    foundry_url,
+    key_of,
+)
 from .machine import ResponseMachine
 from .recovery import ReplayLadder
 from .request import Mode, Plan, Settings, plan
@@ -21,8 +36,6 @@ from .transport import ResponsesTransport
 
 if TYPE_CHECKING:
     import openai
-
-_DEFAULT_URL = "https://api.openai.com/v1"
 
 
 class OpenAIResponses:
@@ -34,6 +47,10 @@ class OpenAIResponses:
     (or a subclass) of your own, which stays yours to close. ``reasoning`` (such as
     ``{"effort": "low", "summary": "auto"}``), ``temperature`` and
     ``max_output_tokens`` are passed on. ``timeout`` is how many seconds the provider may be silent.
+
+    ``hosted_tools`` are tools that the provider runs itself, in its own words: ``{"type": "web_search"}``,
+    ``{"type": "mcp", "server_label": "crm", "server_url": "https://…", "require_approval": "always"}``. Where such an
+    MCP server's call needs approval, a person is asked, as with a gate, for ``approval_expires_after`` seconds at most.
     """
 
     def __init__(
@@ -42,31 +59,85 @@ class OpenAIResponses:
         *,
         mode: Mode = "chain",
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: ApiKey | None = None,
         client: "openai.AsyncOpenAI | None" = None,
+        hosted_tools: Sequence[dict[str, Any]] = (),
+        approval_expires_after: float | None = None,
         reasoning: dict[str, Any] | None = None,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         timeout: float = 60.0,
+        host: Host = OPENAI,
     ) -> None:
         if mode not in get_args(Mode):
             raise ConfigurationError(f"mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
         url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
-        host = host_of(url or _DEFAULT_URL)
+        address = host_of(url or host.base_url)
         self._settings = Settings(
             model=model,
             mode=mode,
-            origin=f"openai-responses:{mode}:{host}:{model}",
-            newest_sealed_only=host.partition(":")[0].endswith(".azure.com"),
+            origin=f"openai-responses:{mode}:{address}:{model}",
+            newest_sealed_only=host.newest_sealed_only or address.partition(":")[0].endswith(".azure.com"),
+            output_window_ms=host.output_window_ms,
+            hosted_tools=checked_hosted_tools(hosted_tools, approval_expires_after),
             reasoning=reasoning,
             temperature=temperature,
             max_output_tokens=max_output_tokens,
         )
-        self._host = host
+        self._host = address
+        self._hosting = Hosting(approval_expires_after, keeps_lists=mode == "stateless")
         self._transport = ResponsesTransport(
-            API, model=model, path="/responses", base_url=base_url, api_key=api_key, client=client, timeout=timeout
+            host.api, model=model, path="/responses", base_url=base_url, api_key=api_key, client=client, timeout=timeout
         )
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+        self._now_ms: Callable[[], int] = _now_ms
+
+    @classmethod
+    def azure(
+        cls,
+        model: str,
+        *,
+        endpoint: str | None = None,
+        resource: str | None = None,
+        api_key: str | None = None,
+        token_provider: TokenProvider | None = None,
+        mode: Mode = "chain",
+        conversations: bool = False,
+        **options: Any,
+    ) -> Self:
+        """A deployment (``model``) of Azure OpenAI, through its v1 API; ``options`` are those of the class.
+
+        ``endpoint`` such as ``https://RESOURCE.openai.azure.com`` falls back to AZURE_OPENAI_ENDPOINT (or name the
+        ``resource``), ``api_key`` to AZURE_OPENAI_API_KEY. Instead of a key, ``token_provider`` is a sync or async
+        callable that returns an Entra token for the scope `AZURE_SCOPE`. ``conversations``: the resource has them.
+        """
+        check_mode(mode, conversations=conversations)
+        url = azure_url(endpoint, resource)
+        key = key_of(api_key, token_provider, AZURE_SCOPE)
+        return cls(model, mode=mode, base_url=url, api_key=key, host=AZURE, **options)
+
+    @classmethod
+    def foundry(
+        cls,
+        model: str,
+        *,
+        endpoint: str | None = None,
+        project: str | None = None,
+        api_key: str | None = None,
+        token_provider: TokenProvider | None = None,
+        mode: Mode = "chain",
+        **options: Any,
+    ) -> Self:
+        """A deployment (``model``) of an Azure AI Foundry project; ``options`` are those of the class.
+
+        ``endpoint`` such as ``https://RESOURCE.services.ai.azure.com/api/projects/PROJECT`` falls back to
+        AZURE_AI_PROJECT_ENDPOINT; with ``project``, ``endpoint`` may be the resource's. Keys and tokens as for `azure`;
+        the scope is `FOUNDRY_SCOPE`. A person may take longer to approve than Foundry waits for outputs (ten minutes):
+        then everything is sent again.
+        """
+        url = foundry_url(endpoint, project)
+        key = key_of(api_key, token_provider, FOUNDRY_SCOPE)
+        return cls(model, mode=mode, base_url=url, api_key=key, host=FOUNDRY, **options)
 
     def __repr__(self) -> str:
         return f"<OpenAIResponses {self.origin}>"
@@ -90,7 +161,7 @@ class OpenAIResponses:
         await self._transport.aclose()
 
     def _plan(self, request: TurnRequest, *, plain: bool = False) -> Plan:
-        return plan(request, self._settings, now_ms=time.time_ns() // 1_000_000, plain=plain)
+        return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
 
     async def _begin(self, current: Plan) -> Opened:
         """Send one request. Raises `Failure`."""
@@ -99,7 +170,9 @@ class OpenAIResponses:
         if conversation_id is not None:
             conversation_id = conversation_id or await self._transport.create_conversation()
             body = body | {"conversation": conversation_id}
-        machine = ResponseMachine(self._settings.model, lambda response_id: self._ref(response_id, conversation_id))
+        machine = ResponseMachine(
+            self._settings.model, lambda response_id: self._ref(response_id, conversation_id), self._hosting
+        )
         return Opened(await self._transport.open(encoded(body)), machine)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
@@ -109,3 +182,7 @@ class OpenAIResponses:
         if self._settings.mode != "stateless" and response_id:
             return ConversationRef(turn_id="", origin=self.origin, previous_response_id=response_id)
         return None
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

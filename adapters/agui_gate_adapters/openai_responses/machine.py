@@ -15,8 +15,8 @@ from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, Tu
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
 
-from . import states
 from .failures import API
+from .hosted import HeldState, HostedState, Hosting, ToolListState, new_state
 from .states import CallState, ItemState, MessageState, ReasoningState
 from .wire import (
     ErrorBody,
@@ -44,11 +44,13 @@ class ResponseMachine:
     or when what it says can't be read.
     """
 
-    def __init__(self, model: str, ref_of: RefOf) -> None:
+    def __init__(self, model: str, ref_of: RefOf, hosting: Hosting = Hosting()) -> None:  # noqa: B008 immutable
         self.done = False
         self.failure: Failure | None = None
         self._model = model
         self._ref_of = ref_of
+        self._hosting = hosting
+        self._tool_lists: dict[str, ToolListState] = {}
         self._response_id = ""
         self._by_id: dict[str | None, ItemState] = {}
         self._by_index: dict[int | None, ItemState] = {}
@@ -108,8 +110,13 @@ class ResponseMachine:
 
     def _arguments_delta(self, event: WireEvent, out: Events) -> None:
         state = self._find(event)
-        if isinstance(state, CallState):
+        if isinstance(state, CallState | HostedState):
             state.delta(event.delta, out)
+
+    def _code_delta(self, event: WireEvent, out: Events) -> None:
+        state = self._find(event)
+        if isinstance(state, HostedState):
+            state.code(event.delta, out)
 
     def _arguments_done(self, event: WireEvent, out: Events) -> None:
         state = self._find(event)
@@ -133,12 +140,16 @@ class ResponseMachine:
         if state is None or not state.is_for(item):
             state = self._open(item, index, out)
         if not state.closed:
+            if isinstance(state, HeldState) and (listed := self._tool_lists.get(item.server_label or "")):
+                state.tool_list = listed.body
             state.finish(item, out)
+            if isinstance(state, ToolListState):
+                self._tool_lists[state.label] = state
 
     def _open(self, item: Item, index: int | None, out: Events) -> ItemState:
         position = len(self._order)
         key = item.id if item.id and item.id not in self._by_id else f"item-{position}"
-        state = states.new_state(item, key, position)
+        state = new_state(item, key, position, self._hosting)
         self._order.append(state)
         if item.id:
             self._by_id[item.id] = state
@@ -224,12 +235,14 @@ def _failure(error: ErrorBody) -> Failure:
 
 _HANDLERS: dict[str, Callable[[ResponseMachine, WireEvent, Events], None]] = {
     "error": ResponseMachine._error,
+    "response.code_interpreter_call_code.delta": ResponseMachine._code_delta,
     "response.completed": ResponseMachine._ended,
     "response.created": ResponseMachine._created,
     "response.failed": ResponseMachine._failed,
     "response.function_call_arguments.delta": ResponseMachine._arguments_delta,
     "response.function_call_arguments.done": ResponseMachine._arguments_done,
     "response.incomplete": ResponseMachine._ended,
+    "response.mcp_call_arguments.delta": ResponseMachine._arguments_delta,
     "response.output_item.added": ResponseMachine._item_added,
     "response.output_item.done": ResponseMachine._item_done,
     "response.output_text.annotation.added": ResponseMachine._annotation,
@@ -241,4 +254,4 @@ _HANDLERS: dict[str, Callable[[ResponseMachine, WireEvent, Events], None]] = {
     "response.refusal.delta": ResponseMachine._text_delta,
     "response.refusal.done": ResponseMachine._text_done,
 }
-"""What is not here (progress, hosted tools, audio, types that do not exist yet) means nothing to an AG-UI client."""
+"""What is not here (progress, partial images, audio, types that do not exist yet) means nothing to an AG-UI client."""

@@ -8,10 +8,15 @@
 | forgotten, mismatch | everything by value, without any continuation | once |
 
 A mismatch would be a bug of ours and is logged as one.
+
+For a request that agrees to something the provider holds (`consent.py`) it is stricter: sent again only if refused for
+its rate or a lock, and never made by value, as what it agrees to is at the provider (`ConsentLost`). After any other
+failure it may have run, and the caller is told so: `ProviderUnavailable`.
 """
 
 from collections.abc import Callable
 
+from agui_gate.errors import ConsentLost, ProviderUnavailable, RateLimited
 from agui_gate_adapters.common.failures import Failure, Kind, log
 from agui_gate_adapters.common.recovery import Step, retry_wait
 
@@ -32,6 +37,8 @@ class ReplayLadder:
 
     def next(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         """The step that may help after this failure of this plan; None when there is none left."""
+        if plan.agrees:
+            _check_consent(failure)
         match failure.kind:
             case Kind.TRANSIENT | Kind.AMBIGUOUS:
                 return self._retry(failure, plan)
@@ -59,3 +66,12 @@ class ReplayLadder:
         else:
             log.info("the provider has forgotten the conversation; sending everything")
         return Step(0.0, self._plain())
+
+
+def _check_consent(failure: Failure) -> None:
+    """Raise what a request that agrees to something comes to, unless the provider surely did not act on it."""
+    if failure.kind in (Kind.FORGOTTEN, Kind.MISMATCH):
+        raise ConsentLost("The provider no longer has what was approved, so it was not run.") from failure
+    limited = failure.kind is Kind.TRANSIENT and isinstance(failure.error, RateLimited)
+    if failure.kind in (Kind.TRANSIENT, Kind.AMBIGUOUS) and not limited:
+        raise ProviderUnavailable(failure.error.message) from failure

@@ -6,33 +6,46 @@ with an id wants its reasoning item (R4, R5). So a turn is replayed in one of tw
 - *verbatim*: all of its items, in their order, with their ids and sealed reasoning, exactly as they came;
 - *by value*: text and calls without ids, and no reasoning.
 
+Calls that the provider ran itself could be replayed by id alone, and there is nothing it could look the id up in: they
+are told as text, and their turn goes by value. So do held calls, unless this is the request that answers them.
+
 Verbatim is only for turns that this very adapter made, that have no gaps, and that nobody changed since; and only
 where there is reasoning to keep, since ids are good for nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn
+from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
 from agui_gate_adapters.common.ids import stable_id
 
+from . import consent
 from .content import Body, user_message
 
 MAX_CALL_ID = 64
 """Characters that a call id may have on input (R17)."""
 
 _Part = TextPart | ReasoningPart | SettledCall
+_Asked = Mapping[str, Sequence[Body]]
+"""By call id: the items of held calls that are answered with this request."""
 
 
-def replay(transcript: Transcript, *, origin: str, sealed: frozenset[str] = frozenset()) -> list[Body]:
-    """The whole transcript. ``sealed`` names the turns (by id) that may be verbatim if they can be."""
+def replay(
+    transcript: Transcript, *, origin: str, sealed: frozenset[str] = frozenset(), answered: str = ""
+) -> list[Body]:
+    """The whole transcript. ``sealed`` names the turns (by id) that may be verbatim if they can be.
+
+    ``answered`` is the turn whose held calls get their answers ("": none does).
+    """
     items: list[Body] = []
     used: set[str] = set()
     for turn in transcript:
         if isinstance(turn, UserTurn):
             items.append(user_message(turn))
         else:
-            items += _assistant(turn, used, origin=origin, sealed=turn.id in sealed)
+            ours = turn.origin == origin
+            asked = consent.requests(turn, transcript) if ours and turn.id == answered else {}
+            items += _assistant(turn, used, asked, ours=ours, sealed=turn.id in sealed)
     return items
 
 
@@ -41,17 +54,15 @@ def output(call_id: str, content: str) -> Body:
     return {"type": "function_call_output", "call_id": call_id, "output": content}
 
 
-def _assistant(turn: AssistantTurn, used: set[str], *, origin: str, sealed: bool) -> list[Body]:
-    calls = turn.calls
+def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool, sealed: bool) -> list[Body]:
+    calls = turn.local_calls
     call_ids = [_call_id(call, f"{turn.id}\0{position}", used) for position, call in enumerate(calls)]
-    ours = turn.origin == origin
     if sealed and ours and is_whole(turn) and call_ids == [call.part.wire_id for call in calls]:
         items = [_verbatim(part) for part in turn.parts]
     else:
-        items = _by_value(turn.parts, call_ids, ours=ours)
-    if calls:
-        items += [output(call_id, call.output.content) for call_id, call in zip(call_ids, calls, strict=True)]
-    return items
+        items = _by_value(turn.parts, call_ids, asked, ours=ours)
+    items += [output(call_id, call.output.content) for call_id, call in zip(call_ids, calls, strict=True)]
+    return items + (consent.responses(turn) if asked else [])
 
 
 def _call_id(call: SettledCall, place: str, used: set[str]) -> str:
@@ -76,7 +87,7 @@ def _is_intact(part: _Part, position: int) -> bool:
         return False
     match part:
         case SettledCall():
-            return not part.edited
+            return part.part.local and not part.edited
         case ReasoningPart():
             return bool(part.encrypted)
         case TextPart():
@@ -123,16 +134,21 @@ def _summary(part: ReasoningPart, private: dict[str, Any]) -> list[Body]:
     return [{"type": "summary_text", "text": text} for position, text in enumerate(part.summary) if position not in raw]
 
 
-def _by_value(parts: Sequence[_Part], call_ids: list[str], *, ours: bool) -> list[Body]:
+def _by_value(parts: Sequence[_Part], call_ids: list[str], asked: _Asked, *, ours: bool) -> list[Body]:
     items: list[Body] = []
     ids = iter(call_ids)
     for part in parts:
-        if isinstance(part, SettledCall):
+        if isinstance(part, SettledCall) and part.part.local:
             items.append(_function_call(next(ids), part.part.name, part.arguments))
+        elif isinstance(part, SettledCall):
+            items += asked.get(part.part.id) or [_message(retold(part))]
         elif isinstance(part, TextPart) and part.text:
-            phase = _phase(part.private) if ours and part.private else {}
-            items.append({"type": "message", "role": "assistant", "content": part.text, **phase})
+            items.append(_message(part.text) | (_phase(part.private) if ours and part.private else {}))
     return items
+
+
+def _message(text: str) -> Body:
+    return {"type": "message", "role": "assistant", "content": text}
 
 
 def _function_call(call_id: str, name: str, arguments: str) -> Body:

@@ -5,6 +5,9 @@ never anything that the provider issued itself (S13, S14). It is possible only i
 case the whole history goes (S15), and then without any continuation id (S18). A new conversation may begin with
 messages, but not with calls: the rule looks at the request, not at where an item came from (S16). A thread that has
 calls when it needs a new conversation, or whose conversation is lost, goes on from response to response instead.
+
+What a person agreed to that the provider holds (`consent.py`) goes with a continuation, or, in stateless mode, with the
+whole history. Where the provider's memory was to be used and can't be, what it asked about is gone: `ConsentLost`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +17,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from agui_gate.adapter import AssistantTurn, ConversationRef, SettledCall, ToolSpec, Transcript, TurnRequest, UserTurn
+from agui_gate.errors import ConsentLost
 
+from . import consent
 from .content import Body, user_message
 from .replay import output, replay
 
@@ -32,6 +37,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     newest_sealed_only: bool = False
     """Azure refuses sealed reasoning of more than one turn ("Conflicting authenticated continuation identities")."""
+    hosted_tools: tuple[Body, ...] = ()
+    output_window_ms: int | None = None
+    """How long a response waits for the outputs of its calls, where that is limited (Foundry)."""
     reasoning: dict[str, Any] | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
@@ -48,31 +56,43 @@ class Shape(Enum):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A request body and its shape. ``conversation_id`` is what it continues; "" asks for a new conversation."""
+    """A request body and its shape. ``conversation_id`` is what it continues; "" asks for a new conversation.
+
+    ``agrees``: it tells the provider to run something that it held.
+    """
 
     body: Body
     shape: Shape
     conversation_id: str | None = None
+    agrees: bool = False
 
 
 def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool = False) -> Plan:
-    """The request for a turn; ``plain`` (the ladder's last step) rules out all that relies on the provider's memory."""
+    """The request for a turn; ``plain`` (the ladder's last step) rules out all that relies on the provider's memory.
+
+    Raises `ConsentLost`.
+    """
     since = None if plain else _since_ref(request, settings, now_ms)
     if since is not None:
         return _continued(request, settings, since)
+    last = consent.last_turn(request.transcript)
+    stateless = settings.mode == "stateless" and not plain
+    if consent.agrees(last) and not stateless:
+        raise ConsentLost("The provider no longer has what was approved, so it was not run.")
     sealed = frozenset[str]() if plain or settings.mode != "stateless" else _sealed_turns(request.transcript, settings)
     body = _common(request, settings)
-    body["input"] = replay(request.transcript, origin=settings.origin, sealed=sealed)
-    shape = Shape.SEALED if settings.mode == "stateless" and not plain else Shape.PLAIN
+    answered = last.id if last and stateless else ""
+    body["input"] = replay(request.transcript, origin=settings.origin, sealed=sealed, answered=answered)
+    shape = Shape.SEALED if stateless else Shape.PLAIN
     if settings.mode == "conversation" and not plain and not _has_calls(request.transcript):
         return Plan(body, shape, "")
     if settings.mode != "stateless":
         body["store"] = True
-    return Plan(body, shape)
+    return Plan(body, shape, agrees=consent.agrees(last))
 
 
 def _has_calls(transcript: Transcript) -> bool:
-    return any(isinstance(turn, AssistantTurn) and turn.calls for turn in transcript)
+    return any(isinstance(turn, AssistantTurn) and turn.local_calls for turn in transcript)
 
 
 class _Since(NamedTuple):
@@ -88,16 +108,27 @@ def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> _Since 
     ref = request.ref
     if ref is None or ref.origin != settings.origin or not _is_alive(ref, settings.mode, now_ms):
         return None
+    age, window = now_ms - ref.committed_at, settings.output_window_ms
     messages: list[UserTurn] = []
     for position in range(len(request.transcript) - 1, -1, -1):
         turn = request.transcript[position]
         if isinstance(turn, UserTurn):
             messages.append(turn)
-        elif turn.id == ref.turn_id and _ids_are_unique(turn.calls):
+        elif turn.id == ref.turn_id and _answerable(turn) and (window is None or age < window or not _waits(turn)):
             return _Since(ref, turn, messages[::-1])
         else:
             return None  # an assistant turn that the provider does not know, or can't be told about
     return None
+
+
+def _waits(turn: AssistantTurn) -> bool:
+    """Whether the provider waits for something from us about this turn."""
+    return any(call.part.kind != "hosted" for call in turn.calls)
+
+
+def _answerable(turn: AssistantTurn) -> bool:
+    """Whether everything that the provider waits for can be said: also about what it was told before, once."""
+    return _ids_are_unique(turn.local_calls) and all(call.consent is not None for call in consent.held_calls(turn))
 
 
 def _is_alive(ref: ConversationRef, mode: Mode, now_ms: int) -> bool:
@@ -118,12 +149,14 @@ def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
 
 def _continued(request: TurnRequest, settings: Settings, since: _Since) -> Plan:
     body = _common(request, settings)
-    outputs = [output(call.part.wire_id, _told(call)) for call in since.turn.calls]
+    outputs = [output(call.part.wire_id, _told(call)) for call in since.turn.local_calls]
+    outputs += consent.responses(since.turn)
     body["input"] = outputs + [user_message(message) for message in since.messages]
+    agrees = consent.agrees(since.turn)
     if settings.mode == "conversation" and since.ref.conversation_id:
-        return Plan(body, Shape.CONTINUED, since.ref.conversation_id)
+        return Plan(body, Shape.CONTINUED, since.ref.conversation_id, agrees)
     body |= {"store": True, "previous_response_id": since.ref.previous_response_id}
-    return Plan(body, Shape.CONTINUED)
+    return Plan(body, Shape.CONTINUED, agrees=agrees)
 
 
 def _told(call: SettledCall) -> str:
@@ -160,8 +193,9 @@ def _common(request: TurnRequest, settings: Settings) -> Body:
     }
     if request.instructions:
         body["instructions"] = request.instructions
-    if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+    tools = [_tool(tool) for tool in request.tools] + list(settings.hosted_tools)
+    if tools:
+        body["tools"] = tools
     if settings.mode == "stateless":
         body |= {"store": False, "include": ["reasoning.encrypted_content"]}
     options = ("reasoning", "temperature", "max_output_tokens")

@@ -1,5 +1,7 @@
 """The states of a response's output items, each turning what is known of its item into model events.
 
+Here are text, reasoning and calls; what the provider works on itself is in `hosted.py`.
+
 All states share one life: `start` when the item appears, deltas, `rest` for what a `.done` event adds, `finish` with
 the complete item, or `abandon` when the response ended without it. `private` keeps what a replay needs: the provider's
 item id, and the item's position, which tells a whole turn from one with gaps (`replay.py`).
@@ -12,7 +14,6 @@ from agui_gate.adapter import (
     CallEnd,
     CallStart,
     ModelEvent,
-    Notice,
     Private,
     ReasoningDelta,
     ReasoningEnd,
@@ -26,24 +27,6 @@ from agui_gate_adapters.common.failures import log
 from .wire import Item
 
 Events = list[ModelEvent]
-
-_CLIENT_EXECUTED = frozenset(
-    {
-        "apply_patch_call",
-        "computer_call",
-        "custom_tool_call",
-        "local_shell_call",
-        "mcp_approval_request",
-        "shell_call",
-        "tool_search_call",
-    }
-)
-"""Items that wait for an answer which nobody here can give: the response can't be continued."""
-
-
-def new_state(item: Item, key: str, position: int) -> "ItemState":
-    """The state for an item of this type."""
-    return _STATES.get(item.type, OtherState)(key, position)
 
 
 class ItemState:
@@ -222,30 +205,3 @@ class CallState(ItemState):
         if self._started:
             self._ended = True
             out.append(CallEnd(self.key, arguments, self.private(item)))
-
-
-class OtherState(ItemState):
-    """Hosted tools and kinds that do not exist yet: reported, never an error."""
-
-    __slots__ = ("_type",)
-
-    def start(self, item: Item, out: Events) -> None:
-        """Remembers what it is."""
-        self._type = item.type
-
-    def is_for(self, item: Item) -> bool:
-        """As for the others, but for any type."""
-        return item.type == self._type
-
-    @property
-    def answerable(self) -> bool:
-        """Hosted tools are complete in themselves; kinds that wait for an answer are not."""
-        return self._type not in _CLIENT_EXECUTED
-
-    def finish(self, item: Item, out: Events) -> None:
-        """Mentions that it was there."""
-        self.closed = True
-        out.append(Notice("openai.item", {"type": item.type, "id": item.id, "status": item.status}))
-
-
-_STATES: dict[str, type[ItemState]] = {state.type: state for state in (MessageState, ReasoningState, CallState)}

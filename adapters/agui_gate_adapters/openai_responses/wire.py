@@ -54,6 +54,19 @@ class Item(msgspec.Struct, frozen=True):
     call_id: str | None = None
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
+    server_label: str | None = None
+    approval_request_id: str | None = None
+    output: Any = None
+    error: Any = None
+    action: Any = None
+    queries: Any = None
+    results: Any = None
+    code: str | None = None
+    outputs: Any = None
+    result: str | None = None
+    revised_prompt: str | None = None
+    output_format: str | None = None
+    tools: list[dict[str, Any]] | None = None
 
     @property
     def arguments_text(self) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agui_gate.adapter import (
     CallDelta,
     CallEnd,
+    CallResult,
     CallStart,
     ConversationRef,
     ModelEvent,
@@ -266,8 +267,12 @@ def test_hosted_tools_and_unknown_types_are_tolerated() -> None:
         e("audio.delta", delta="AAAA"),
         completed(),
     )  # fmt: skip
-    notice, last = events
-    assert notice == Notice("openai.item", {"type": "web_search_call", "id": "ws_1", "status": "completed"})
+    *call, last = events
+    assert call == [
+        CallStart("ws_1", "ws_1", "web_search", hosted=True),
+        CallEnd("ws_1", "{}", {"index": 0, "id": "ws_1"}),
+        CallResult("ws_1", '{"status":"completed"}'),
+    ]
     assert last == TurnDone(ref=REF)
 
 

@@ -1,0 +1,87 @@
+"""Held calls on the wire: what the provider asked, and what it is told (facts: providers §1.4).
+
+The provider pairs the two by the request item's id. It still has that item where it is asked to continue, and only the
+answer goes. Where everything is sent, the item goes too, after the tools of its server, which it refers to. A "yes"
+that is sent twice may run the call twice: what says it is sent again only where the provider surely did not act.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from agui_gate.adapter import AssistantTurn, SettledCall, Transcript
+
+from .content import Body
+
+MAX_REASON = 1_000
+"""Characters of a reason that are passed on."""
+
+
+def last_turn(transcript: Transcript) -> AssistantTurn | None:
+    """The newest assistant turn: the only one whose held calls can be answered."""
+    return next((turn for turn in reversed(transcript) if isinstance(turn, AssistantTurn)), None)
+
+
+def held_calls(turn: AssistantTurn) -> list[SettledCall]:
+    """The calls of the turn that the provider asked about."""
+    return [call for call in turn.calls if call.part.kind == "held"]
+
+
+def agrees(turn: AssistantTurn | None) -> bool:
+    """Whether the provider is to be told to run something."""
+    return turn is not None and any(call.consent for call in held_calls(turn))
+
+
+def responses(turn: AssistantTurn) -> list[Body]:
+    """What the provider is told about the turn's held calls."""
+    return [_response(call) for call in held_calls(turn) if call.consent is not None]
+
+
+def requests(turn: AssistantTurn, transcript: Transcript) -> Mapping[str, Sequence[Body]]:
+    """By call id: the items that a provider which remembers nothing needs with `responses`, in their place.
+
+    The tools of a server come once, before the first request for it. They may have been listed in an earlier turn.
+    """
+    lists = _tool_lists(transcript)
+    items: dict[str, Sequence[Body]] = {}
+    for call in held_calls(turn):
+        private = call.part.private or {}
+        label = private.get("server_label", "")
+        if call.consent is not None:
+            listed = lists.pop(label, None)
+            items[call.part.id] = ([listed] if listed else []) + [_request(call, label, private.get("name", ""))]
+    return items
+
+
+def _tool_lists(transcript: Transcript) -> dict[str, Body]:
+    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
+    private = (call.part.private or {} for turn in turns for call in held_calls(turn))
+    return {known["server_label"]: known["tool_list"] for known in private if "tool_list" in known}
+
+
+def _request(call: SettledCall, label: str, name: str) -> Body:
+    return {
+        "type": "mcp_approval_request",
+        "id": call.part.wire_id,
+        "server_label": label,
+        "name": name,
+        "arguments": call.part.arguments,
+    }
+
+
+def _response(call: SettledCall) -> Body:
+    body: Body = {
+        "type": "mcp_approval_response",
+        "approval_request_id": call.part.wire_id,
+        "approve": call.consent is True,
+    }
+    return body if call.consent else body | {"reason": _reason(call.output.content)}
+
+
+def _reason(content: str) -> str:
+    """What the person said, or why nobody said anything."""
+    try:
+        told = msgspec.json.decode(content, type=dict[str, str])
+    except msgspec.DecodeError:
+        told = {}
+    return (told.get("reason") or told.get("message") or content)[:MAX_REASON]

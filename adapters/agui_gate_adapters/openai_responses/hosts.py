@@ -1,0 +1,116 @@
+"""Who serves the Responses API, and what is particular there: OpenAI, Azure OpenAI, Azure AI Foundry (providers §5).
+
+The Azure hosts speak the plain v1 API, so that nothing of the SDK's older Azure client is needed: a key or an Entra
+token travels as the bearer. They never fall back to OPENAI_API_KEY, which would send one vendor's key to another.
+"""
+
+import inspect
+import os
+from collections.abc import Awaitable, Callable
+
+import anyio.to_thread
+import msgspec
+
+from agui_gate.errors import ConfigurationError, ProviderAuth
+from agui_gate_adapters.common.failures import Api, Failure, log
+from agui_gate_adapters.common.openai_transport import ApiKey
+
+from .failures import API
+
+TokenProvider = Callable[[], str | Awaitable[str]]
+"""Returns an Entra token; `azure.identity.get_bearer_token_provider` (also of `azure.identity.aio`) makes one."""
+
+AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+FOUNDRY_SCOPE = "https://ai.azure.com/.default"
+
+KEY = "AZURE_OPENAI_API_KEY"
+ENDPOINT = "AZURE_OPENAI_ENDPOINT"
+PROJECT_ENDPOINT = "AZURE_AI_PROJECT_ENDPOINT"
+
+OUTPUT_WINDOW_MS = 570_000
+"""Foundry takes outputs for ten minutes; half a minute is left for clocks and for the way."""
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """``base_url`` is where requests go if nothing else is said; ``api`` names the key in what people are told."""
+
+    api: Api
+    base_url: str = "https://api.openai.com/v1"
+    newest_sealed_only: bool = False
+    """It refuses sealed reasoning of more than one turn."""
+    output_window_ms: int | None = None
+    """How long it waits for the outputs of a response's calls."""
+
+
+OPENAI = Host(api=API)
+AZURE = Host(api=Api(API.name, KEY, API.known, ENDPOINT), newest_sealed_only=True)
+FOUNDRY = Host(
+    api=Api(API.name, KEY, API.known, PROJECT_ENDPOINT), newest_sealed_only=True, output_window_ms=OUTPUT_WINDOW_MS
+)
+
+
+def azure_url(endpoint: str | None, resource: str | None) -> str:
+    """The v1 address of a resource. Raises `ConfigurationError`."""
+    if endpoint and resource:
+        raise ConfigurationError("azure: give endpoint or resource, not both")
+    if resource:
+        return f"https://{resource}.openai.azure.com/openai/v1"
+    found = endpoint or os.environ.get(ENDPOINT)
+    if not found:
+        raise ConfigurationError(f"azure: set {ENDPOINT}, or give endpoint (https://RESOURCE.openai.azure.com)")
+    return _v1(found)
+
+
+def foundry_url(endpoint: str | None, project: str | None) -> str:
+    """The v1 address of a project. Raises `ConfigurationError`."""
+    found = endpoint or os.environ.get(PROJECT_ENDPOINT)
+    if not found:
+        example = "https://RESOURCE.services.ai.azure.com/api/projects/PROJECT"
+        raise ConfigurationError(f"foundry: set {PROJECT_ENDPOINT}, or give endpoint ({example})")
+    if project and "/api/projects/" not in found:
+        found = f"{found.rstrip('/')}/api/projects/{project}"
+    return _v1(found)
+
+
+def check_mode(mode: str, *, conversations: bool) -> None:
+    """Raise `ConfigurationError` for conversations on a resource that has none."""
+    if mode == "conversation" and not conversations:
+        raise ConfigurationError(
+            "Azure OpenAI resources have no conversations: use mode='chain' (or conversations=True if yours has them; "
+            "Foundry projects have: OpenAIResponses.foundry)"
+        )
+
+
+def key_of(api_key: str | None, token_provider: TokenProvider | None, scope: str) -> ApiKey:
+    """The key, or what gives tokens. Raises `ConfigurationError` if there is neither, or both were given."""
+    if api_key and token_provider:
+        raise ConfigurationError("azure: give api_key or token_provider, not both")
+    if token_provider is not None:
+        return _tokens(token_provider)
+    key = api_key or os.environ.get(KEY)
+    if not key:
+        raise ConfigurationError(
+            f"azure: set {KEY}, give api_key, or give token_provider for the scope {scope} "
+            "(such as azure.identity.get_bearer_token_provider(DefaultAzureCredential(), scope))"
+        )
+    return key
+
+
+def _v1(endpoint: str) -> str:
+    url = endpoint.partition("?")[0].rstrip("/")
+    return url if url.endswith("/v1") else f"{url.removesuffix('/openai')}/openai/v1"
+
+
+def _tokens(provider: TokenProvider) -> Callable[[], Awaitable[str]]:
+    """``provider`` as the SDK wants it. A sync one may ask the network, so it runs in a thread."""
+
+    async def token() -> str:
+        try:
+            found = provider() if inspect.iscoroutinefunction(provider) else await anyio.to_thread.run_sync(provider)
+            return found if isinstance(found, str) else await found
+        except Exception as error:
+            log.debug("token_provider failed", exc_info=error)
+            message = f"There is no Entra token: token_provider failed ({type(error).__name__})."
+            raise Failure(ProviderAuth(message)) from error
+
+    return token
