@@ -125,6 +125,21 @@ def test_mistral_lists_what_it_does_not_know(body: dict[str, Any], where: list[A
     assert (status, told["message"], told["code"]) == (422, {"detail": [detail]}, None)
 
 
+def test_mistral_wants_a_reply_after_answers() -> None:
+    emulator = Emulator(chat="mistral")
+    loop = [HELLO, said("abcDEF123"), result("abcDEF123")]
+    expected = {
+        "object": "error",
+        "message": "Unexpected role 'user' after role 'tool'",
+        "type": "invalid_request_message_order",
+        "param": None,
+        "code": "3230",
+    }
+    assert refusal(emulator, *loop, HELLO) == (400, expected)
+    reply(emulator, *loop, {"role": "assistant", "content": "Done."}, HELLO)
+    reply(Emulator(), *loop, HELLO)
+
+
 def test_mistral_takes_no_reasoning_back() -> None:
     message = {"role": "assistant", "content": "Hi.", "reasoning_content": "Hm."}
     _, told = refusal(Emulator(chat="mistral"), HELLO, message, HELLO)

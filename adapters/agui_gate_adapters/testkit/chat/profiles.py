@@ -53,6 +53,8 @@ class ChatProfile(msgspec.Struct, frozen=True):
     """Refuse call ids that are not nine letters or digits."""
     repeated_calls: bool = False
     """Accept one call id twice in one turn; each then needs its own answer."""
+    reply_after_tools: bool = False
+    """Refuse a user message right after answers; an assistant's has to stand between them."""
     reasoning_back: Literal["ignored", "required", "refused"] = "ignored"
     """Whether tool-calling turns since the last user message must carry their reasoning, or no message may."""
     reasoning_missing: str = "The `reasoning_content` in the thinking mode must be passed back to the API."
@@ -145,6 +147,7 @@ _PROFILES: Final = (
         developer_role=False,
         max_call_id=None,
         nine_character_ids=True,
+        reply_after_tools=True,
         words="mistral",
         errors="bare",
         call_ids="nine",

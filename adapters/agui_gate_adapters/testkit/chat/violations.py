@@ -84,6 +84,12 @@ def _minimax(rule: str) -> Violation:
     return Violation(rule, 400, "tool call result does not follow tool call (2013)", None, "2013")
 
 
+def no_reply_between() -> Violation:
+    """Mistral's order of roles: answers, then the assistant, then everybody else."""
+    message = "Unexpected role 'user' after role 'tool'"
+    return Violation("order", 400, message, None, "3230", "invalid_request_message_order")
+
+
 # -- messages ----------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from agui_gate_adapters.testkit.chat.checks.messages import (
     check_roles,
     check_shapes,
 )
-from agui_gate_adapters.testkit.chat.checks.pairs import check_pairs, check_reasoning
+from agui_gate_adapters.testkit.chat.checks.pairs import check_order, check_pairs, check_reasoning
 from agui_gate_adapters.testkit.chat.checks.tools import check_tools
 from agui_gate_adapters.testkit.chat.profiles import CHAT_PROFILES, ChatProfile
 from agui_gate_adapters.testkit.violations import Violation
@@ -43,5 +43,6 @@ def _steps(body: Json, profile: ChatProfile, models: frozenset[str] | None) -> I
     yield chain(check_shapes(messages, profile), check_calls(messages, profile))
     yield check_tools(body, profile)
     yield check_pairs(messages, profile)
+    yield check_order(messages, profile)
     yield check_reasoning(messages, profile)
     yield check_content(messages, profile)

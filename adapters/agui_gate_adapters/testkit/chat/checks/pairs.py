@@ -1,4 +1,4 @@
-"""Calls and their answers (C1, C2, C3), turn by turn, and the reasoning that has to come back with the calls.
+"""Calls and their answers (C1, C2, C3), turn by turn; what may follow them; the reasoning that comes back with them.
 
 An assistant message with calls opens a run. The tool messages right after it answer its calls in any order; any other
 message closes the run, and so does the end of the list. Ids mean nothing beyond their run: a later turn may use the
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["check_pairs", "check_reasoning"]
+__all__ = ["check_order", "check_pairs", "check_reasoning"]
 
 
 class _Run:
@@ -61,6 +62,13 @@ def _answer(run: _Run | None, call_id: str, index: int, profile: ChatProfile) ->
     else:
         run.awaited[call_id] -= 1
         run.answered[call_id] = index
+
+
+def check_order(messages: list[Json], profile: ChatProfile) -> Iterator[Violation]:
+    """Yield the user messages that follow answers at once, where the server wants a reply in between."""
+    for before, message in pairwise(messages if profile.reply_after_tools else ()):
+        if before["role"] == "tool" and message["role"] == "user":
+            yield cv.no_reply_between()
 
 
 def check_reasoning(messages: list[Json], profile: ChatProfile) -> Iterator[Violation]:
