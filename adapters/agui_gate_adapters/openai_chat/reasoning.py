@@ -1,7 +1,8 @@
 """Reasoning on its way back: which of it, and in which member.
 
-It came in a member of one of three names, and goes back in the same one. `reasoning_details` is a list of blocks that
-may be signed or sealed: it is sent as it was, and then alone, since it holds the text too.
+It came in a member of one of three names, and goes back in the same one, or in the one that is required.
+`reasoning_details` is a list of blocks that may be signed or sealed: it is sent as it was, and then without the text,
+which it holds too.
 
 Only our own reasoning is sent. What is required but lost is an empty text: a server that insists checks that the
 member is there, and a conversation must not end because a turn was made by another model.
@@ -26,7 +27,9 @@ def replayed(turn: AssistantTurn, profile: Profile, *, ours: bool) -> Body:
         case "tool_turns" if not turn.local_calls:
             return {}
     sent = _kept(turn, profile) if ours else {}
-    return sent or ({profile.reasoning_field: ""} if profile.reasoning_required else {})
+    if profile.reasoning_required:
+        sent.setdefault(profile.reasoning_field, "")
+    return sent
 
 
 def _kept(turn: AssistantTurn, profile: Profile) -> Body:
@@ -39,7 +42,8 @@ def _kept(turn: AssistantTurn, profile: Profile) -> Body:
             text = "\n\n".join(part.summary)
             if text:
                 field = private.get("field")
-                field = field if field in FIELDS else profile.reasoning_field
+                if field not in FIELDS or profile.reasoning_required:
+                    field = profile.reasoning_field
                 texts[field] = texts.get(field, "") + text
     return {DETAILS: details} if details else texts
 
