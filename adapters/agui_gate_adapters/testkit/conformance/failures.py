@@ -11,7 +11,11 @@ from agui_gate_adapters.testkit.conformance.shop import Shop, call, say, turn
 Json = dict[str, Any]
 
 SECRET = "sk-live-0123456789 customer data"  # noqa: S105 it stands for one
-HALF = {"type": "message", "deltas": ["Half ", "of ", "an ", "answer"], "text": "Half of an answer"}
+HALF = {
+    "type": "message",
+    "deltas": ["Half ", "of ", *"an answer that is long"],
+    "text": "Half of an answer that is long",
+}
 AT_ONCE: dict[str, tuple[Json, str]] = {
     "a wrong key": ({"kind": "status", "status": 401}, "provider_auth"),
     "no permission": ({"kind": "status", "status": 403}, "provider_auth"),
@@ -80,6 +84,8 @@ class Failures(Suite):
     async def test_after_the_first_token_it_is_not(self, kind: str) -> None:
         """B19, S30: what was said stays said, and the next turn is legal."""
         fault, code = MIDDLE[kind]
+        if fault.get("clean") and not self.says_end:
+            pytest.skip("this provider does not say where an answer ends")
         turns = [turn(HALF, fault=_told(fault), when={"user": "hello"}), turn(say("Back."), repeat=True)]
         async with self.ground([], turns) as ground:
             client = ground.client()

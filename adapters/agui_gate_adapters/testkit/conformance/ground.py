@@ -26,6 +26,8 @@ class Suite:
     """Keywords for `Emulator`: the profile of the provider that is stood in for."""
     reasons: ClassVar[bool] = True
     """Whether this provider has reasoning that an adapter can show."""
+    says_end: ClassVar[bool] = True
+    """Whether this provider says where an answer ends; else a proper end of the body is all there is."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:
