@@ -15,7 +15,7 @@ from agui_gate_adapters.testkit.faults import Reply
 Json = dict[str, Any]
 
 MODEL = "claude-sonnet-5"
-HEADERS = {"x-api-key": "test-key", "anthropic-version": "2023-06-01"}
+HEADERS = {"x-api-key": "test-key", "anthropic-version": "2026-10-21"}
 TOOL: Json = {"name": "refund", "input_schema": {"type": "object", "properties": {"order_id": {"type": "string"}}}}
 THINK: Json = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
 

@@ -302,7 +302,6 @@ def test_tools_of_other_apis() -> None:
             "tool_choice: Input tag 'required' found using 'type' does not match any of the expected tags: "
             "'any', 'auto', 'none', 'tool'",
         ),
-        ({"temperature": 2}, "temperature: Input should be less than or equal to 1"),
         ({"max_tokens": True}, "max_tokens: Input should be a valid integer"),
         ({"stream": "yes"}, "stream: Input should be a valid boolean"),
         (
@@ -318,6 +317,24 @@ def test_tools_of_other_apis() -> None:
 )
 def test_members(body: Json, expected: str) -> None:
     assert refusal(any_answer(), GO, **body) == expected
+
+
+def test_versions_of_the_api() -> None:
+    old = {"anthropic-version": "2023-06-01"}
+    cited = {"type": "text", "text": "x", "citations": [{"type": "char_location"}]}
+    document = assistant({"type": "document", "source": {"type": "text"}})
+    for member in ("temperature", "top_p", "top_k"):
+        assert refusal(any_answer(), GO, **{member: 1}) == f"{member}: Extra inputs are not permitted"
+        reply(any_answer(), GO, **{member: 1}, headers=old)
+    assert refusal(any_answer(), user(cited)) == "messages.0.content.0.text.citations: Extra inputs are not permitted"
+    reply(any_answer(), user(cited), headers=old)
+    assert refusal(any_answer(), GO, document, GO) == "messages.1: `document` blocks can only be in `user` messages"
+    reply(any_answer(), GO, document, GO, headers=old)
+    reply(any_answer(), GO, assistant(cited), GO)
+    assert refusal(any_answer(), GO, temperature=2, headers=old) == (
+        "temperature: Input should be less than or equal to 1"
+    )
+    assert refusal(any_answer(), GO, **THINK, temperature=0.5, headers=old).startswith("`temperature` may only be set")
 
 
 def test_beta_members_need_the_beta_header() -> None:
@@ -340,7 +357,6 @@ def test_the_prompt_is_too_long() -> None:
     ("body", "expected"),
     [
         ({"max_tokens": 1024}, "`max_tokens` must be greater than `thinking.budget_tokens`."),
-        ({"temperature": 0.5}, "`temperature` may only be set to 1 when thinking is enabled."),
         ({"tools": [TOOL], "tool_choice": {"type": "any"}}, "Thinking may not be enabled when tool_choice forces tool"),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 100}},
@@ -469,11 +485,6 @@ def test_a_refused_request_uses_up_no_turn() -> None:
     assert emulator.remaining_turns == 1
     assert reply(emulator, GO)["content"] == [{"type": "text", "text": "once"}]
     assert refusal(emulator, GO) == "Emulator: the script has no turn for this request."
-
-
-def test_items_without_a_block_are_named() -> None:
-    emulator = Emulator([{"output": [{"type": "mcp_call"}]}])
-    assert refusal(emulator, GO) == "Emulator: the Messages API has no block for an output of type 'mcp_call'."
 
 
 def test_nonsense_is_refused_and_never_crashed_on() -> None:

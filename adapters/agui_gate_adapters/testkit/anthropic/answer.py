@@ -27,7 +27,7 @@ _REASONS: Final = {"max_output_tokens": "max_tokens", "content_filter": "refusal
 
 
 class Answer:
-    """The answer to one request. Raises `ScriptError` when the turn has an item that this API has nothing for."""
+    """The answer to one request."""
 
     def __init__(
         self, message_id: str, body: Json, maker: Maker, turn: Turn, fault: Fault | None, record: Record
@@ -52,9 +52,10 @@ class Answer:
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
+            "stop_details": None,
             "usage": self._usage(size_of(body)),
         }
-        self._stop: Json = {"stop_reason": self._stop_reason, "stop_sequence": None}
+        self._stop: Json = {"stop_reason": self._stop_reason, "stop_sequence": None, "stop_details": None}
         if self._stop_reason == "stop_sequence":
             self._stop["stop_sequence"] = next(iter(body.get("stop_sequences") or ()), None)
         if self._stop_reason == "refusal":
@@ -103,7 +104,7 @@ class Answer:
             events = tell_block(told, index) if isinstance(told, Told) else iter([told])
             for number, event in enumerate(events):
                 yield event
-                if number == index == 0:
+                if isinstance(told, Told) and number == index == 0:
                     yield {"type": "ping"}
             index += isinstance(told, Told)
         if self.turn.status == "failed":

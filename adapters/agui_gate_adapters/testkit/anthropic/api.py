@@ -16,12 +16,11 @@ from agui_gate_adapters.testkit.anthropic.profiles import (
     AnthropicProfileName,
 )
 from agui_gate_adapters.testkit.anthropic.record import Record
-from agui_gate_adapters.testkit.anthropic.shapes import size_of
+from agui_gate_adapters.testkit.anthropic.shapes import LATEST, size_of
 from agui_gate_adapters.testkit.anthropic.thinking import mode_of
 from agui_gate_adapters.testkit.api import Create
 from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply
 from agui_gate_adapters.testkit.host import Host, parse_object
-from agui_gate_adapters.testkit.script import ScriptError
 from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json, encode
 
@@ -73,19 +72,15 @@ class Messages:
         body = parse_object(raw)
         if body is None:
             return self._host.refuse(self, "POST", _PATH, v.bad_json())
-        broken = check_messages(body, self.profile, self.record, models=self._host.models, betas=_betas(headers))
-        if broken:
-            return self._host.refuse(self, "POST", _PATH, broken[0], body)
-        return self._answer(body)
+        broken = self._check(body, headers)
+        return self._host.refuse(self, "POST", _PATH, broken[0], body) if broken else self._answer(body)
 
     def count(self, raw: bytes, headers: Mapping[str, str]) -> Reply:
         """Handle `POST /v1/messages/count_tokens`: an estimate of four bytes a token."""
         body = parse_object(raw)
         if body is None:
             return self._host.refuse(self, "POST", _COUNT_PATH, v.bad_json())
-        broken = check_messages(
-            body, self.profile, self.record, models=self._host.models, betas=_betas(headers), counting=True
-        )
+        broken = self._check(body, headers, counting=True)
         if broken:
             return self._host.refuse(self, "POST", _COUNT_PATH, broken[0], body)
         self._host.journal.accept(_COUNT_PATH, body, None, None, 200)
@@ -106,6 +101,17 @@ class Messages:
         """Forget what was issued; its signatures stay good."""
         self.record = Record()
 
+    def _check(self, body: Json, headers: Mapping[str, str], *, counting: bool = False) -> list[Violation]:
+        return check_messages(
+            body,
+            self.profile,
+            self.record,
+            models=self._host.models,
+            betas=_betas(headers),
+            version=headers.get("anthropic-version", LATEST),
+            counting=counting,
+        )
+
     def _answer(self, body: Json) -> Answer | Reply:
         play = self._host.play(self, _PATH, body, asked_of(body), streamed=bool(body.get("stream")))
         if isinstance(play, Reply):
@@ -113,11 +119,7 @@ class Messages:
         message_id = self._host.state.mint("msg_")
         thinks = mode_of(body, self.profile) is not None
         maker = Maker(message_id, body, thinks=thinks, mint=lambda prefix: self._host.state.mint(prefix, 24))
-        try:
-            answer = Answer(message_id, body, maker, play.turn, play.fault, self.record)
-        except ScriptError as error:
-            return self._host.refuse(self, "POST", _PATH, v.refused("script", f"Emulator: {error}."), body)
-        return self._host.accept(_PATH, body, answer)
+        return self._host.accept(_PATH, body, Answer(message_id, body, maker, play.turn, play.fault, self.record))
 
 
 def _betas(headers: Mapping[str, str]) -> frozenset[str]:

@@ -13,7 +13,6 @@ import msgspec
 
 from agui_gate_adapters.testkit.anthropic.merging import THINKING, blocks_of
 from agui_gate_adapters.testkit.anthropic.signing import Signed, digest, prefix_digest, sign
-from agui_gate_adapters.testkit.script import ScriptError
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Maker", "Told", "tell_block"]
@@ -50,7 +49,7 @@ class Maker:
         self._hidden = (body.get("thinking") or {}).get("display") == "omitted"
 
     def make(self, item: Json) -> list[Told]:
-        """Return the blocks of one item. Raises `ScriptError` for an item that this API has nothing for."""
+        """Return the blocks of one item; none for an item that this API has nothing for."""
         made: list[Told] = []
         for told in self._make(item):
             self._blocks.append(told.block)
@@ -73,8 +72,8 @@ class Maker:
                 yield from self._searched(item)
             case "code_interpreter_call":
                 yield from self._executed(item)
-            case other:
-                raise ScriptError(f"the Messages API has no block for an output of type {other!r}")
+            case _:
+                return
 
     # -- thinking ------------------------------------------------------------------------------------------------
 

@@ -10,14 +10,16 @@ It returns every violation of the first step that has any; the first of them is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 from agui_gate_adapters.testkit.anthropic import pairing, thinking
+from agui_gate_adapters.testkit.anthropic import rule_violations as rv
 from agui_gate_adapters.testkit.anthropic import violations as v
-from agui_gate_adapters.testkit.anthropic.merging import Merged, merge
+from agui_gate_adapters.testkit.anthropic.merging import Merged, blocks_of, merge
 from agui_gate_adapters.testkit.anthropic.profiles import ANTHROPIC_PROFILES, AnthropicProfile
 from agui_gate_adapters.testkit.anthropic.record import Record
-from agui_gate_adapters.testkit.anthropic.shapes import check_body, check_ids, size_of
+from agui_gate_adapters.testkit.anthropic.shapes import LATEST, check_body, check_ids, size_of
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -33,14 +35,17 @@ def check_messages(
     *,
     models: frozenset[str] | None = None,
     betas: frozenset[str] = frozenset(),
+    version: str = LATEST,
     counting: bool = False,
 ) -> list[Violation]:
     """Return what the API would refuse about this body; an empty list means accepted.
 
     `record`: what was issued before; without one only signatures are held against thinking blocks. `betas`: the
-    values of the `anthropic-beta` header. `counting`: it is a body for `count_tokens`.
+    values of the `anthropic-beta` header, `version` that of `anthropic-version`. `counting`: it is a body for
+    `count_tokens`.
     """
-    steps = _steps(body, profile, record or Record(), models, betas, counting)
+    shape = check_body(body, counting=counting, beta=bool(betas), version=version)
+    steps = chain([shape], _steps(body, profile, record or Record(), models, betas, version))
     return next((found for found in map(list, steps) if found), [])
 
 
@@ -50,15 +55,15 @@ def _steps(
     record: Record,
     models: frozenset[str] | None,
     betas: frozenset[str],
-    counting: bool,
+    version: str,
 ) -> Iterator[Iterator[Violation]]:
-    """Yield the steps lazily, so that each runs only after the one before it found nothing."""
-    yield check_body(body, counting=counting, beta=bool(betas))
+    """Yield the steps lazily, so that each runs only after the one before it found nothing; the shape is right."""
     yield _check_model(body, models)
     yield thinking.check_settings(body, betas)
     yield _check_limits(body, profile)
     messages = merge(body["messages"], merged_indices=profile.merged_indices)
     yield pairing.check_contents(messages, profile)
+    yield pairing.check_places(messages, latest=version >= LATEST)
     yield check_ids(body)
     yield pairing.check_unique(messages)
     yield pairing.check_pairs(messages, profile)
@@ -85,14 +90,16 @@ def _check_limits(body: Json, profile: AnthropicProfile) -> Iterator[Violation]:
         yield v.refused("cache", message)
 
 
-def _count_marks(value: Any) -> int:
-    """Count cache marks at whatever depth, except inside a call's arguments and a tool's schema."""
-    if isinstance(value, list):
-        return sum(map(_count_marks, value))
-    if not isinstance(value, dict):
-        return 0
-    inner = (member for name, member in value.items() if name not in ("input", "input_schema", "cache_control"))
-    return bool(value.get("cache_control")) + sum(map(_count_marks, inner))
+def _count_marks(body: Json) -> int:
+    """Count the cache marks on the request, its system prompt, its tools, its blocks, and the parts of results."""
+    blocks = [block for message in body["messages"] for block in blocks_of(message)]
+    parts = [part for block in blocks if block["type"] == "tool_result" for part in _parts(block.get("content"))]
+    marked = [body, *_parts(body.get("system")), *(body.get("tools") or ()), *blocks, *parts]
+    return sum(bool(thing.get("cache_control")) for thing in marked)
+
+
+def _parts(content: Any) -> list[Json]:
+    return content if isinstance(content, list) else []
 
 
 def _check_texts(messages: list[Merged], body: Json) -> Iterator[Violation]:
@@ -101,13 +108,10 @@ def _check_texts(messages: list[Merged], body: Json) -> Iterator[Violation]:
         for block in message.of_kind("text"):
             yield from _check_text(block.value["text"], "messages")
         for block in message.of_kind("tool_result"):
-            content = block.value.get("content")
-            inner = content if isinstance(content, list) else []
-            if any(part["type"] == "text" and not part["text"] for part in inner):
+            if any(part["type"] == "text" and not part["text"] for part in _parts(block.value.get("content"))):
                 yield v.empty_text("messages")
-    system = body.get("system")
-    for block in system if isinstance(system, list) else []:
-        yield from _check_text(block["text"], "system")
+    for part in _parts(body.get("system")):
+        yield from _check_text(part["text"], "system")
 
 
 def _check_text(text: str, path: str) -> Iterator[Violation]:
@@ -123,9 +127,9 @@ def _check_end(messages: list[Merged], profile: AnthropicProfile, record: Record
     if last.role != "assistant" or record.paused(last):
         return
     if not profile.prefill:
-        yield v.prefill()
+        yield rv.prefill()
     elif last.blocks and last.blocks[-1].kind == "text" and last.blocks[-1].value["text"][-1:].isspace():
-        yield v.trailing_space()
+        yield rv.trailing_space()
 
 
 def _check_size(body: Json, messages: list[Merged], profile: AnthropicProfile) -> Iterator[Violation]:

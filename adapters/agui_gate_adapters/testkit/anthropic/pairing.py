@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from agui_gate_adapters.testkit.anthropic import rule_violations as rv
 from agui_gate_adapters.testkit.anthropic import violations as v
 from agui_gate_adapters.testkit.anthropic.merging import Block, Merged
 from agui_gate_adapters.testkit.anthropic.profiles import AnthropicProfile
 from agui_gate_adapters.testkit.anthropic.shapes import SERVER_RESULTS
 from agui_gate_adapters.testkit.violations import Violation
 
-__all__ = ["check_contents", "check_pairs", "check_server_tools", "check_unique"]
+__all__ = ["check_contents", "check_pairs", "check_places", "check_server_tools", "check_unique"]
 
 _ASSISTANT_ONLY: Final = ("tool_use", "thinking", "redacted_thinking", "server_tool_use")
 _USER_ONLY: Final = ("tool_result", "image", "document")
 
 
 def check_contents(messages: list[Merged], profile: AnthropicProfile) -> Iterator[Violation]:
-    """A12: there is a message, none is empty, and each block is in a message of its role."""
+    """A12: there is a message, and none is empty."""
     if not messages:
         yield v.no_messages()
     elif profile.first_message_user and messages[0].role != "user":
@@ -26,16 +27,21 @@ def check_contents(messages: list[Merged], profile: AnthropicProfile) -> Iterato
     for number, message in enumerate(messages):
         if not message.blocks and not (message.role == "assistant" and number == len(messages) - 1):
             yield v.empty_message(message.index, message.role)
-        yield from _check_places(message)
 
 
-def _check_places(message: Merged) -> Iterator[Violation]:
-    elsewhere = _ASSISTANT_ONLY if message.role == "user" else _USER_ONLY
-    for block in message.of_kind(*elsewhere):
-        yield v.misplaced(message.index, block.kind, "assistant" if message.role == "user" else "user")
-    for block in message.of_kind("tool_result"):
-        if block.value.get("is_error") and not block.value.get("content"):
-            yield v.wrong(f"{block.where}.tool_result", "content cannot be empty if `is_error` is true")
+def check_places(messages: list[Merged], *, latest: bool) -> Iterator[Violation]:
+    """Check that each block is in a message of its role. `latest`: the API's version is 2026-10-21 or newer."""
+    for message in messages:
+        users = message.role == "user"
+        for block in message.of_kind(*(_ASSISTANT_ONLY if users else _USER_ONLY)):
+            if latest or block.kind != "document":
+                yield v.misplaced(message.index, block.kind, "assistant" if users else "user")
+        for block in message.of_kind("tool_result"):
+            if block.value.get("is_error") and not block.value.get("content"):
+                yield v.wrong(f"{block.where}.tool_result", "content cannot be empty if `is_error` is true")
+        for block in message.of_kind("text") if latest and users else ():
+            if block.value.get("citations"):
+                yield v.unknown_member(f"{block.where}.text.citations")
 
 
 def check_unique(messages: list[Merged]) -> Iterator[Violation]:
@@ -44,7 +50,7 @@ def check_unique(messages: list[Merged]) -> Iterator[Violation]:
     for message in messages:
         for block in message.of_kind("tool_use", "server_tool_use"):
             if block.value["id"] in seen:
-                yield v.repeated_id(block.where)
+                yield rv.repeated_id(block.where)
             seen.add(block.value["id"])
 
 
@@ -68,13 +74,13 @@ def _check_answered(
     answered = {block.value["tool_use_id"] for block in results}
     missing = [call for call in calls if call not in answered]
     if missing:
-        yield v.without_result(message.index, missing)
+        yield rv.without_result(message.index, missing)
     elif after is not None and (late := _late(after, calls)):
         late_ids = list(dict.fromkeys(block.value["tool_use_id"] for block in late))
         if profile.late_results_are_missing:
-            yield v.without_result(message.index, late_ids, rule="A5")
+            yield rv.without_result(message.index, late_ids, rule="A5")
         else:
-            yield v.late_results(after.index, len(late_ids))
+            yield rv.late_results(after.index, len(late_ids))
 
 
 def _late(after: Merged, calls: list[str]) -> list[Block]:
@@ -88,11 +94,11 @@ def _check_results(message: Merged, calls: list[str]) -> Iterator[Violation]:
     seen: set[str] = set()
     for block in results:
         if block.value["tool_use_id"] in seen:
-            yield v.second_result(block.where, block.value["tool_use_id"])
+            yield rv.second_result(block.where, block.value["tool_use_id"])
         seen.add(block.value["tool_use_id"])
     for block in results:
         if block.value["tool_use_id"] not in calls:
-            yield v.orphan_result(block.where, block.value["tool_use_id"])
+            yield rv.orphan_result(block.where, block.value["tool_use_id"])
 
 
 def check_server_tools(messages: list[Merged]) -> Iterator[Violation]:
@@ -105,7 +111,7 @@ def check_server_tools(messages: list[Merged]) -> Iterator[Violation]:
             if block.kind == "server_tool_use":
                 open_calls[block.value["id"]] = str(block.value["name"])
             elif block.kind in SERVER_RESULTS and open_calls.pop(block.value["tool_use_id"], None) is None:
-                yield v.orphan_server_result(block.where, block.kind, block.value["tool_use_id"])
+                yield rv.orphan_server_result(block.where, block.kind, block.value["tool_use_id"])
         if number < len(messages) - 1:
             for call_id, name in open_calls.items():
-                yield v.lost_server_result(message.index, name, call_id)
+                yield rv.lost_server_result(message.index, name, call_id)

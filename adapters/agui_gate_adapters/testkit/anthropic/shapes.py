@@ -29,7 +29,10 @@ from agui_gate_adapters.testkit.anthropic.tools import TOOL, TOOL_CHOICE, check_
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["SERVER_RESULTS", "check_body", "check_ids", "size_of"]
+__all__ = ["LATEST", "SERVER_RESULTS", "check_body", "check_ids", "size_of"]
+
+LATEST: Final = "2026-10-21"
+"""The newest value of the `anthropic-version` header; the one before it is 2023-06-01."""
 
 _CACHE: Final = optional(
     shape({"type": required(literal("ephemeral")), "ttl": optional(literal("5m", "1h"))}), nullable=True
@@ -167,11 +170,17 @@ _BODY: Final[dict[str, Member]] = {
     "user_profile_id": optional(TEXT),
     "workspace_id": optional(TEXT),
 }
+_SAMPLING: Final = ("temperature", "top_p", "top_k")
 _COUNTED: Final = ("model", "tool_choice", "tools", "messages", "system", "thinking", "output_config", "cache_control")
 _BETA: Final = ("context_management", "mcp_servers", "diagnostics", "output_format", "compaction", "fallbacks")
 
-_CREATE: Final = shape(_BODY)
-_CREATE_BETA: Final = shape({**_BODY, **dict.fromkeys(_BETA, optional(ANY))})
+_BETAS: Final = dict.fromkeys(_BETA, optional(ANY))
+_LATEST: Final = {name: member for name, member in _BODY.items() if name not in _SAMPLING}
+_CREATE: Final = {
+    (version, beta): shape(members | (_BETAS if beta else {}))
+    for version, members in (("2023-06-01", _BODY), (LATEST, _LATEST))
+    for beta in (False, True)
+}
 _COUNT: Final = shape({name: _BODY[name] for name in _COUNTED})
 _IDS: Final[dict[str, tuple[str, Check]]] = {
     "tool_use": ("id", pattern("^[a-zA-Z0-9_-]+$")),
@@ -180,9 +189,13 @@ _IDS: Final[dict[str, tuple[str, Check]]] = {
 }
 
 
-def check_body(body: Json, *, counting: bool = False, beta: bool = False) -> Iterator[Violation]:
-    """Check the whole shape. `counting`: the members of `count_tokens`; `beta`: an `anthropic-beta` header came."""
-    yield from (_COUNT if counting else _CREATE_BETA if beta else _CREATE)(body, "")
+def check_body(body: Json, *, counting: bool, beta: bool, version: str) -> Iterator[Violation]:
+    """Check the whole shape. `counting`: the members of `count_tokens`; `beta`: an `anthropic-beta` header came.
+
+    `version`: since 2026-10-21 the sampling parameters are gone, and users cite nothing.
+    """
+    known = "2023-06-01" if version < LATEST else LATEST
+    yield from (_COUNT if counting else _CREATE[known, beta])(body, "")
     yield from check_tools(body.get("tools"), body.get("tool_choice"))
 
 

@@ -61,20 +61,25 @@ def digest(text: str) -> str:
 def prefix_digest(body: Json, blocks: Iterable[tuple[str, Json]]) -> str:
     """Return the digest of a conversation: system, tools, and (role, block) pairs, without thinking and cache marks."""
     kept = [(role, _plain(block)) for role, block in blocks if block["type"] not in _IGNORED]
-    seen = [_plain(body.get("system") or []), _plain(body.get("tools") or []), kept]
+    seen = [_unmarked(body.get("system") or []), _unmarked(body.get("tools") or []), kept]
     return hashlib.blake2b(msgspec.json.encode(seen, order="deterministic"), digest_size=8).hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    """Return the value without cache marks, at whatever depth, and with plain text as a block."""
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    plain = {name: _plain(member) for name, member in value.items() if name != "cache_control"}
-    if plain.get("type") == "tool_result" and isinstance(plain.get("content"), str):
-        plain["content"] = [{"type": "text", "text": plain["content"]}]
-    return plain
+def _plain(block: Json) -> Json:
+    """Return a block without cache marks; a result's plain text becomes a block."""
+    content = block.get("content")
+    if block["type"] != "tool_result" or content is None:
+        return _without_mark(block)
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {**_without_mark(block), "content": _unmarked(parts)}
+
+
+def _unmarked(value: Any) -> Any:
+    return [_without_mark(item) for item in value] if isinstance(value, list) else value
+
+
+def _without_mark(value: Json) -> Json:
+    return {name: member for name, member in value.items() if name != "cache_control"}
 
 
 def _mac(payload: bytes) -> bytes:

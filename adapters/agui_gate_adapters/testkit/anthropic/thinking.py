@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from agui_gate_adapters.testkit.anthropic import rule_violations as rv
 from agui_gate_adapters.testkit.anthropic import violations as v
 from agui_gate_adapters.testkit.anthropic.merging import Block, Merged
 from agui_gate_adapters.testkit.anthropic.profiles import AnthropicProfile
@@ -75,7 +76,7 @@ def _check_head(head: Merged, mode: str, record: Record) -> Iterator[Violation]:
         return
     ours = record.called_in(head)
     if all(issued.thought_first for issued in ours) if ours else mode == "enabled":
-        yield v.thinking_first(head.blocks[0].where, head.blocks[0].kind)
+        yield rv.thinking_first(head.blocks[0].where, head.blocks[0].kind)
 
 
 # -- A8 ----------------------------------------------------------------------------------------------------------
@@ -98,13 +99,13 @@ def _compare(message: Merged, issued: Issued, *, complete: bool) -> Iterator[Vio
             continue
         if block.thinks:
             if at < before or at in seen or issued.content[at] != block.value:
-                yield v.thinking_modified(block.where)
+                yield rv.thinking_modified(block.where)
                 return
             seen.add(at)
         before = max(before, at)
     lost = [n for n, block in enumerate(issued.content) if Block(block, "").thinks and n not in seen]
     if lost and (complete or seen):
-        yield v.thinking_modified(_where_missing(message, issued, lost[0]))
+        yield rv.thinking_modified(_where_missing(message, issued, lost[0]))
 
 
 def _where_missing(message: Merged, issued: Issued, lost: int) -> str:
@@ -127,9 +128,9 @@ def _check_signatures(messages: list[Merged], body: Json, profile: AnthropicProf
                 signature = str(block.value.get("signature", block.value.get("data")))
                 signed = unsign(signature)
                 if not _is_genuine(block, signed):
-                    yield v.bad_signature(block.where) if block.kind == "thinking" else v.bad_data(block.where)
+                    yield rv.bad_signature(block.where) if block.kind == "thinking" else rv.bad_data(block.where)
                 elif bound and signed is not None and not _fits(signed, body, before, previous):
-                    yield v.other_conversation(block.where)
+                    yield rv.other_conversation(block.where)
                 previous = digest(signature)
             before.append((message.role, block.value))
 

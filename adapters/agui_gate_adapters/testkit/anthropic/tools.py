@@ -64,7 +64,11 @@ def _schema(value: Any, path: str) -> Iterator[Violation]:
     yield from literal("object")(value.get("type", "object"), f"{path}.type")
     if any(name in value for name in _COMBINED):
         yield v.wrong(path, "input_schema does not support oneOf, allOf, or anyOf at the top level")
-    if not _is_schema(value):
+    try:
+        valid = _is_schema(value)
+    except RecursionError:
+        valid = False
+    if not valid:
         yield v.wrong(path, "JSON schema is invalid. It must match JSON Schema draft 2020-12")
 
 
@@ -78,7 +82,7 @@ def _is_schema(value: Any) -> bool:
     names = named if isinstance(named, list) else [named]
     inner = value.get("properties", {})
     nested = [*(inner.values() if isinstance(inner, dict) else [None]), *([value["items"]] if "items" in value else [])]
-    return all(name in _TYPES for name in names) and all(map(_is_schema, nested))
+    return all(isinstance(name, str) and name in _TYPES for name in names) and all(map(_is_schema, nested))
 
 
 TOOL: Final = tagged(
