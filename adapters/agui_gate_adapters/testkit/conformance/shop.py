@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from agui_gate import Gate, ToolContext, tool
+import agui_gate
+from agui_gate import Gate, ToolContext
 
 Item = dict[str, Any]
 
@@ -64,13 +65,13 @@ class Shop:
         self.refunds: list[tuple[str, float]] = []
         self.searches: list[str] = []
 
-        @tool(gate=Gate(editable=["amount"]))
+        @agui_gate.tool(gate=Gate(editable=["amount"]))
         async def refund(order_id: str, amount: float, ctx: ToolContext) -> Item:
             """Refund an order."""
             self.refunds.append((order_id, amount))
             return {"refunded": amount, "order": order_id}
 
-        @tool
+        @agui_gate.tool
         def search(q: str) -> list[str]:
             """Search the shop."""
             self.searches.append(q)

@@ -3,7 +3,8 @@
 import asyncio
 import json
 
-from agui_gate import ToolContext, ToolError, tool
+import agui_gate
+from agui_gate import ToolContext, ToolError
 from agui_gate_adapters.testkit.conformance.ground import Suite
 from agui_gate_adapters.testkit.conformance.shop import COLOR, Shop, call, refund, say, script, search, status, turn
 
@@ -45,7 +46,7 @@ class Tools(Suite):
     async def test_a_tool_that_fails_tells_the_model(self) -> None:
         """The run goes on."""
 
-        @tool
+        @agui_gate.tool
         def broken() -> str:
             """Always fails."""
             raise ToolError("out of stock")
@@ -83,7 +84,7 @@ class Tools(Suite):
         """S29, S30, B9: every open call gets a result, and the next turn is legal."""
         begun, runs = asyncio.Event(), []
 
-        @tool
+        @agui_gate.tool
         async def slow(job: str, ctx: ToolContext) -> str:
             """Takes for ever."""
             runs.append(job)
