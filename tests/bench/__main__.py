@@ -14,6 +14,7 @@ import uvloop
 
 from tests.bench import figures, sdk
 from tests.bench.machine import LOAD, Load, pin, raise_file_limit, remember_cores
+from tests.bench.readers import fan_out
 from tests.bench.report import Row, table
 from tests.bench.scenarios import Contest, Effort, contest
 
@@ -22,12 +23,13 @@ IN_PROCESS = {
     "registry": figures.registering,
     "import": figures.importing,
     "parts": figures.parts,
-    "readers": figures.fanning_out,
+    "wake-up": figures.fanning_out,
 }
 OVER_SOCKETS = {
     "deltas": Contest.deltas,
     "log": Contest.log,
     "paced": Contest.paced,
+    "readers": fan_out,
     "short": Contest.short,
     "history": Contest.history,
     "memory": Contest.memory,
@@ -57,7 +59,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Our figures, next to a bare proxy's.")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: under 40 s")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: under 50 s")
     parser.add_argument("--only", type=_names, default=NAMES, metavar="NAME,…", help=f"some of {', '.join(NAMES)}")
     parser.add_argument("--rounds", type=int, help="rounds of each server in each scenario")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
@@ -103,7 +105,7 @@ async def _over_sockets(running: Contest, names: Sequence[str]) -> list[Row]:
     for name in names:
         with _Progress(name):
             rows += await OVER_SOCKETS[name](running)
-    if {"paced", "memory"}.intersection(names):
+    if {"paced", "readers", "memory"}.intersection(names):
         rows += running.leaving()
     return rows
 

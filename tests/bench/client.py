@@ -50,6 +50,10 @@ class Connection(asyncio.Protocol):
         """Whether ``sign`` came already; not found if two reads share it, so ask for what will come again."""
         return any(sign in part for part in self.parts)
 
+    def run_key(self) -> bytes:
+        """The run's key, once its first bytes came."""
+        return self.parts[0].partition(b"agui-run-key: ")[2].partition(b"\r\n")[0]
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
 

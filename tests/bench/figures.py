@@ -115,7 +115,7 @@ def fanning_out() -> list[Row]:
     """What one more reader of a run costs for each delta that arrives alone, up to the bytes it would send."""
     with ThreadPoolExecutor(1) as beside:  # a loop runs in this thread already
         seconds = beside.submit(reader_seconds).result()
-    return [Row(what="a delta to a second reader", unit="µs", ours=seconds * 1e6, goal=3, note="without its socket")]
+    return [Row(what="a wake-up of a second reader", unit="µs", ours=seconds * 1e6, goal=3, note="without its socket")]
 
 
 def reader_seconds(deltas: int = 2000, more: int = 10) -> float:

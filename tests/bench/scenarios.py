@@ -17,7 +17,7 @@ from tests.bench.checking import check_run, stamps
 from tests.bench.client import Connection, open_upstream
 from tests.bench.processes import Child
 from tests.bench.report import Row, compared, grown
-from tests.bench.work import ENDLESS, encoded_history, run_request
+from tests.bench.work import ENDLESS, encoded_history, follow_request, run_request
 
 POLL_SECONDS = 0.03
 
@@ -39,19 +39,19 @@ class Effort(msgspec.Struct, frozen=True):
 
 
 class Contest:
-    """Our server, the proxy and the provider. ``children`` ends them when it is closed."""
+    """Our server, the proxy and the provider. ``children`` ends them when it is closed. ``servers``: by kind."""
 
     def __init__(self, folder: Path, effort: Effort, children: ExitStack) -> None:
         self.effort = effort
         self._folder = folder
         self._children = children
         self._provider = self._child("provider")
-        self._servers = {kind: self._server(kind) for kind in ("ours", "proxy")}
+        self.servers = {kind: self._server(kind) for kind in ("ours", "proxy")}
         self.left: dict[str, list[int]] = {"ours": [], "proxy": []}
 
     async def warm_up(self) -> None:
         """Some runs each, so that nothing is imported, compiled or opened while the clock runs."""
-        for kind in self._servers:
+        for kind in self.servers:
             await self._runs(kind, streams=4, deltas=50, seconds=0.5)
 
     async def deltas(self) -> list[Row]:
@@ -73,16 +73,13 @@ class Contest:
         """CPU per text delta of 20 streams whose deltas arrive one by one, 50 a second."""
 
         async def one(kind: str) -> float:
-            for _ in range(3):
-                if figure := await self._paced(kind, streams=20, rate=50):
-                    return figure * 1e6
-            raise RuntimeError("the machine is too busy to pace 20 streams: three windows lost over a tenth of theirs")
+            return await self.trickle(kind) * 1e6
 
         return [compared("a delta, 20 streams at 50/s", "µs", *await self._rounds(one), goal=1.3)]
 
     async def log(self) -> list[Row]:
         """CPU per text delta of answers of 500 deltas, against the same server with its event log off."""
-        self._servers["unlogged"] = self._server("unlogged")
+        self.servers["unlogged"] = self._server("unlogged")
         await self._runs("unlogged", streams=4, deltas=50, seconds=0.5)
 
         async def one(kind: str) -> float:
@@ -146,7 +143,7 @@ class Contest:
 
         Every response is checked after the clock stopped.
         """
-        server = self._servers[kind]
+        server = self.servers[kind]
         responses: list[bytes] = []
         end = time.monotonic() + (self.effort.seconds if seconds is None else seconds)
 
@@ -156,7 +153,7 @@ class Contest:
                 if time.monotonic() >= end:
                     return
 
-        with _connected(await _connect(server.port, streams)) as connections:
+        with connected(await connect(server.port, streams)) as connections:
             before = server.cpu()
             await asyncio.gather(*map(repeat, connections))
             used = server.cpu() - before
@@ -164,29 +161,37 @@ class Contest:
             check_run(response, deltas)
         return used / len(responses)
 
-    async def _paced(self, kind: str, *, streams: int, rate: int) -> float:
+    async def trickle(self, kind: str, readers: int = 1) -> float:
+        """CPU seconds per delta of 20 streams at 50 deltas a second, each with so many readers; a delta counts once."""
+        for _ in range(3):
+            if figure := await self._paced(kind, streams=20, rate=50, readers=readers):
+                return figure
+        raise RuntimeError("the machine is too busy to pace 20 streams: three windows lost over a tenth of theirs")
+
+    async def _paced(self, kind: str, *, streams: int, rate: int, readers: int) -> float:
         """CPU seconds per delta of endless streams, in a window after all of them run; 0 if it was much too empty."""
-        server = self._servers[kind]
-        with _connected(await _connect(server.port, streams)) as connections:
+        server = self.servers[kind]
+        with connected(await connect(server.port, streams)) as connections:
             await self._begin(connections, rate)
+            connections.extend(await self._follow(server.port, connections, readers - 1))
             before, begin = server.cpu(), time.monotonic_ns() // 1_000_000
             await asyncio.sleep(self.effort.window)
             used, end = server.cpu() - before, time.monotonic_ns() // 1_000_000
         await self._note_left(kind)
         clocks = [stamps(b"".join(connection.parts)) for connection in connections]
-        counted = sum(begin <= clock < end for stream in clocks for clock in stream)
+        counted = sum(begin <= clock < end for stream in clocks for clock in stream) / readers
         return used / counted if counted > 0.9 * streams * rate * self.effort.window else 0.0
 
     async def _memory(self, kind: str) -> float:
         """Bytes per stream, at a delta a second, once each stream has had one."""
-        self._servers[kind].stop()
-        server = self._servers[kind] = self._server(kind)
+        self.servers[kind].stop()
+        server = self.servers[kind] = self._server(kind)
         await self._runs(kind, streams=8, deltas=50, seconds=0.5)
         before = server.resident()
         connections: list[Connection] = []
-        with _connected(connections):
+        with connected(connections):
             while len(connections) < self.effort.held:
-                batch = await _connect(server.port, min(25, self.effort.held - len(connections)))
+                batch = await connect(server.port, min(25, self.effort.held - len(connections)))
                 connections += batch
                 await self._begin(batch, rate=1, sign=b"RUN_STARTED")
             await _until(lambda: all(connection.has(b"_CONTENT") for connection in connections), 30)
@@ -201,6 +206,14 @@ class Contest:
         for connection in connections:
             connection.send(run_request(ENDLESS, rate))
         await _until(lambda: all(connection.has(sign) for connection in connections), 30)
+
+    async def _follow(self, port: int, running: list[Connection], readers: int) -> list[Connection]:
+        """So many more readers of each run, once all of them read."""
+        more = await connect(port, readers * len(running))
+        for number, connection in enumerate(more):
+            connection.send(follow_request(running[number % len(running)].run_key()))
+        await _until(lambda: all(connection.has(b"_CONTENT") for connection in more), 30)
+        return more
 
     async def _note_left(self, kind: str) -> None:
         end = time.monotonic() + LEAVE_SECONDS
@@ -218,12 +231,13 @@ class Contest:
         return child
 
 
-async def _connect(port: int, count: int) -> list[Connection]:
+async def connect(port: int, count: int) -> list[Connection]:
+    """Connections to a server of this machine."""
     return [await Connection.to(port) for _ in range(count)]
 
 
 @contextmanager
-def _connected(connections: list[Connection]) -> Iterator[list[Connection]]:
+def connected(connections: list[Connection]) -> Iterator[list[Connection]]:
     """Leaves them all at the end."""
     try:
         yield connections

@@ -67,3 +67,8 @@ def run_request(deltas: int, rate: int = 0, earlier: bytes = b"") -> bytes:
         b"POST / HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n"
         b"content-length: %d\r\n\r\n%b"
     ) % (len(body), body)
+
+
+def follow_request(run_key: bytes) -> bytes:
+    """A whole HTTP request that reads a run from its first event on."""
+    return b"GET /runs/%b/events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" % run_key
