@@ -119,10 +119,11 @@ class Agent:
         for tool in self.tools:
             if not isinstance(tool, Tool):
                 continue
-            if (other := tools.setdefault(tool.name, tool)) is not tool or self.tools.count(tool) > 1:
+            if (other := tools.get(tool.name)) is not None:
                 owners = " and ".join(t.origin or "the agent itself" for t in (other, tool))
                 message = f"agent {self.name}: two tools have the same name, {tool.name} (of {owners})"
                 raise ConfigurationError(message)
+            tools[tool.name] = tool
         return tools
 
     def _remember(self, tools: dict[str, Tool]) -> None:

@@ -29,7 +29,7 @@ def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:
     ("arguments", "env", "line", "fix"),
     [
         (["cli_shop:sick"], {}, "✗ sick: model: the key is wrong", "Set another key."),
-        (["cli_shop:toolless"], {}, "✗ toolless: MCP server docs: docs can't be started: there is no", "Start it"),
+        (["cli_shop:toolless"], {}, "✗ toolless: MCP server docs: can't be started: there is no", "Start it"),
         (["cli_shop:agnt"], {}, "✗ cli_shop:agnt: cli_shop has no 'agnt'", "Correct TARGET"),
         ([], {"AGUI_GATE_PORT": "x"}, "✗ settings: AGUI_GATE_PORT must be", "Correct it"),
         ([], {"AGUI_GATE_HOST": "0.0.0.0"}, "✗ access: open to 0.0.0.0 without auth", "Set AGUI_GATE_TOKENS"),

@@ -1,4 +1,6 @@
-"""Arguments against the server's JSON Schema, so that a person is never asked about a call that can't run."""
+"""The server's JSON Schema: what models see of it, and arguments against it, so that nobody is asked about a call that
+can't run.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,6 +9,15 @@ from typing import Any
 MAX_PROBLEMS = 5
 MAX_RULE = 200
 """Characters of a schema's rule that are quoted."""
+
+
+NOT_FOR_MODELS = frozenset({"$id", "$schema", "allOf", "anyOf", "enum", "not", "oneOf"})
+"""Keywords that providers refuse at the top of a tool's parameters, with the whole request; the check keeps them."""
+
+
+def for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as every provider takes it."""
+    return {key: value for key, value in schema.items() if key not in NOT_FOR_MODELS}
 
 
 def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str | None]:

@@ -8,6 +8,7 @@ Imports httpx2 when it is imported; see `connection`.
 """
 
 import inspect
+import json
 import secrets
 import ssl
 from collections.abc import Awaitable, Mapping
@@ -48,11 +49,10 @@ class Courier(httpx2.AsyncClient):
             return self._sealed(request, Undelivered("can't be reached"))
         except httpx2.TransportError:
             return self._sealed(request, Lost("lost the connection"))
-        trouble = _trouble(request, response)
-        if trouble is None:
+        if response.status_code < 400 or request.method != "POST" or await _speaks_json_rpc(response):
             return response
         await response.aclose()
-        return self._sealed(request, trouble)
+        return self._sealed(request, _trouble(request, response.status_code))
 
     def opened(self, data: Any, message: str) -> Trouble | None:
         """The trouble in an error's ``data``, if the seal is this client's."""
@@ -61,6 +61,8 @@ class Courier(httpx2.AsyncClient):
         return _KINDS[data["kind"]](message)
 
     def _sealed(self, request: httpx2.Request, trouble: Trouble) -> httpx2.Response:
+        if request.method == "DELETE":  # the end of a session with a server that is gone: that will do
+            return httpx2.Response(204, request=request)
         data = {"seal": self._seal, "kind": type(trouble).__name__}
         error = {"code": CODE, "message": str(trouble), "data": data}
         return httpx2.Response(503, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
@@ -72,13 +74,23 @@ class Courier(httpx2.AsyncClient):
         return await made if inspect.isawaitable(made) else made
 
 
-def _trouble(request: httpx2.Request, response: httpx2.Response) -> Trouble | None:
-    """What an HTTP error means for the request. None for what the SDK reads itself: answers, and errors in JSON-RPC."""
-    status = response.status_code
+async def _speaks_json_rpc(response: httpx2.Response) -> bool:
+    """Whether the error is one that the SDK reads itself: the server's own word, not that of something before it."""
+    if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+        return False
+    if not response.headers.get("content-type", "").startswith("application/json"):
+        return False
+    try:
+        body = json.loads(await response.aread())
+    except (ValueError, RecursionError, httpx2.TransportError):
+        return False
+    return isinstance(body, dict) and "jsonrpc" in body
+
+
+def _trouble(request: httpx2.Request, status: int) -> Trouble:
+    """What an HTTP error means for the request: below 500 it was not carried out, above nobody knows."""
     if status == 404 and "mcp-session-id" in request.headers:  # MCP: the session is gone, begin another
         return Undelivered("no longer knows this session")
-    if status < 400 or response.headers.get("content-type", "").startswith("application/json"):
-        return None
     if status in (401, 403):
         return Refused(f"answered {status}: check its headers")
     if status in (404, 405):

@@ -3,15 +3,18 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from agui_gate.errors import ConfigurationError
 
 Headers = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 """Headers of every request, or what makes them anew for each (a token that has to be renewed)."""
 
-SHORTEST_SECRET = 6
+SHORTEST_SECRET = 8
 """Characters from which on a value that the server was given is hidden in what the server says in errors."""
+
+SHORTEST_KEY = 20
+"""The same for parts of a URL's path, which are words as a rule, but keys with some hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,9 @@ class HTTPServer:
         headers = self.headers if isinstance(self.headers, Mapping) else {}
         words = [word for value in headers.values() for word in value.split()]
         parts = urlsplit(self.url)
-        found = [*words, parts.password or "", *(piece for piece in parts.query.split("&") if piece)]
-        return tuple(word for word in found if len(word) >= SHORTEST_SECRET)
+        found = [*words, parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        keys = [part for part in parts.path.split("/") if len(part) >= SHORTEST_KEY]
+        return (*keys, *(word for word in found if len(word) >= SHORTEST_SECRET))
 
 
 Server = StdioServer | HTTPServer

@@ -13,9 +13,9 @@ import structlog
 
 from agui_gate import SchemaTool, Tool, ToolContext
 from agui_gate.adapter import Finding
-from agui_gate.errors import AguiGateError, ConfigurationError, ToolError, Unavailable
+from agui_gate.errors import ConfigurationError, ToolError, Unavailable
 
-from .arguments import checker
+from .arguments import checker, for_models
 from .errors import Lost, Trouble, Undelivered, Unusable
 from .link import Link
 from .policy import GatePolicy, Hints, agent_name, gate_of, idle_patterns, matches, may_run_twice
@@ -91,6 +91,7 @@ class MCPTools:
         self._link = Link(server, self._name, start_timeout)
         self._tools: tuple[Tool, ...] = ()
         self._listed: tuple[Connection, float] | None = None
+        self._warned: set[str] = set()
 
     @classmethod
     def stdio(
@@ -145,8 +146,11 @@ class MCPTools:
         what = f"MCP server {self._name}"
         try:
             tools = await self.tools()
-        except AguiGateError as error:
-            return [Finding(what, False, error.message, "Start it, or correct its command, URL or headers.")]
+        except ConfigurationError as error:
+            return [Finding(what, False, error.message, "Correct the options of MCPTools.")]
+        except Unavailable as error:
+            reason = error.message.removeprefix(f"{self._name} ")
+            return [Finding(what, False, reason, "Start it, or correct its command, URL or headers.")]
         gated = sum(tool.gate is not None for tool in tools)
         return [Finding(what, True, f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {gated} of them gated")]
 
@@ -176,8 +180,7 @@ class MCPTools:
 
     def _made(self, listed: Sequence["mcp_types.Tool"]) -> tuple[Tool, ...]:
         used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
-        for pattern in idle_patterns(self._gate, [tool.name for tool in used]):
-            log.warning("gate_names_no_tool", source=self._name, pattern=pattern)
+        self._warn(idle_patterns(self._gate, [tool.name for tool in used]))
         names: dict[str, str] = {}
         for tool in used:
             name = agent_name(tool.name, self._prefix)
@@ -185,6 +188,12 @@ class MCPTools:
                 both = f"{names[name]!r} and {tool.name!r}"
                 raise ConfigurationError(f"{self._name} has two tools, {both}, whose name would be {name}; use only=…")
         return tuple(self._tool(tool) for tool in {tool.name: tool for tool in used}.values())
+
+    def _warn(self, patterns: Sequence[str]) -> None:
+        """Once for each pattern."""
+        for pattern in set(patterns) - self._warned:
+            log.warning("gate_names_no_tool", source=self._name, pattern=pattern)
+        self._warned |= set(patterns)
 
     def _tool(self, tool: "mcp_types.Tool") -> Tool:
         hints = Hints.of(tool.annotations)
@@ -197,7 +206,7 @@ class MCPTools:
             call,
             name=agent_name(tool.name, self._prefix),
             description=(tool.description or tool.title or "")[:MAX_DESCRIPTION],
-            parameters=tool.input_schema,
+            parameters=for_models(tool.input_schema),
             check=checker(tool.input_schema),
             gate=gate_of(tool.name, hints, self._gate),
             timeout=self._timeout,

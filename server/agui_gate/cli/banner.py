@@ -30,10 +30,10 @@ def curl(url: str, text: str) -> str:
 
 
 def _tools(agent: Agent) -> str:
-    if not agent.by_name:
-        return click.style("no tools", dim=True)
     gated = click.style(" (asks first)", fg="yellow")
-    return ", ".join(tool.name + (gated if tool.gate else "") for tool in agent.by_name.values())
+    own = [tool.name + (gated if tool.gate else "") for tool in agent.by_name.values()]
+    found = [f"the tools of {source.name}" for source in agent.sources]
+    return ", ".join(own + found) or click.style("no tools", dim=True)
 
 
 def _link(url: str) -> str:

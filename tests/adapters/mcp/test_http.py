@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 from agui_gate import Gate, tool
@@ -231,8 +231,9 @@ async def test_a_run_without_its_server_goes_on_and_the_model_knows() -> None:
 @pytest.mark.parametrize(
     ("app", "says"),
     [
-        (Starlette(), "docs answered 404: check its URL."),
+        (Starlette(), "answered 404: check its URL."),
         (Starlette(routes=[Route("/mcp", lambda r: HTMLResponse("no", 401), methods=["POST"])]), "check its headers."),
+        (Starlette(routes=[Route("/mcp", lambda r: JSONResponse({"no": 1}, 502), methods=["POST"])]), "answered 502."),
         (Starlette(routes=[Route("/mcp", lambda r: HTMLResponse("hi"), methods=["POST"])]), "content type: text/html"),
     ],
 )

@@ -8,10 +8,11 @@ import pytest
 
 from agui_gate import ConfigurationError, Gate, SchemaTool, ToolContext, ToolSource
 from agui_gate_adapters.mcp import MCPTools
-from agui_gate_adapters.mcp.arguments import checker
+from agui_gate_adapters.mcp.arguments import checker, for_models
 from agui_gate_adapters.mcp.policy import Hints, agent_name, gate_of, idle_patterns, may_run_twice
 from agui_gate_adapters.mcp.progress import Progress
 from agui_gate_adapters.mcp.results import as_text
+from agui_gate_adapters.mcp.servers import HTTPServer, masked
 from tests.adapters.mcp.server import text
 
 ASK = Gate(message="Sure?")
@@ -105,6 +106,19 @@ def test_arguments_are_checked_without_showing_them() -> None:
 )
 def test_a_schema_that_can_not_be_used_is_left_to_the_server(schema: dict[str, Any]) -> None:
     assert checker(schema)({"n": 1}) is None
+
+
+def test_models_get_a_schema_that_every_provider_takes() -> None:
+    given = {"$schema": "https://json-schema.org/x", "type": "object", "properties": {"a": {"anyOf": []}}, "oneOf": []}
+    assert for_models(given) == {"type": "object", "properties": {"a": {"anyOf": []}}}
+
+
+def test_secrets_of_a_server_are_masked() -> None:
+    url = "https://ann:passw0rd@host/mcp/0123456789abcdef0123?key=k3y-of-docs"
+    server = HTTPServer(url, {"authorization": "Bearer abc.def.ghi"})
+    said = "Bearer abc.def.ghi passw0rd at /mcp/0123456789abcdef0123 with k3y-of-docs"
+    assert masked(said, server) == "Bearer *** *** at /mcp/*** with ***"
+    assert repr(server) == "HTTPServer()"
 
 
 async def _call(arguments: dict[str, Any], context: ToolContext) -> str:
