@@ -92,7 +92,7 @@ def test_a_client_that_keeps_the_rules_is_never_refused(profile: Any, turns: lis
     emulator = Emulator([{"output": items} for items in turns], anthropic=profile)
     messages = [user("go")]
     for number in range(len(turns)):
-        content = reply(emulator, *messages, **THINK, tools=[TOOL])["content"]
+        content = reply(emulator, *messages, thinking={"type": "adaptive"}, tools=[TOOL])["content"]
         results = [result(block["id"]) for block in content if block["type"] == "tool_use"]
         text = ["and?"] if number % 2 or not results else []
         messages += [assistant(*content), user(*results, *text)]

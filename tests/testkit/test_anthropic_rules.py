@@ -372,6 +372,14 @@ def test_what_thinking_excludes(body: Json, expected: str) -> None:
     assert refusal(any_answer(), GO, **{**THINK, **body}).startswith(expected)
 
 
+def test_models_that_decide_how_much_to_think() -> None:
+    assert refusal(any_answer(anthropic="preserved"), GO, **THINK) == (
+        '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+        '"output_config.effort" to control thinking behavior.'
+    )
+    reply(any_answer(anthropic="preserved"), GO, thinking={"type": "adaptive"}, output_config={"effort": "high"})
+
+
 def test_hosts_that_want_more() -> None:
     older = any_answer(anthropic="older")
     assert refusal(older, assistant("hi"), GO) == 'messages: first message must use the "user" role'

@@ -59,7 +59,7 @@ def _steps(
 ) -> Iterator[Iterator[Violation]]:
     """Yield the steps lazily, so that each runs only after the one before it found nothing; the shape is right."""
     yield _check_model(body, models)
-    yield thinking.check_settings(body, betas)
+    yield thinking.check_settings(body, profile, betas)
     yield _check_limits(body, profile)
     messages = merge(body["messages"], merged_indices=profile.merged_indices)
     yield pairing.check_contents(messages, profile)

@@ -27,6 +27,8 @@ class AnthropicProfile(msgspec.Struct, frozen=True):
     """Accept a conversation that ends with an assistant message; else A10."""
     thinking_by_default: bool = False
     """A request without `thinking` thinks."""
+    manual_thinking: bool = True
+    """Accept `thinking` of type `enabled`; models since 4.7 decide for themselves."""
     preserved_thinking: bool = False
     """Refuse a thinking block behind a changed `system`, `tools` or message (A9, second sentence)."""
     late_results_are_missing: bool = True
@@ -45,7 +47,9 @@ class AnthropicProfile(msgspec.Struct, frozen=True):
 
 ANTHROPIC_PROFILES: Final[dict[AnthropicProfileName, AnthropicProfile]] = {
     "anthropic": AnthropicProfile("anthropic"),
-    "preserved": AnthropicProfile("preserved", thinking_by_default=True, preserved_thinking=True),
+    "preserved": AnthropicProfile(
+        "preserved", thinking_by_default=True, manual_thinking=False, preserved_thinking=True
+    ),
     "older": AnthropicProfile(
         "older", prefill=True, late_results_are_missing=False, tools_for_history=True, first_message_user=True
     ),

@@ -20,6 +20,10 @@ from agui_gate_adapters.testkit.wire import Json
 __all__ = ["BINDING_BETA", "check_blocks", "check_settings", "mode_of"]
 
 BINDING_BETA: Final = "thinking-binding-controls-2026-08-01"
+_ADAPTIVE_ONLY: Final = (
+    '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" '
+    "to control thinking behavior."
+)
 _DOCS: Final = "Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
 
 
@@ -31,13 +35,15 @@ def mode_of(body: Json, profile: AnthropicProfile) -> str | None:
     return None if given["type"] == "disabled" else str(given["type"])
 
 
-def check_settings(body: Json, betas: frozenset[str]) -> Iterator[Violation]:
-    """Check what thinking excludes: a small `max_tokens`, a forced tool, a temperature."""
+def check_settings(body: Json, profile: AnthropicProfile, betas: frozenset[str]) -> Iterator[Violation]:
+    """Check that the model thinks like that, and what thinking excludes: a small `max_tokens`, a forced tool."""
     given = body.get("thinking") or {}
     if "block_binding" in given and BINDING_BETA not in betas:
         yield v.unknown_member(f"thinking.{given['type']}.block_binding")
     if given.get("type") not in ("enabled", "adaptive"):
         return
+    if given["type"] == "enabled" and not profile.manual_thinking:
+        yield v.refused("thinking", _ADAPTIVE_ONLY)
     if given.get("budget_tokens", 0) >= body.get("max_tokens", float("inf")):
         yield v.refused("thinking", f"`max_tokens` must be greater than `thinking.budget_tokens`. {_DOCS}")
     if body.get("temperature", 1) != 1:
