@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.transcript import ConversationRef, Entry, Output
+from agui_gate.core.transcript import ConversationRef, Entry, Output, PassedEntry
 
 LEASE_MS = 30_000
 
@@ -90,6 +90,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     default_title: str | None = None
     agent: str | msgspec.UnsetType = msgspec.UNSET
     status: RunStatus | None = None
+
+    @property
+    def durable(self) -> bool:
+        """Whether it must survive a power failure: what is lost of it could let a gated call run twice, or be lost."""
+        return bool(self.approvals) or any(isinstance(entry, PassedEntry) for entry in self.entries)
 
 
 class ThreadStore(Protocol):

@@ -184,7 +184,7 @@ class SQLiteStore:
         return thread
 
     def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:
-        with db.transaction(durable=bool(change.approvals)):
+        with db.transaction(durable=change.durable):
             now = self._clock()
             length = sql.held_entries(db, key, run_key)
             if change.keep is not None and change.keep < length:
