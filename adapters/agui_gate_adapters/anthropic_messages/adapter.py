@@ -25,6 +25,9 @@ _DEFAULT_URL = "https://api.anthropic.com"
 _DEFAULT_OUTPUT = 8192
 """Tokens of an answer beside its thinking: every model of the last two years can write as many."""
 
+_SAMPLING_VERSION = "2023-06-01"
+"""The last version of the API with `temperature`; newer ones refuse it, whatever its value."""
+
 
 class AnthropicMessages:
     """A model behind the Messages API.
@@ -32,7 +35,8 @@ class AnthropicMessages:
     ``base_url`` and ``api_key`` fall back to the SDK's environment variables (ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY or
     ANTHROPIC_AUTH_TOKEN). ``client`` is an `anthropic.AsyncAnthropic` (or a subclass) of your own, which stays yours to
     close. ``max_output_tokens`` is 8192 beside what thinking may use. ``thinking`` (such as
-    ``{"type": "enabled", "budget_tokens": 2048}`` or ``{"type": "adaptive"}``) and ``temperature`` are passed on.
+    ``{"type": "enabled", "budget_tokens": 2048}`` or ``{"type": "adaptive"}``) is passed on; models differ in the kinds
+    they know. ``temperature`` is too, and only the API's older version and models know it.
     ``cache``: mark what the provider's prompt cache may keep. ``hosted_tools`` are the provider's own, as the API wants
     them (such as ``{"type": "web_search_20250305", "name": "web_search"}``). ``timeout`` is how many seconds the
     provider may be silent. Raises `ConfigurationError` for settings that exclude each other.

@@ -28,7 +28,7 @@ def shown(block: Body) -> tuple[str, bool]:
 
 def _part(part: Any) -> str:
     match part:
-        case None | "" | [] | {}:
+        case _ if not part:
             return ""
         case str():
             return part

@@ -140,8 +140,10 @@ class MessageMachine:
     def _call_of(self, body: Body) -> HostedState | None:
         """The server tool's call that this block is the result of."""
         wire_id = body.get("tool_use_id")
-        hosted = [state for state in (*self._before.hosted, *self._order) if isinstance(state, HostedState)]
-        return next((state for state in hosted if wire_id and state.body.get("id") == wire_id), None)
+        if not wire_id:
+            return None
+        hosted = (state for state in (*self._before.hosted, *self._order) if isinstance(state, HostedState))
+        return next((state for state in hosted if state.body.get("id") == wire_id), None)
 
     # --- the message ----------------------------------------------------------------------------------------------
 

@@ -47,7 +47,8 @@ class BlockState:
     type: ClassVar[str] = ""
 
     def __init__(self, body: Body, key: str, take: Take) -> None:
-        self.body = body
+        # What the API sends as null it does not take back.
+        self.body = {name: value for name, value in body.items() if value is not None}
         self.key = key
         self.position = -1
         self.closed = False

@@ -21,7 +21,7 @@ _PARAM = re.compile(r"([a-z_]+(?:\.\w+)*): ")
 class MessagesTransport(Transport):
     """``base_url`` without ``/v1``; None falls back to the SDK's own, ``api_key`` to ANTHROPIC_API_KEY and its like.
 
-    ``client`` is an `AsyncAnthropic`.
+    ``client`` is an `AsyncAnthropic`. ``version`` is the API's; None is the one that the SDK was made for.
     """
 
     models = "/v1/models"
@@ -34,10 +34,12 @@ class MessagesTransport(Transport):
         api_key: str | None,
         client: "anthropic.AsyncAnthropic | None",
         timeout: float,
+        version: str | None = None,
     ) -> None:
         super().__init__(API, model=model, path="/v1/messages", given=client, timeout=timeout)
         self._base_url = base_url
         self._api_key = api_key
+        self._headers = {"anthropic-version": version} if version else None
 
     @staticmethod
     def _sdk() -> ModuleType:
@@ -54,7 +56,12 @@ class MessagesTransport(Transport):
 
         # Without a key the SDK may still find a token, or a profile on disk; only when it finds nothing we know better.
         client = anthropic.AsyncAnthropic(
-            api_key=self._api_key, base_url=self._base_url, timeout=timeout, max_retries=0, http_client=http
+            api_key=self._api_key,
+            base_url=self._base_url,
+            timeout=timeout,
+            max_retries=0,
+            http_client=http,
+            default_headers=self._headers,
         )
         if not (client.api_key or client.auth_token or client.credentials):
             raise Failure(ProviderAuth("There is no API key: set ANTHROPIC_API_KEY or pass api_key."))

@@ -1,0 +1,218 @@
+"""What these tests share: transcripts, streams as bytes, and a thread that is kept by the engine's own recorder."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from itertools import count
+from typing import Any
+
+import anyio
+import msgspec
+
+from agui_gate.adapter import (
+    AssistantTurn,
+    CallPart,
+    ModelEvent,
+    Output,
+    ReasoningPart,
+    SettledCall,
+    Text,
+    TextDelta,
+    TextPart,
+    ToolSpec,
+    Transcript,
+    TurnDone,
+    TurnRequest,
+    UserTurn,
+)
+from agui_gate.core.sanitizer import Outcome, sanitize
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import Entry, ResultEntry, UserEntry
+from agui_gate.engine.recorder import Recorder
+from agui_gate_adapters.anthropic_messages import AnthropicMessages
+from agui_gate_adapters.testkit import Emulator, serve
+
+Json = dict[str, Any]
+Part = TextPart | ReasoningPart | SettledCall
+
+WEATHER = ToolSpec("weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+SEARCH: Json = {"type": "web_search_20250305", "name": "web_search"}
+ENABLED: Json = {"type": "enabled", "budget_tokens": 2048}
+ADAPTIVE: Json = {"type": "adaptive"}
+CALLS: Json = {
+    "output": [
+        {"type": "reasoning", "summary": ["I should look."]},
+        {"type": "function_call", "name": "weather", "arguments": {"city": "Paris"}},
+        {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}},
+    ]
+}
+ANSWER: Json = {"output": [{"type": "reasoning", "summary": ["Easy."]}, {"type": "message", "text": "Sunny in both."}]}
+
+
+# --- transcripts --------------------------------------------------------------------------------------------------
+
+
+def user(text: str, turn_id: str = "u1", role: Any = "user") -> UserTurn:
+    """A user's message."""
+    return UserTurn(turn_id, (Text(text),), role)
+
+
+def call(wire_id: str, arguments: str = "{}", *, ran: str | None = None, **more: Any) -> SettledCall:
+    """A settled call of the weather tool; ``ran`` is what ran if it was edited."""
+    output = more.pop("output", Output("ok"))
+    part = CallPart(f"tc-{wire_id}", wire_id, more.pop("name", "weather"), arguments, "m1", **more)
+    return SettledCall(part, output, arguments if ran is None else ran)
+
+
+def assistant(*parts: Part, turn_id: str = "t1", origin: str = "") -> AssistantTurn:
+    """An assistant's turn."""
+    return AssistantTurn(turn_id, parts, origin)
+
+
+# --- streams ------------------------------------------------------------------------------------------------------
+
+
+def frame(event: Json) -> bytes:
+    """One event as the provider frames it."""
+    return b"event: " + event["type"].encode() + b"\ndata: " + msgspec.json.encode(event) + b"\n\n"
+
+
+def started(model: str = "claude-x", **usage: int) -> Json:
+    """The first event."""
+    counts = {"input_tokens": 10, "output_tokens": 1, **usage}
+    return {"type": "message_start", "message": {"id": "msg_1", "model": model, "content": [], "usage": counts}}
+
+
+def block(index: int, body: Json, *deltas: Json, stop: bool = True) -> list[Json]:
+    """One content block's events."""
+    events: list[Json] = [{"type": "content_block_start", "index": index, "content_block": body}]
+    events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    return [*events, {"type": "content_block_stop", "index": index}] if stop else events
+
+
+def text(index: int, *pieces: str, **how: Any) -> list[Json]:
+    """A text block."""
+    return block(
+        index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": piece} for piece in pieces), **how
+    )
+
+
+def thinking(index: int, *pieces: str, signature: str = "sig", **how: Any) -> list[Json]:
+    """A thinking block."""
+    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces]
+    body = {"type": "thinking", "thinking": "", "signature": ""}
+    return block(index, body, *deltas, {"type": "signature_delta", "signature": signature}, **how)
+
+
+def tool_use(index: int, *pieces: str, call_id: str = "toolu_1", kind: str = "tool_use", **more: Any) -> list[Json]:
+    """A call's block."""
+    body = {"type": kind, "id": call_id, "name": more.pop("name", "weather"), "input": more.pop("given", {})}
+    return block(index, body, *({"type": "input_json_delta", "partial_json": piece} for piece in pieces), **more)
+
+
+def ended(reason: str | None = "end_turn", **usage: int) -> list[Json]:
+    """The last two events."""
+    delta = {"stop_reason": reason, "stop_sequence": None}
+    return [
+        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 5, **usage}},
+        {"type": "message_stop"},
+    ]
+
+
+# --- turns and threads --------------------------------------------------------------------------------------------
+
+
+class Turn:
+    """What one streamed turn came to."""
+
+    def __init__(self, events: Sequence[ModelEvent]) -> None:
+        self.events = list(events)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def text(self) -> str:
+        """All text, in order."""
+        return "".join(event.text for event in self.of(TextDelta))
+
+    @property
+    def done(self) -> TurnDone:
+        """The one terminal event, which is the last."""
+        (done,) = self.of(TurnDone)
+        assert self.events[-1] is done
+        return done
+
+
+async def run(model: AnthropicMessages, request: TurnRequest) -> Turn:
+    """One turn, bounded."""
+    events: list[ModelEvent] = []
+    with anyio.fail_after(10):
+        async with aclosing(model.stream(request)) as batches:
+            async for batch in batches:
+                assert batch, "an empty batch"
+                events += batch
+    return Turn(events)
+
+
+class Thread:
+    """A thread as the engine keeps it: entries, settled before each request."""
+
+    def __init__(self, model: AnthropicMessages) -> None:
+        self.model = model
+        self.entries: list[Entry] = []
+        self.outcomes: dict[tuple[str, str], Outcome] = {}
+        self.instructions = "Be brief."
+        self.tools: tuple[ToolSpec, ...] = (WEATHER,)
+        self.edits: dict[str, str] = {}
+        self._ids = count()
+        self._call_ids: set[str] = set()
+
+    @property
+    def transcript(self) -> Transcript:
+        """What was said, settled."""
+        return sanitize(self.entries, self.outcomes)
+
+    def request(self) -> TurnRequest:
+        """What the next turn is asked with."""
+        return TurnRequest(self.transcript, self.instructions, self.tools)
+
+    def say(self, words: str) -> None:
+        """The user says something."""
+        self.entries.append(UserEntry(self._id(), (Text(words),)))
+
+    async def turn(self) -> Turn:
+        """The model's next turn, recorded with outputs for its calls."""
+        turn = await run(self.model, self.request())
+        self.record(turn.events)
+        return turn
+
+    def record(self, events: Sequence[ModelEvent]) -> None:
+        """Record what the model said."""
+        recorder = Recorder(Sequencer("t", "r", lambda _: None), self._id, self._call_ids, self.model.origin)
+        recorder.feed(events)
+        recorder.close_calls()
+        entry = recorder.entry()
+        self.entries += [entry, *recorder.results]
+        for made in entry.calls:
+            if made.name in self.edits:
+                self.outcomes[entry.id, made.id] = Outcome(Output("done"), self.edits[made.name])
+            elif made.local and not made.malformed:
+                self.entries.append(ResultEntry(made.id, self._id(), Output("sunny")))
+
+    def _id(self) -> str:
+        return f"id-{next(self._ids)}"
+
+
+@asynccontextmanager
+async def talking(
+    script: Any, *, emulator: Json | None = None, **options: Any
+) -> AsyncIterator[tuple[Emulator, Thread]]:
+    """An emulator with this script, and a thread that talks to it."""
+    provider = Emulator(script=script, **(emulator or {}))
+    async with serve(provider) as base_url:
+        model = AnthropicMessages("claude-test", base_url=base_url, api_key="sk-test", **options)
+        try:
+            yield provider, Thread(model)
+        finally:
+            await model.aclose()
