@@ -13,15 +13,15 @@ import structlog
 
 from agui_gate import SchemaTool, Tool, ToolContext
 from agui_gate.adapter import Finding
-from agui_gate.errors import ConfigurationError, ToolError, Unavailable
+from agui_gate.errors import ConfigurationError, Unavailable
 
 from .arguments import checker, for_models
-from .errors import Lost, Trouble, Undelivered, Unusable
+from .calls import Calls
+from .errors import Lost, Trouble, Undelivered
 from .link import Link
 from .policy import GatePolicy, Hints, agent_name, gate_of, idle_patterns, matches, may_run_twice
-from .progress import Progress
-from .results import MAX_RESULT, as_text
-from .servers import Headers, HTTPServer, Server, StdioServer, masked
+from .results import MAX_RESULT
+from .servers import Headers, HTTPServer, Server, StdioServer
 
 if TYPE_CHECKING:
     import mcp_types
@@ -84,11 +84,11 @@ class MCPTools:
             raise ConfigurationError("MCPTools: only=… and idempotent=… take a list of patterns, not one string")
         if min(timeout, start_timeout, max_result) <= 0:
             raise ConfigurationError("MCPTools: timeout, start_timeout and max_result are above 0")
-        self._server = server
         self._name = name or server.where
         self._prefix, self._only, self._gate, self._idempotent = prefix, only, gate, idempotent
-        self._timeout, self._max_result = timeout, max_result
+        self._timeout = timeout
         self._link = Link(server, self._name, start_timeout)
+        self._calls = Calls(self._link, server, self._name, max_result)
         self._tools: tuple[Tool, ...] = ()
         self._listed: tuple[Connection, float] | None = None
         self._warned: set[str] = set()
@@ -200,7 +200,7 @@ class MCPTools:
         twice = may_run_twice(tool.name, hints, self._idempotent)
 
         async def call(arguments: dict[str, Any], context: ToolContext) -> str:
-            return await self._call(tool.name, arguments, context, twice)
+            return await self._calls.call(tool.name, arguments, context, twice=twice)
 
         return SchemaTool(
             call,
@@ -213,49 +213,6 @@ class MCPTools:
             idempotent=twice,
             origin=self._name,
         )
-
-    # --- calling ------------------------------------------------------------------------------------------------
-    async def _call(self, name: str, arguments: dict[str, Any], context: ToolContext, twice: bool) -> str:
-        """Run a tool. Raises `ToolError` in words that say whether it may have taken effect."""
-        progress = Progress(name, context)
-        try:
-            result = await self._delivered(name, arguments, progress, twice)
-        except Trouble as error:
-            raise ToolError(f"{name}: {self._name} {error}.") from None
-        finally:
-            progress.over = True
-        text = as_text(result, self._max_result)
-        if result.is_error:
-            raise ToolError(masked(text, self._server) or f"{name} failed.")
-        return text
-
-    async def _delivered(
-        self, name: str, arguments: dict[str, Any], progress: Progress, twice: bool
-    ) -> "mcp_types.CallToolResult":
-        """A call that never arrived is made again once, over a new connection; one that was lost only if it may be."""
-        try:
-            return await self._once(name, arguments, progress)
-        except Undelivered:
-            pass
-        except Lost as error:
-            if not twice:
-                unknown = "whether it took effect is not known, and it was not run again; check before trying again"
-                raise Lost(f"{error} while {name} ran; {unknown}") from None
-        try:
-            return await self._once(name, arguments, progress)
-        except Undelivered as error:
-            raise Undelivered(f"{error}; the call could not be made, try it again later") from None
-
-    async def _once(self, name: str, arguments: dict[str, Any], progress: Progress) -> "mcp_types.CallToolResult":
-        try:
-            connection = await self._link.connection()
-        except Unusable as error:
-            raise Undelivered(str(error)) from None
-        try:
-            return await connection.call(name, arguments, progress)
-        except (Undelivered, Lost):
-            self._link.drop(connection)
-            raise
 
     def _unavailable(self, reason: Trouble) -> Unavailable:
         return Unavailable(f"{self._name} {reason}.")

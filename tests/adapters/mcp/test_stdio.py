@@ -17,6 +17,23 @@ from tests.product.shop import call, outputs, say
 pytestmark = pytest.mark.anyio
 
 
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def gone(pid: int) -> None:
+    """Wait until the process has ended and was collected, so that its pipes are known to be closed."""
+    async with asyncio.timeout(10):
+        while True:
+            if not is_there(pid):
+                return
+            await asyncio.sleep(0)
+
+
 async def test_a_process_lives_dies_and_comes_back(tmp_path: Path) -> None:
     """Killed between two calls, then dead in the middle of one that may be run again: each time it is started anew."""
     tools = MCPTools.stdio(sys.executable, [server.__file__, str(tmp_path / "memory")], name="wiki")
@@ -31,11 +48,12 @@ async def test_a_process_lives_dies_and_comes_back(tmp_path: Path) -> None:
         await chat.say("go")
         (first,) = outputs(p.inputs()[-1])
         os.kill(int(first), signal.SIGKILL)
+        await gone(int(first))
         await chat.say("go on")
         again = outputs(p.inputs()[-1])[-1].removeprefix("alive again as ")
         assert (tmp_path / "memory").read_text() not in (first, again)  # one died between the two
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(again), 0)  # it ended with the app
+        assert is_there(int(again))
+    assert not is_there(int(again))  # it ended with the app
 
 
 async def test_a_server_that_does_not_answer_holds_nobody_up() -> None:
