@@ -84,10 +84,12 @@ frontend-demo/dist/.stamp: frontend-demo/node_modules/.stamp $(wildcard frontend
 demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
 	@$(if $(NODE),$(MAKE) --no-print-directory .page &) exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
-# Without Node the interop tests are left out, with a line that says so, except in CI, where they fail.
+# Without Node the interop tests are left out, with a line that says so, except in CI, where they fail. One process a
+# core (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed.
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property, scenario and interop tests
-	@$(BIN)/python -m pytest --ignore=tests/e2e --ignore=tests/live --ignore=tests/crash/test_sigterm.py $(ARGS)
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal \
+		--ignore=tests/e2e --ignore=tests/live --ignore=tests/crash/test_sigterm.py $(ARGS)
 
 .PHONY: check format lint types imports structure
 check: format lint types imports structure ## Format, lint, types, import contracts, sizes (make -k: all, even if one fails)

@@ -1,6 +1,7 @@
 """What every test shares: the loop's backend, hypothesis made repeatable, and interop tests where there is no Node."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 LEFT_OUT = pytest.StashKey[str]()
+REPLAYS = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -20,11 +22,24 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In a session that has interop tests, what all its tests have streamed is replayed to the real clients in the end.
+
+    (As an error at the teardown of the last test: only then is all of it there.)
+    """
+    yield
+    if request.config.stash.get(REPLAYS, False):
+        from tests.interop.recorded import assert_all_accepted
+
+        assert_all_accepted()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the interop tests out where the clients can't run, and say so; in CI they stay in and fail."""
     interop = [item for item in items if item.get_closest_marker("interop")]
-    items.sort(key=lambda item: item in interop)  # last: they also replay what the other tests have streamed
     if not interop or os.environ.get("CI") == "true" or not (reason := unavailable()):
+        config.stash[REPLAYS] = bool(interop)
         return
     config.hook.pytest_deselected(items=interop)
     items[:] = [item for item in items if item not in interop]

@@ -1,18 +1,17 @@
 """Both real clients accept what the product streams, and end up with the messages that the server has (B14, B21).
 
 Conversations are held here with the product itself, as a page would hold them, and replayed run by run. Whatever else
-was streamed in this session by the tests of the product is replayed too, every stream of it, one run at a time.
+the tests of the product stream is replayed too, when a session ends: see `recorded.py`.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from itertools import groupby
 from typing import Any
 
 import pytest
 
 from tests.interop.replay import VERSIONS, Case, Result, Run, assert_accepted, replay
-from tests.product.kit import CARD_TOOL, RECORDED, TIMEOUT, Chat, Product, Stream, product
+from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.requirements import shows
 
@@ -207,34 +206,3 @@ def test_a_conversation_is_accepted_and_leaves_what_the_server_has(
     assert_accepted([result])
     assert result.last.pending_interrupts == []
     assert [message["id"] for message in result.last.messages] == held[name][1]
-
-
-def test_every_other_stream_of_this_session_is_accepted() -> None:
-    """Each by itself, to a client with the history that was sent; 0.0.59 knows the compat dialect only."""
-    cases = {f"{n}: {shape(s)}": s for n, s in enumerate(RECORDED)}
-    results = replay([Case(name, [Run(s.raw, as_sent(s.input), replace=True)]) for name, s in cases.items()])
-    assert len(results) == len(RECORDED) * len(VERSIONS)
-    known = [r for r in results if r.version != "0.0.59" or not is_newer(cases[r.case])]
-    assert_accepted((r for r in known if cases[r.case]), warnings=True)
-    assert all(r.accepted for r in known if not cases[r.case]), "connecting to nothing is a stream without events"
-
-
-def shape(stream: Stream) -> str:
-    """Thread and kinds of events, those in a row once."""
-    return f"{stream.input['threadId']} {' '.join(kind for kind, _ in groupby(stream.types()))}"
-
-
-def as_sent(body: dict[str, Any]) -> dict[str, Any]:
-    """The request as a real client can hold it: tests also send messages that have no id or no content."""
-    messages = [
-        {"id": f"sent-{n}", **({"content": ""} if message["role"] == "user" else {}), **message}
-        for n, message in enumerate(body["messages"])
-    ]
-    return {**body, "messages": messages}
-
-
-def is_newer(stream: Stream) -> bool:
-    """Whether it ends in a shape that only clients know which say so in their request."""
-    outcome = stream[-1].get("outcome", {}) if stream else {}
-    newer = outcome.get("type") == "cancelled" or "pendingToolCallIds" in outcome
-    return newer and "protocolVersion" in stream.input

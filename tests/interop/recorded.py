@@ -1,0 +1,42 @@
+"""Every stream that the tests of a session have recorded, replayed to both real clients when the session ends (B14).
+
+Each by itself, to a client with the history that was sent. Sessions that run in several processes replay in each of
+them what was recorded there.
+"""
+
+from itertools import groupby
+from typing import Any
+
+from tests.interop.replay import VERSIONS, Case, Run, assert_accepted, replay
+from tests.product.kit import RECORDED, Stream
+
+
+def assert_all_accepted() -> None:
+    """Both clients accept all that was recorded; 0.0.59 knows the compat dialect only."""
+    cases = {f"{n}: {shape(s)}": s for n, s in enumerate(RECORDED)}
+    results = replay([Case(name, [Run(s.raw, as_sent(s.input), replace=True)]) for name, s in cases.items()])
+    assert len(results) == len(RECORDED) * len(VERSIONS)
+    known = [r for r in results if r.version != "0.0.59" or not is_newer(cases[r.case])]
+    assert_accepted((r for r in known if cases[r.case]), warnings=True)
+    assert all(r.accepted for r in known if not cases[r.case]), "connecting to nothing is a stream without events"
+
+
+def shape(stream: Stream) -> str:
+    """Thread and kinds of events, those in a row once."""
+    return f"{stream.input['threadId']} {' '.join(kind for kind, _ in groupby(stream.types()))}"
+
+
+def as_sent(body: dict[str, Any]) -> dict[str, Any]:
+    """The request as a real client can hold it: tests also send messages that have no id or no content."""
+    messages = [
+        {"id": f"sent-{n}", **({"content": ""} if message["role"] == "user" else {}), **message}
+        for n, message in enumerate(body["messages"])
+    ]
+    return {**body, "messages": messages}
+
+
+def is_newer(stream: Stream) -> bool:
+    """Whether it ends in a shape that only clients know which say so in their request."""
+    outcome = stream[-1].get("outcome", {}) if stream else {}
+    newer = outcome.get("type") == "cancelled" or "pendingToolCallIds" in outcome
+    return newer and "protocolVersion" in stream.input
