@@ -6,7 +6,7 @@ import { providerProps, readChoice, SERVER } from "./connection";
 import { CUT, toProblem, type Problem } from "./problems";
 import { Banner } from "./shell/Banner";
 import { Boundary } from "./shell/Boundary";
-import { Chat } from "./shell/Chat";
+import { Chat, type Resend } from "./shell/Chat";
 import { Header } from "./shell/Header";
 import { Sidebar } from "./shell/Sidebar";
 import { useToken } from "./shell/useToken";
@@ -27,7 +27,7 @@ export function App() {
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
   const clear = useCallback(() => setProblem(null), []);
   const cut = useCallback(() => setProblem(CUT), []);
-  const again = useRef<() => boolean>(() => false);
+  const resend = useRef<Resend>({ again: () => false, takeBack: () => {} });
   const renew = () => {
     setProblem(null);
     setAttempt((before) => before + 1);
@@ -35,7 +35,11 @@ export function App() {
     void list.reload();
   };
   const retry = () => {
-    if (startProblem || !again.current()) renew();
+    if (startProblem || !resend.current.again()) renew();
+  };
+  const takeBack = () => {
+    setProblem(null);
+    resend.current.takeBack();
   };
   const enter = (token: string) => {
     setProblem(null);
@@ -52,15 +56,15 @@ export function App() {
   return (
     <div className="page">
       <a className="skip" href="#chat">Skip to the chat</a>
-      <Sidebar list={list} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
+      <Sidebar list={list} choice={choice} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
       <div className="main">
         <Header name={agent?.name} choice={choice} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
-        {shown && <Banner problem={shown} onRetry={retry} onToken={enter} onClose={startProblem ? undefined : clear} />}
+        {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
             <Boundary key={`${thread}-${attempt}`} onError={report}>
               <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} choice={choice} headers={headers} onSend={clear} onSettled={list.reload} onCut={cut} again={again} />
+                <Chat agent={agent} thread={thread} choice={choice} headers={headers} onSend={clear} onSettled={list.reload} onCut={cut} resend={resend} />
               </CopilotKitProvider>
             </Boundary>
           )}

@@ -17,7 +17,7 @@ const ADVICE: Record<string, string> = {
   forbidden: "You are signed in, but this is not yours to do.",
   not_found: "It may have been deleted. Start a new chat.",
   thread_busy: "Another answer is still being written in this chat. Wait a moment, then try again.",
-  too_large: "Send a shorter message, or start a new chat.",
+  too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
   rate_limited: "The model's provider asks for patience. Try again in a moment.",
   provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
@@ -34,6 +34,7 @@ const DEFAULT = "Try again. If it happens again, look at the server's log.";
 
 /** A report of `onError` as a problem to show, or null if it is none of the person's business. */
 export function toProblem({ error, code }: Reported): Problem | null {
+  if (/thread already running/i.test(error.message)) return problem("thread_busy", SAID.thread_busy); // the Node runtime's own check
   const answer = serverAnswer(error);
   if (answer) return problem(answer.code, answer.message);
   if (code === "agent_run_error_event") return problem(error.code === "INCOMPLETE_STREAM" ? "incomplete" : (error.code ?? "internal"), error.message);
@@ -57,10 +58,10 @@ function serverAnswer(error: Reported["error"]): { code: string; message: string
   const body = error.payload ?? jsonIn(error.message);
   const said = (body as { error?: { code?: string; message?: string } } | null)?.error;
   const code = said?.code ?? BY_STATUS[status] ?? "internal";
-  return { code, message: said?.message ?? SAID[code] ?? `The server answered ${status}.` };
+  return { code, message: said?.message ?? (SAID as Record<string, string>)[code] ?? `The server answered ${status}.` };
 }
 
-const SAID: Record<string, string> = {
+const SAID = {
   unauthorized: "This server asks who you are.",
   thread_busy: "This chat is busy.",
   too_large: "That was too much at once.",

@@ -21,14 +21,15 @@ START = 30.0
 """Seconds for a process to come up."""
 SCENARIO = 90.0
 """Seconds for one scenario."""
+NAMES = ("provider", "server", "guarded", "runtime")
 TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland", "AGUI_GATE_MAX_BODY_BYTES": "20000"}
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+def free_ports(count: int) -> list[str]:
+    """Ports that nobody listens on, all different."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [str(sock.getsockname()[1]) for sock in sockets]
 
 
 class Process:
@@ -90,7 +91,7 @@ class Stack:
     def __init__(self, directory: Path) -> None:
         node = shutil.which("node")
         assert node, "Node 20 or newer is needed"
-        ports = {name: str(free_port()) for name in ("provider", "server", "guarded", "runtime")}
+        ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
         url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         model = f"{url['provider']}/v1"
         self.urls = url

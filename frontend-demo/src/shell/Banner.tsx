@@ -5,12 +5,13 @@ import type { Problem } from "../problems";
 interface Props {
   problem: Problem;
   onRetry: () => void;
+  onTakeBack: () => void;
   onToken: (token: string) => void;
   onClose?: () => void;
 }
 
 /** What went wrong, what to do about it, and the button that does it. */
-export function Banner({ problem, onRetry, onToken, onClose }: Props) {
+export function Banner({ problem, onClose, ...actions }: Props) {
   return (
     <div className="banner" role="alert" data-testid="banner" data-code={problem.code}>
       <Icon name="warning" />
@@ -18,13 +19,17 @@ export function Banner({ problem, onRetry, onToken, onClose }: Props) {
         <p className="banner-what">{problem.what}</p>
         <p>{problem.advice}</p>
       </div>
-      {problem.code === "unauthorized" ? <TokenForm onToken={onToken} /> : <RetryButton onRetry={onRetry} />}
+      <Action code={problem.code} {...actions} />
       {onClose && <button className="icon-button" type="button" aria-label="Dismiss" onClick={onClose}><Icon name="cross" /></button>}
     </div>
   );
 }
 
-function RetryButton({ onRetry }: { onRetry: () => void }) {
+/** The button that helps: trying again doesn't where something else has to be done first. */
+function Action({ code, onRetry, onTakeBack, onToken }: { code: string } & Pick<Props, "onRetry" | "onTakeBack" | "onToken">) {
+  if (code === "approval_pending") return null;
+  if (code === "unauthorized") return <TokenForm onToken={onToken} />;
+  if (code === "too_large") return <button className="gate-button" type="button" onClick={onTakeBack}>Take it back</button>;
   return <button className="gate-button" type="button" onClick={onRetry}><Icon name="retry" />Try again</button>;
 }
 

@@ -21,16 +21,18 @@ interface Props {
   onSettled: () => void;
   /** The answer broke off. */
   onCut: () => void;
-  /** Gets what sends again what had no answer. */
-  again: RefObject<() => boolean>;
+  /** Gets what can be done about a message that had no answer. */
+  resend: RefObject<Resend>;
 }
 
+export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBack">;
+
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut, again }: Props) {
-  const { regenerate, say, usage, again: sendAgain } = useConversation({ onSend, onSettled, onCut });
+export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut, resend }: Props) {
+  const { regenerate, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut });
   useEffect(() => {
-    again.current = sendAgain;
-  }, [again, sendAgain]);
+    resend.current = { again, takeBack };
+  }, [resend, again, takeBack]);
   useElsewhere({ via: choice.via, headers });
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (

@@ -1,6 +1,7 @@
 import { Icon } from "../components/confirm-card/Icon";
 import { humanize } from "../components/confirm-card/values";
-import { choiceUrl, STYLES, VIAS, type Choice, type Style, type Via } from "../connection";
+import type { Choice } from "../connection";
+import { Choices } from "./Choices";
 import { ThemeButton } from "./ThemeButton";
 
 interface Props {
@@ -11,7 +12,7 @@ interface Props {
   onMenu: () => void;
 }
 
-/** Who answers, how the page reaches it and how it asks. Another choice is another address, so it is a page load. */
+/** Who answers, how the page reaches it and how it asks. */
 export function Header({ name, choice, isDrawerOpen, onMenu }: Props) {
   return (
     <header className="top">
@@ -20,24 +21,8 @@ export function Header({ name, choice, isDrawerOpen, onMenu }: Props) {
       </button>
       <h1>{name ? humanize(name) : "agui-gate"}</h1>
       <span className="spacer" />
-      <Select label="Connection" value={choice.via} options={VIAS} onChange={(via) => location.assign(choiceUrl({ via: via as Via }))} />
-      <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => location.assign(choiceUrl({ style: style as Style }))} />
+      <Choices choice={choice} />
       <ThemeButton />
     </header>
-  );
-}
-
-interface SelectProps {
-  label: string;
-  value: string;
-  options: Record<string, string>;
-  onChange: (value: string) => void;
-}
-
-function Select({ label, value, options, onChange }: SelectProps) {
-  return (
-    <select className="choice" aria-label={label} title={label} value={value} onChange={(event) => onChange(event.target.value)}>
-      {Object.entries(options).map(([key, text]) => <option key={key} value={key}>{text}</option>)}
-    </select>
   );
 }

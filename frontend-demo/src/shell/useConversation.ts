@@ -78,5 +78,10 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
     return true;
   }, [agent, copilotkit]);
 
-  return { regenerate, say, again, usage };
+  /** Take back the message that had no answer: as long as it is part of the conversation, it is sent along. */
+  const takeBack = useCallback(() => {
+    if (agent.messages.at(-1)?.role === "user") agent.setMessages(agent.messages.slice(0, -1));
+  }, [agent]);
+
+  return { regenerate, say, again, takeBack, usage };
 }

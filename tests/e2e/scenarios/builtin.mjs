@@ -1,6 +1,7 @@
 /** The built-in page, clicked through; `t.style` is the way it is asked to show approvals. */
 
 import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
 import { TIMEOUT } from "../browser.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
@@ -30,9 +31,11 @@ export async function builtinApprove(t) {
   const page = await open(t);
   await page.locator(".example").first().waitFor();
   await t.shot(page, "empty");
+  await accessible(page, "empty");
   await say(page, "Refund ten cents of order 1003");
   await page.locator(".card").waitFor();
   await t.shot(page, "card");
+  await accessible(page, "card");
   await page.getByRole("button", { name: "Approve" }).click();
   await done(page);
   await toolsAre(page, ["refund:done"]);
@@ -47,6 +50,7 @@ export async function builtinEdit(t) {
   const page = await open(t);
   await say(page, "Refund ten cents of order 1003");
   await page.getByRole("button", { name: "Edit" }).click();
+  await accessible(page, "edit");
   await page.fill(".field input", "much");
   await page.getByRole("button", { name: "Approve with changes" }).click();
   assert.match(await page.locator(".field-error").textContent(), /must be a number/);
@@ -126,6 +130,7 @@ export async function builtinNarrow(t) {
   await say(page, "Refund ten cents of order 1003");
   await page.locator(".card").waitFor();
   await t.shot(page, "card");
+  await accessible(page, "narrow dark card");
   await page.getByRole("button", { name: "Approve" }).click();
   await done(page);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
@@ -134,6 +139,7 @@ export async function builtinNarrow(t) {
   await page.click("#menu");
   await page.locator("#sidebar.open").waitFor();
   await t.shot(page, "menu");
+  await accessible(page, "narrow dark menu");
   await page.getByRole("link", { name: "The page made with CopilotKit" }).click();
   await page.getByText("This page is made with CopilotKit").waitFor({ state: "attached" });
 }

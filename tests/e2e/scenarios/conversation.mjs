@@ -116,8 +116,14 @@ async function collect() {
   const list = document.querySelector('[data-testid="copilot-message-list"]');
   let scroller = list;
   while (scroller.scrollHeight <= scroller.clientHeight || !/auto|scroll/.test(getComputedStyle(scroller).overflowY)) scroller = scroller.parentElement;
-  const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-  const text = (node) => /Looking, \d+\.|Answer \d+\.|Question \d+\?/g[Symbol.match](node.textContent) ?? [];
+  const text = (node) => node.textContent.match(/Looking, \d+\.|Answer \d+\.|Question \d+\?/g) ?? [];
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  const drawn = async () => {
+    await frame();
+    await frame();
+    const written = () => [...list.querySelectorAll('[data-testid="copilot-assistant-message"]')].every((message) => text(message).length > 0);
+    for (let tries = 0; tries < 100 && !written(); tries += 1) await frame(); // text comes later than its row
+  };
   const rows = [];
   const read = () => {
     for (const row of list.querySelectorAll("[data-index]")) {
@@ -129,10 +135,10 @@ async function collect() {
     scroller.scrollTop = 0; // again and again: until the wheel is noticed, the chat goes back to its end
     await drawn();
   }
-  for (let moves = 0; moves < 300; moves += 1) { // rows measure themselves as they appear, so the end moves
+  for (let moves = 0; moves < 300; moves += 1) {
     await drawn();
     read();
-    if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 2) break;
+    if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 2) break; // rows measure themselves as they appear, so the end moves
     scroller.scrollTop += scroller.clientHeight / 2;
   }
   return Array.from(rows, (row) => row ?? null);

@@ -1,23 +1,8 @@
 /** How it looks and how it is operated: themes, narrow screens, the keyboard, axe. */
 
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
+import { accessible } from "../axe.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-const SERIOUS = ["serious", "critical"];
-
-/** No serious finding of axe on what is on screen. */
-async function accessible(page, where) {
-  await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => {}))).then(() => {}, () => {}));
-  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(await source());
-  const { violations } = await page.evaluate(() => globalThis.axe.run(document));
-  const findings = violations.filter(({ impact }) => SERIOUS.includes(impact));
-  const told = findings.map(({ id, help, nodes }) => `${where}: ${id} (${help}) ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-  assert.deepEqual(told, []);
-}
-
-const source = async () => (await import("node:fs/promises")).readFile(AXE, "utf8");
 
 const TURN = {
   output: [
@@ -28,6 +13,7 @@ const TURN = {
   ],
 };
 
+/** In both themes: empty, an open card, its edit form, the answer, the banner over it. */
 export async function accessibility(t) {
   for (const colorScheme of ["light", "dark"]) {
     await t.script(TURN, says("Done, with a [link](https://example.com) and `code`."));
@@ -48,13 +34,19 @@ export async function accessibility(t) {
     await t.answered(page, "Done, with a");
     await t.shot(page, `${colorScheme}-done`);
     await accessible(page, `${colorScheme} done`);
+    page.allow(/HTTP 503|status of 503|agent/i);
+    await page.route("**/run", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "The server is shutting down." } } }));
+    await t.say(page, "And more");
+    await t.banner(page, "unavailable").waitFor();
+    await t.shot(page, `${colorScheme}-banner`);
+    await accessible(page, `${colorScheme} banner`);
   }
 }
 
 /** From the first key to the approval without a mouse. */
 export async function keyboard(t) {
   await t.script(calls("I'll refund it.", refund()), says("Keyed in."));
-  const page = await t.open();
+  const page = await t.open({ colorScheme: "light" }); // a page of its own: the first key is the first
   await page.waitForSelector(".example");
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
@@ -77,17 +69,22 @@ export async function narrow(t) {
   const page = await t.open({ viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 });
   await page.waitForSelector(".example");
   await t.shot(page, "empty");
+  await accessible(page, "narrow empty");
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
   await t.shot(page, "card");
   await accessible(page, "narrow card");
-  await t.press(page, "Approve");
+  await t.press(page, "Edit");
+  await t.shot(page, "edit");
+  await accessible(page, "narrow edit");
+  await page.getByRole("button", { name: "Approve with changes" }).click();
   await t.answered(page, "Done on a small screen.");
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
   await page.getByRole("button", { name: "Chats" }).click();
   await page.getByRole("button", { name: "New chat" }).first().waitFor();
   await page.waitForFunction(() => document.activeElement?.className === "new-chat");
   await t.shot(page, "menu");
+  await accessible(page, "narrow menu");
   await page.keyboard.press("Escape");
   await page.waitForSelector('.sidebar[data-open="false"]', { state: "attached" });
 }

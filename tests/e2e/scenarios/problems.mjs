@@ -53,31 +53,35 @@ export async function guarded(t) {
   await t.say(page, "x".repeat(30_000));
   await t.banner(page, "too_large").waitFor();
   await t.shot(page, "too-large");
+  await t.script(says("Short enough."));
+  await page.getByRole("button", { name: "Take it back" }).click();
+  await t.say(page, "In short");
+  await t.answered(page, "Short enough.");
+  assert.equal(await t.banner(page).count(), 0);
+  assert.equal(await t.userMessages(page), 2);
 }
 
 /** Two tabs write to one thread at once: the later one is told that it is busy, and can go on afterwards. */
 export async function busy(t) {
-  const slow = { ...says("One two three four five six seven eight nine ten, and that is all there is to say."), fault: { kind: "slow", ms: 120 } };
-  await t.script(slow, says("Your turn."));
+  const deltas = Array.from({ length: 30 }, (_, at) => `word${at} `);
+  const slow = { output: [{ type: "message", deltas, text: deltas.join("") }], fault: { kind: "slow", ms: 60 } };
+  await t.script(slow, says("Your turn."), says("Both are through."));
   const first = await t.open();
-  await t.say(first, "Start");
-  await first.getByText("One two").waitFor();
-  const second = await t.tab(first, t.address(new URL(first.url()).hash.slice(3)));
+  await first.waitForSelector(".welcome");
+  const second = await t.tab(first);
   second.allow(REFUSED);
-  await second.waitForSelector('[data-testid="copilot-chat-textarea"]');
-  await fetchBusy(t, second);
-  await t.answered(first, "and that is all");
-}
-
-async function fetchBusy(t, page) {
-  await page.route("**/run", (route) => route.fulfill({ status: 409, contentType: "application/json", body: JSON.stringify({ error: { code: "thread_busy", message: "The thread is busy." } }) }));
-  await t.idle(page);
-  await t.say(page, "Me too");
-  await t.banner(page, "thread_busy").waitFor();
-  await t.shot(page, "banner");
-  await page.unroute("**/run");
-  await t.say(page, "And now?");
-  await t.answered(page, "Your turn.");
+  await second.waitForSelector(".welcome");
+  await t.say(first, "Start");
+  await first.getByText("word1 ").waitFor();
+  await t.say(second, "Me too");
+  await t.banner(second, "thread_busy").waitFor();
+  await t.shot(second, "banner");
+  await t.answered(first, "word29");
+  await second.getByRole("button", { name: "Try again" }).click();
+  await t.answered(second, "Your turn.");
+  assert.equal(await t.banner(second).count(), 0);
+  await t.say(first, "And now?");
+  await t.answered(first, "Both are through.");
 }
 
 /** A stream that just ends (a proxy that gave up, say). */
