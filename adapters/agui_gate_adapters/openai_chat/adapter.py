@@ -69,7 +69,7 @@ class OpenAIChat:
             client=client,
             timeout=timeout,
         )
-        self._transport.any_model = self._settings.profile.any_model
+        self._transport.lists_models = self._settings.profile.lists_models
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
     def __repr__(self) -> str:
@@ -95,8 +95,9 @@ class OpenAIChat:
     async def _begin(self, request: TurnRequest) -> Opened:
         """Send one request. Raises `Failure`."""
         settings = self._settings
+        profile = settings.profile
         machine = ChatMachine(
-            settings.model, self._transport.api, self._new_call_id, says_end=settings.profile.says_end
+            settings.model, self._transport.api, self._new_call_id, provider=profile.name, says_end=profile.says_end
         )
         return Opened(await self._transport.open(encoded(body(request, settings))), machine)
 

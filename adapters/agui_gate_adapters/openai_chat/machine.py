@@ -48,14 +48,18 @@ class ChatMachine:
     """Feeds on payloads, yields model events.
 
     ``done`` is true once the answer is over; ``failure`` is set when the provider said that it failed, or when what it
-    says can't be read. ``mint`` makes an id for a call that has none. ``says_end``: see `Profile`.
+    says can't be read. ``mint`` makes an id for a call that has none. ``provider`` is who the token counts are from.
+    ``says_end``: see `Profile`.
     """
 
-    def __init__(self, model: str, api: Api, mint: Callable[[], str], *, says_end: bool = True) -> None:
+    def __init__(
+        self, model: str, api: Api, mint: Callable[[], str], *, provider: str = "openai", says_end: bool = True
+    ) -> None:
         self.done = False
         self.failure: Failure | None = None
         self._model = model
         self._api = api
+        self._provider = provider
         self._says_end = says_end
         self._items = 0
         self._text = ""  # the open item's key
@@ -229,7 +233,7 @@ class ChatMachine:
         inner, thought = counts.prompt_tokens_details, counts.completion_tokens_details
         cached = (inner.cached_tokens if inner else None) or counts.prompt_cache_hit_tokens or counts.cached_tokens
         return Usage(
-            provider="openai",
+            provider=self._provider,
             model=tail.model or self._model,
             input_tokens=read,
             output_tokens=written,

@@ -46,8 +46,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     says_end: bool = True
     """False for servers whose streams have neither a `finish_reason` nor `[DONE]`. A stream that was cut off can't be
     told from a whole one there; only calls whose arguments are whole JSON are then taken."""
-    any_model: bool = False
-    """Whether the server has one model and takes any name for it."""
+    lists_models: bool = True
+    """Whether its list of models has the names that requests use: not where those are of deployments, or where there
+    is one model and any name will do. `agui-gate doctor` looks there."""
 
 
 _OPENAI = Profile(
@@ -63,10 +64,10 @@ PROFILES = {
     profile.name: profile
     for profile in (
         _OPENAI,
-        msgspec.structs.replace(_OPENAI, name="azure", documents=False),
+        msgspec.structs.replace(_OPENAI, name="azure", documents=False, lists_models=False),
         msgspec.structs.replace(_LOCAL, name="vllm", reasoning_field="reasoning", audio=True),
         msgspec.structs.replace(_LOCAL, name="ollama", reasoning_field="reasoning"),
-        msgspec.structs.replace(_LOCAL, name="llama_cpp", audio=True, any_model=True),
+        msgspec.structs.replace(_LOCAL, name="llama_cpp", audio=True, lists_models=False),
         # https://api-docs.deepseek.com/guides/thinking_mode: in all requests that follow, not only in the next one.
         Profile(name="deepseek", reasoning_replay="tool_turns", reasoning_required=True, images=False),
         Profile(name="kimi", reasoning_replay="tool_turns", reasoning_required=True, call_ids="verbatim"),

@@ -17,8 +17,8 @@ _NO_KEY = "no-key"
 class ChatTransport(OpenAITransport):
     """As for OpenAI, but a key is only asked for where the address is OpenAI's own."""
 
-    any_model = False
-    """Whether the server takes any name for its one model."""
+    lists_models = True
+    """See `Profile.lists_models`."""
 
     def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "openai.AsyncOpenAI":
         elsewhere = self._base_url or os.environ.get("OPENAI_BASE_URL")
@@ -34,7 +34,7 @@ class ChatTransport(OpenAITransport):
             if not isinstance(failure.error, ProviderRejected):
                 raise
             models = await self._models()
-            known = next((model for model in models if self.any_model or model.get("id") == self._model), None)
+            known = next((model for model in models if not self.lists_models or model.get("id") == self._model), None)
             if known is not None:
                 return known
             if not models:

@@ -6,9 +6,11 @@ import msgspec
 import pytest
 
 from agui_gate.adapter import AssistantTurn, CallEnd, CallStart, Output, ReasoningDelta, UserTurn
+from agui_gate.errors import ProviderRejected
 from agui_gate_adapters.openai_chat import PROFILES
 from agui_gate_adapters.testkit import CHAT_PROFILES
 from tests.adapters.openai_responses.support import ANSWER, CALLS
+from tests.requirements import shows
 
 from .support import SERVERS, talking
 
@@ -34,7 +36,9 @@ async def test_two_user_turns_with_parallel_tools_and_no_refusal(server: str) ->
                 SERVERS[server].stream_usage or CHAT_PROFILES[server].usage == "last_chunk"
             )
             assert (answered.done.usage is not None) == counted
-            assert answered.done.usage is None or answered.done.usage.model == "gpt-test"
+            if answered.done.usage is not None:
+                assert answered.done.usage.model == "gpt-test"
+                assert answered.done.usage.provider == SERVERS[server].name
     assert emulator.refusals == []
     assert [len(entry.body["messages"]) for entry in emulator.accepted if entry.body] == [2, 5, 7, 10]
 
@@ -80,6 +84,7 @@ async def test_a_turn_of_another_provider_needs_no_reasoning(server: str) -> Non
     assert emulator.refusals == []
 
 
+@shows("S24")
 async def test_ids_go_back_as_they_came_where_the_model_wants_its_own() -> None:
     """Kimi counts them anew in every turn."""
     async with talking([CALLS, ANSWER, CALLS, ANSWER], "kimi") as (emulator, thread):
@@ -94,6 +99,7 @@ async def test_ids_go_back_as_they_came_where_the_model_wants_its_own() -> None:
     assert called == ["functions.weather:0", "functions.weather:1"] * 2
 
 
+@shows("S24")
 @pytest.mark.parametrize("server", ["openai", "mistral", "lenient"])
 async def test_an_id_that_repeats_within_a_turn(server: str) -> None:
     same = {"type": "function_call", "name": "weather", "call_id": "aB3456789"}
@@ -165,8 +171,6 @@ async def test_system_and_developer_messages_everywhere() -> None:
 
 
 async def test_a_wrong_profile_is_a_refusal_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from agui_gate.errors import ProviderRejected
-
     wrong = msgspec.structs.replace(PROFILES["deepseek"], reasoning_replay="never")
     async with talking([CALLS, ANSWER], "deepseek", profile=wrong) as (emulator, thread):
         thread.say("Weather?")

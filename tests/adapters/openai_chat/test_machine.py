@@ -25,6 +25,7 @@ from agui_gate.adapter import (
 from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_chat.machine import ChatMachine
+from tests.requirements import shows
 
 DONE = b"[DONE]"
 Json = dict[str, Any]
@@ -314,6 +315,7 @@ def test_of_an_incomplete_answer_only_whole_calls_count(reason: str, given: str,
     assert events[-1] == TurnDone("incomplete", wanted)
 
 
+@shows("B25")
 @pytest.mark.parametrize("begun", [[say("a")], [t(call(PARIS, "w", index=0, id="a"))], [c({"reasoning": "a"})], []])
 def test_a_stream_that_is_cut_ends_nothing(begun: list[bytes]) -> None:
     """B25: neither finish_reason nor [DONE]."""
