@@ -2,8 +2,8 @@
 
 import pytest
 
-from agui_gate import Agent, tool
-from agui_gate.errors import ConfigurationError
+from agui_gate import Agent, SchemaTool, ToolSource, tool
+from agui_gate.errors import ConfigurationError, Unavailable
 from tests.product.inprocess import Parrot
 
 
@@ -44,3 +44,45 @@ def test_functions_become_tools():
 def test_what_can_not_be(options, says):
     with pytest.raises(ConfigurationError, match=says):
         Agent(**{"name": "a", "model": Parrot(), **options})
+
+
+class Shelf:
+    """A source of tools, which can be away."""
+
+    def __init__(self, name, *tools):
+        self.name, self.names, self.away = name, tools, False
+
+    async def tools(self):
+        if self.away:
+            raise Unavailable("away")
+        return [SchemaTool(None, name=n, description=n, parameters={}, origin=self.name) for n in self.names]
+
+    async def check(self):
+        return []
+
+    async def aclose(self):
+        return
+
+
+@pytest.mark.anyio
+async def test_sources_are_asked_when_it_gets_ready():
+    docs, files = Shelf("docs", "read"), Shelf("files", "write")
+    agent = Agent(name="a", model=Parrot(), instructions="Be kind.", tools=[docs, search, files])
+    assert isinstance(docs, ToolSource)
+    assert (list(agent.by_name), agent.sources) == (["search"], (docs, files))
+    ready = await agent.ready()
+    assert ([s.name for s in ready.specs], ready.sources, ready.away) == (["read", "search", "write"], (), ())
+    assert list(agent.by_name) == ["read", "search", "write"]  # for people who look at it between runs
+    files.away = True
+    poorer = await agent.ready()
+    assert (list(poorer.by_name), list(ready.by_name)) == (["read", "search"], ["read", "search", "write"])
+    assert poorer.instructions == "Be kind.\n\nThe tools of files can't be used right now. Say so if they are needed."
+    assert (poorer.why_not("read"), ready.why_not("nothing")) == (None, None)
+    assert poorer.why_not("write").startswith("write can't run now, as files can't be reached. Nothing was run")
+
+
+@pytest.mark.anyio
+async def test_tools_of_two_sources_with_one_name():
+    agent = Agent(name="a", model=Parrot(), tools=[Shelf("docs", "read"), Shelf("files", "read")])
+    with pytest.raises(ConfigurationError, match=r"the same name, read \(of docs and files\)"):
+        await agent.ready()

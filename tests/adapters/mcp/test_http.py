@@ -84,7 +84,11 @@ async def test_free_and_gated_tools(wiki: Wiki) -> None:
 
 async def test_the_policy_counts_before_the_hints() -> None:
     wiki = Wiki()
-    gate = {"delete_*": Gate(editable=["title"], message="Delete {title}?"), "rename*": False, "search": True}
+    gate: dict[str, bool | Gate] = {
+        "delete_*": Gate(editable=["title"], message="Delete {title}?"),
+        "rename*": False,
+        "search": True,
+    }
     turns = script(call("w_delete_page", title="x"), call("w_rename_page", title="y"), call("w_search", q="", limit=1))
     async with (
         served(wiki.app()) as url,

@@ -140,7 +140,7 @@ def test_a_tool_of_a_schema_knows_its_arguments() -> None:
 @pytest.mark.anyio
 async def test_progress_after_the_end_is_not_shown() -> None:
     shown: list[Any] = []
-    ids = dict.fromkeys(("thread_id", "run_id", "call_id", "principal", "idempotency_key"), "x")
+    ids: dict[str, Any] = dict.fromkeys(("thread_id", "run_id", "call_id", "principal", "idempotency_key"), "x")
     progress = Progress("t", ToolContext(**ids, show=lambda kind, content: shown.append((kind, content))))
     await progress(1, None, None)
     await progress(2, None, None)  # too soon after the first
