@@ -1,32 +1,32 @@
-"""Anthropic's Messages API: without thinking, with it, and on models that think unasked."""
+"""Anthropic's Messages API: without thinking, with it, and with the rules of the newest models."""
 
 from typing import Any, ClassVar
 
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.testkit.conformance import AdapterConformance
 
-Json = dict[str, Any]
 
-
-class _Messages(AdapterConformance):
-    thinking: ClassVar[Json | None] = None
+class _Anthropic(AdapterConformance):
+    thinking: ClassVar[dict[str, Any] | None] = None
 
     def make_adapter(self, base_url: str) -> AnthropicMessages:
-        return AnthropicMessages("claude-test", thinking=self.thinking, base_url=base_url, api_key="k")
+        address = base_url.removesuffix("/v1")
+        return AnthropicMessages("claude-test", base_url=address, api_key="k", thinking=self.thinking)
 
 
-class TestPlain(_Messages):
-    """On a host of 2025, which insists on tools for a history with calls."""
-
+class TestPlain(_Anthropic):
     reasons = False
-    emulator_options: ClassVar[Json] = {"anthropic": "older"}
 
 
-class TestThinking(_Messages):
-    thinking: ClassVar[Json | None] = {"type": "enabled", "budget_tokens": 2048}
+class TestThinking(_Anthropic):
+    thinking: ClassVar = {"type": "enabled", "budget_tokens": 1024}
 
 
-class TestPreserved(_Messages):
-    """The newest models: a thinking block is bound to its very conversation."""
+class TestOlder(_Anthropic):
+    emulator_options: ClassVar = {"anthropic": "older"}
+    thinking: ClassVar = {"type": "enabled", "budget_tokens": 1024}
 
-    emulator_options: ClassVar[Json] = {"anthropic": "preserved"}
+
+class TestPreserved(_Anthropic):
+    emulator_options: ClassVar = {"anthropic": "preserved"}
+    thinking: ClassVar = {"type": "adaptive"}
