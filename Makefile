@@ -115,11 +115,11 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 	$(BIN)/ruff check --fix $(CODE)
 
 .PHONY: e2e
-e2e: .node $(VENV)/.test frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop) ## Real AG-UI clients in Node, the browser tests, and a crowd of readers
+e2e: .node $(VENV)/.test frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop) ## Real AG-UI clients in Node, and the browser tests
 	@$(BIN)/python -m pytest $(if $(E2E),tests/e2e) tests/interop tests/crash/test_sigterm.py $(ARGS)
 
 .PHONY: load
-load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do (on a quiet machine)
+load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do
 	@$(BIN)/python -m pytest tests/live $(ARGS)
 
 .PHONY: bench
