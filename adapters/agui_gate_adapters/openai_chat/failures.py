@@ -15,7 +15,7 @@ _MISMATCH = re.compile(
     # OpenAI; DashScope and DeepSeek with other quotes, prefixes and capitals; Mistral; MiniMax
     r"must be followed by tool messages|did not have response messages|insufficient tool messages"
     r"|must be a response to a prec|duplicate value for .tool_call_id"
-    r"|not the same number of function calls and responses"
+    r"|unexpected role '\w+' after role|not the same number of function calls and responses"
     r"|tool call result does not follow tool call|tool call id .* (not found|has to be defined|must be )"
     r"|reasoning_content. in the thinking mode must be passed back|reasoning_content is missing",
     re.IGNORECASE,

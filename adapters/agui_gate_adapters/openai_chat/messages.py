@@ -31,7 +31,17 @@ def messages(transcript: Transcript, instructions: str, profile: Profile, origin
         else:
             made += _assistant(turn, profile, ours=turn.origin == origin, before=before)
             before += len(turn.local_calls)
+    if profile.one_system:
+        made = _one_system(made)
     return made or [{"role": "user", "content": ""}]
+
+
+def _one_system(made: list[Body]) -> list[Body]:
+    """The same messages with at most one of the system's, which is the first."""
+    first = next((place for place, message in enumerate(made) if message["role"] != "system"), len(made))
+    joined = "\n\n".join(message["content"] for message in made[:first])
+    later = [message | {"role": "user"} if message["role"] == "system" else message for message in made[first:]]
+    return [{"role": "system", "content": joined}, *later] if first else later
 
 
 def _assistant(turn: AssistantTurn, profile: Profile, *, ours: bool, before: int) -> list[Body]:

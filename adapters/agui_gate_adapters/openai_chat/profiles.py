@@ -19,6 +19,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     developer: bool = False
     """Whether the role `developer` is known; instructions use it then. Else it becomes `system`."""
+    one_system: bool = False
+    """Whether only the first message may be the system's ("System message must be at the beginning", in templates of
+    local models). Those that stand together there are joined; later ones are sent in the role `user`."""
     stream_usage: bool = True
     """Whether `stream_options` is known. Without it there are token counts only where a server sends them unasked."""
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -42,7 +45,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     audio: bool = False
     documents: bool = False
     reply_after_tools: bool = False
-    """Whether a user's message right after outputs is refused, so that an assistant's has to stand between them."""
+    """Whether a user's message right after outputs is refused ("Unexpected role 'user' after role 'tool'"), so that an
+    assistant's has to stand between them."""
     says_end: bool = True
     """False for servers whose streams have neither a `finish_reason` nor `[DONE]`. A stream that was cut off can't be
     told from a whole one there; only calls whose arguments are whole JSON are then taken."""
@@ -58,7 +62,7 @@ _OPENAI = Profile(
     audio=True,
     documents=True,
 )
-_LOCAL = Profile(name="local", reasoning_replay="tool_turns", empty_content="")
+_LOCAL = Profile(name="local", one_system=True, reasoning_replay="tool_turns", empty_content="")
 
 PROFILES = {
     profile.name: profile
@@ -68,11 +72,19 @@ PROFILES = {
         msgspec.structs.replace(_LOCAL, name="vllm", reasoning_field="reasoning", audio=True),
         msgspec.structs.replace(_LOCAL, name="ollama", reasoning_field="reasoning"),
         msgspec.structs.replace(_LOCAL, name="llama_cpp", audio=True, lists_models=False),
-        # https://api-docs.deepseek.com/guides/thinking_mode: in all requests that follow, not only in the next one.
-        Profile(name="deepseek", reasoning_replay="tool_turns", reasoning_required=True, images=False),
+        # In all requests that follow, and where there are tools in turns without calls too (MoonshotAI/kimi-cli#2141,
+        # openclaw#73417); elsewhere it is ignored (https://api-docs.deepseek.com/guides/thinking_mode).
+        Profile(name="deepseek", reasoning_replay="always", reasoning_required=True, images=False),
         Profile(name="kimi", reasoning_replay="tool_turns", reasoning_required=True, call_ids="verbatim"),
-        Profile(name="mistral", stream_usage=False, call_ids="nine", empty_content="", reply_after_tools=True),
-        Profile(name="lenient", stream_usage=False, empty_content=""),
+        Profile(
+            name="mistral",
+            one_system=True,
+            stream_usage=False,
+            call_ids="nine",
+            empty_content="",
+            reply_after_tools=True,
+        ),
+        Profile(name="lenient", one_system=True, stream_usage=False, empty_content=""),
     )
 }
 

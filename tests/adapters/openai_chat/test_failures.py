@@ -21,6 +21,7 @@ TABLE = [
     (400, "invalid_request_error", "Messages with role 'tool' must be a response to a preceding message with …",
      BUG, ProviderRejected),
     (400, "", "Not the same number of function calls and responses", BUG, ProviderRejected),
+    (400, "invalid_request_message_order", "Unexpected role 'user' after role 'tool'", BUG, ProviderRejected),
     (422, "", "Tool call id was X but must be a-z, A-Z, 0-9, with a length of 9.", BUG, ProviderRejected),
     (400, "", "tool call result does not follow tool call (2013)", BUG, ProviderRejected),
     (400, "", "The `reasoning_content` in the thinking mode must be passed back to the API.", BUG, ProviderRejected),

@@ -240,10 +240,16 @@ def test_reasoning_goes_back_where_it_came_from(parts: list[ReasoningPart], sent
 
 def test_reasoning_that_is_required_but_lost_is_empty() -> None:
     turns = (ours(call("a")), assistant(THOUGHT, call("b"), turn_id="t2"), assistant(TextPart("m", "x"), turn_id="t3"))
-    messages = sent(*turns, profile="deepseek")
-    assert [kept(message) for message in messages if message["role"] == "assistant"] == [
-        {"reasoning_content": ""}, {"reasoning_content": ""}, {},
-    ]  # fmt: skip
+    for profile, last in (("kimi", {}), ("deepseek", {"reasoning_content": ""})):
+        messages = [message for message in sent(*turns, profile=profile) if message["role"] == "assistant"]
+        assert [kept(message) for message in messages] == [{"reasoning_content": ""}, {"reasoning_content": ""}, last]
+
+
+def test_required_reasoning_is_in_the_required_member() -> None:
+    assert kept(sent(ours(THOUGHT, call("a")), profile="deepseek")[0]) == {"reasoning_content": "I see"}
+    assert kept(sent(ours(SEALED, call("a")), profile="deepseek")[0]) == {
+        "reasoning_content": "", "reasoning_details": DETAILS,
+    }  # fmt: skip
 
 
 def test_another_s_reasoning_is_never_sent() -> None:
@@ -302,8 +308,21 @@ def test_what_a_server_does_not_take_is_told() -> None:
 def test_roles() -> None:
     turns = [UserTurn(role, (Media("image", "url", "x"),), role) for role in ("system", "developer", "user")]
     assert [message["role"] for message in sent(*turns)] == ["system", "developer", "user"]
-    assert [message["role"] for message in sent(*turns, profile="vllm")] == ["system", "system", "user"]
+    assert [message["role"] for message in sent(*turns, profile="kimi")] == ["system", "system", "user"]
     assert [type(message["content"]) for message in sent(*turns)] == [str, str, list]
+
+
+def test_there_may_only_be_one_system_message() -> None:
+    system = UserTurn("s", (Text("Be kind."),), "system")
+    turns = (system, user("hi"), ours(TextPart("m", "Hello")), system)
+    assert sent(*turns, instructions="Be brief.", profile="vllm") == [
+        {"role": "system", "content": "Be brief.\n\nBe kind."},
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": "Be kind."},
+    ]
+    assert sent(user("hi"), system, profile="vllm")[1]["role"] == "user"
+    assert sent(system, profile="vllm") == [{"role": "system", "content": "Be kind."}]
 
 
 # --- any transcript -----------------------------------------------------------------------------------------------
@@ -353,7 +372,10 @@ def test_any_transcript_is_legal_everywhere_and_the_same_every_time(turns: list[
         broken = check_chat_request(made, CHAT_PROFILES[server])
         assert not broken, (server, broken)
         assert asked(*turns, profile=needed, instructions="Be brief.", max_output_tokens=99) == made
+        roles = [message["role"] for message in made["messages"]]
         assert [message["content"] for message in made["messages"] if message["role"] == "tool"] == outputs
+        assert not (needed.one_system and "system" in roles[1:])
+        assert not (needed.reply_after_tools and ("tool", "user") in itertools.pairwise(roles))
 
 
 def test_errors_are_passed_as_they_are() -> None:
