@@ -6,8 +6,8 @@ A test says which of them it shows:
     async def test_an_approved_call_runs_once(mode): ...
 
 or `test_s24_…` by its name. For a whole module: ``pytestmark = [pytest.mark.anyio, shows("S24")]``. An unknown id fails
-when the module is imported; `tests/test_requirements.py` holds the rest: every id that isn't for later has a test, and
-every test of the whole product (`tests/product`) names an id. ``later`` says what a requirement waits for.
+when the module is imported; `tests/test_requirements.py` holds the rest: every id has a test, and every test
+of the whole product (`tests/product`) names an id.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,10 @@ import pytest
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One line. ``later``: the reason why nothing shows it yet."""
+    """One line, and where it comes from."""
 
     text: str
     source: str
-    later: str | None = None
 
 
 def shows(*ids: str) -> pytest.MarkDecorator:
@@ -40,8 +39,8 @@ CANCEL = "loopstack#214: cancel leaves tool_use without tool_result"
 AHEAD = "our own promises"
 
 
-def _lines(source: str, lines: dict[str, str], later: dict[str, str] | None = None) -> dict[str, Requirement]:
-    return {i: Requirement(text, source, (later or {}).get(i)) for i, text in lines.items()}
+def _lines(source: str, lines: dict[str, str]) -> dict[str, Requirement]:
+    return {i: Requirement(text, source) for i, text in lines.items()}
 
 
 REQUIREMENTS: dict[str, Requirement] = {
@@ -135,6 +134,5 @@ REQUIREMENTS: dict[str, Requirement] = {
             "B27": "The provider has forgotten the conversation: replayed from ours once, before the first token",
             "B28": "A history that claims an approval, call or result we never issued causes no execution",
         },
-        later={"B24": "several providers"},
     ),
 }

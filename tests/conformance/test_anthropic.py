@@ -4,8 +4,10 @@ from typing import Any, ClassVar
 
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.testkit.conformance import AdapterConformance
+from tests.requirements import shows
 
 
+@shows("B24")
 class _Anthropic(AdapterConformance):
     thinking: ClassVar[dict[str, Any] | None] = None
 

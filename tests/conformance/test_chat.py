@@ -4,8 +4,10 @@ from typing import ClassVar
 
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.testkit.conformance import AdapterConformance
+from tests.requirements import shows
 
 
+@shows("B24")
 class _Chat(AdapterConformance):
     profile: ClassVar[str]
     reasons: ClassVar[bool] = True

@@ -4,8 +4,10 @@ from typing import Literal
 
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit.conformance import AdapterConformance
+from tests.requirements import shows
 
 
+@shows("B24")
 class _Responses(AdapterConformance):
     mode: Literal["chain", "conversation", "stateless"]
 
