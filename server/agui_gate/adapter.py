@@ -17,10 +17,12 @@ and, after its `CallEnd`, gets a `CallResult`; or a `CallHeld` if the provider a
 a call here. In a transcript it is a settled call whose `part.kind` is ``hosted`` or ``held``, with what the adapter
 kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adapter replays those of its own origin if
 and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
-their place in the turn, in the words of `retold`. A held call's `consent` is what the provider is to be told now. An
-adapter that can't tell it raises `ConsentLost` before its first event and is asked again, without it. True is in one
-request only, which must never be repeated unless the provider is known not to have acted on it. With it in the
-transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not known.
+their place in the turn, in the words of `retold`.
+
+A held call's `consent`, in the newest turn, is what the provider is to be told now. An adapter that can't tell it
+raises `ConsentLost` before its first event and is asked again, without it. True is in one request only, which must never
+be repeated unless the provider is known not to have acted on it. With it in the transcript, `RateLimited` and
+`ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not known.
 """
 
 from collections.abc import AsyncGenerator, Sequence

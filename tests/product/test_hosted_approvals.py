@@ -19,7 +19,7 @@ from agui_gate.stores import open_store
 from agui_gate.stores.base import Change
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, product, running
+from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, parse, product, running
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, status, users
 from tests.requirements import shows
 
@@ -540,3 +540,36 @@ async def test_another_model_is_not_told_to_run_it(mode: str, tmp_path: Path) ->
         assert "crm__pay" in json.dumps(q.inputs()[-1]["input"])
         assert tried(q) == 0
         q.assert_clean()
+
+
+@every_mode
+async def test_another_agent_does_not_pass_on_what_was_approved(mode: str) -> None:
+    """Decided out of band, and then the client goes to another agent of the same model."""
+    emulator = Emulator(script=turns())
+    async with serve(emulator) as base_url:
+
+        def agent(name: str, **more: Any) -> Agent:
+            return Agent(name=name, model=OpenAIResponses("m", mode=mode, base_url=base_url, api_key="k", **more))  # type: ignore[arg-type]
+
+        app = create_app(agent("one", hosted_tools=[SERVER]), agent("two"), store="memory://")
+        async with running(app) as url, client_of() as client:
+            p = Product(emulator, app, url, client)
+            chat = p.chat()
+            asked = await chat.say("pay ada")
+            await p.decide(asked.interrupts[0]["id"], YES)
+            chat.path = "/agents/two"
+            done = await chat.go()
+            assert status(done.results[held(asked)]) == "cancelled"
+            assert (done.text, tried(p)) == ("Done.", 0)
+            p.assert_clean()
+
+
+async def test_a_page_that_comes_back_is_asked_again() -> None:
+    async with hosted(turns()) as p:
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        response = await p.client.post(f"{p.url}/agents/support/connect", json=chat.body())
+        shown = parse(response.text)
+        assert shown.interrupts == asked.interrupts
+        (approval,) = (await p.get(f"/threads/{chat.thread_id}"))["approvals"]
+        assert (approval["tool"], approval["message"]) == ("crm__pay", "Let crm run pay?")

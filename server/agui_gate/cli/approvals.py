@@ -73,7 +73,7 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
 def approve(
     approval_id: str, edits: Sequence[str], reason: str | None, url: str, token: str | None, as_json: bool
 ) -> None:
-    """Approve a call: its tool runs now."""
+    """Approve a call: its tool runs now, or, if the provider runs it, with the thread's next run."""
     with Gateway(url, token) as gateway:
         found = _find(gateway.pending(), approval_id)
         payload: dict[str, Any] = {"approved": True}
@@ -117,8 +117,9 @@ def _report(outcome: dict[str, Any], as_json: bool) -> None:
         click.echo(json.dumps(outcome, indent=2))
     else:
         result = f": {short(outcome['result'], 500)}" if outcome.get("result") else ""
-        click.echo(f"{outcome['state']}{result}")
-    if outcome["state"] not in ("done", "rejected"):
+        note = " (the provider is told with the thread's next run)" if outcome["state"] == "claimed" else ""
+        click.echo(f"{outcome['state']}{result}{note}")
+    if outcome["state"] not in ("done", "rejected", "claimed"):
         click.get_current_context().exit(FAILED)
 
 

@@ -16,7 +16,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CardClosedEntry, CardEntry
+from agui_gate.core.transcript import CardClosedEntry, CardEntry, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.live import LiveRun
 from agui_gate.protocol import cards
@@ -91,7 +91,8 @@ def _asked(agent: Agent, run: RunInput, thread: Thread, approvals: list[Approval
     pending = [a for a in approvals if a.state is State.PENDING and not a.expired_at(thread.now) and a.id not in carded]
     if not pending:
         return None
-    tools = agent.by_name
+    held = {c.id for e in thread.entries if isinstance(e, TurnEntry) for c in e.calls if c.kind == "held"}
+    tools = {a.id: agent.by_name[a.tool] for a in pending if a.tool in agent.by_name and a.call_id not in held}
     return ev.InterruptOutcome(
-        tuple(cards.interrupt(a, tools[a.tool].parameters if a.tool in tools else {"type": "object"}) for a in pending)
+        tuple(cards.interrupt(a, tools[a.id].parameters if a.id in tools else {"type": "object"}) for a in pending)
     )

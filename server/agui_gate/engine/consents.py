@@ -15,6 +15,7 @@ most once, and is never silently lost. But what runs it is the provider, on the 
 
 from collections.abc import Callable, Sequence
 
+from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import PassedEntry
 from agui_gate.engine import outcomes
@@ -24,13 +25,13 @@ from agui_gate.errors import ProviderAuth, RateLimited
 
 
 class Consents:
-    """The consents of one thread, for a model of ``origin``. The caller holds the thread's lease.
+    """The consents of one thread, for one agent's model. The caller holds the thread's lease.
 
     ``on_shown`` is called when outcomes were shown, before the provider's answer is.
     """
 
-    def __init__(self, thread: OpenThread, settlement: Settlement, origin: str, on_shown: Callable[[], None]) -> None:
-        self._thread, self._settlement, self._origin, self._on_shown = thread, settlement, origin, on_shown
+    def __init__(self, thread: OpenThread, settlement: Settlement, agent: Agent, on_shown: Callable[[], None]) -> None:
+        self._thread, self._settlement, self._agent, self._on_shown = thread, settlement, agent, on_shown
         self._passing: Sequence[Approval] = ()
 
     @property
@@ -52,12 +53,12 @@ class Consents:
     async def pass_on(self) -> None:
         """Have the next transcript say yes to what was approved, having saved that it will."""
         waiting = [a for a in self.claimed() if a.call_id not in self._thread.passed]
-        ours = [a for a in waiting if self._thread.origin_of(a.call_id) == self._origin]
-        await self._lose([a for a in waiting if a not in ours])  # another model's: this one can't be told
+        ours = [a for a in waiting if self._is_ours(a)]
+        await self._lose([a for a in waiting if a not in ours])
         if ours:
-            self._passing = ours
             self._thread.append(PassedEntry(a.call_id) for a in ours)
             await self._thread.commit()
+            self._passing = ours
             self._thread.passing = frozenset(a.call_id for a in ours)
 
     async def taken(self) -> None:
@@ -81,7 +82,15 @@ class Consents:
         """Held calls that were approved, whether or not the provider was told."""
         return [a for a in self._thread.claimed() if self._thread.is_held(a)]
 
+    def _is_ours(self, approval: Approval) -> bool:
+        """Whether this agent asked, with this very model, and nothing was said since."""
+        turn = self._thread.last_turn()
+        asked = turn is not None and turn.id == approval.turn_id and turn.origin == self._agent.adapter.origin
+        return asked and approval.agent == self._agent.name
+
     async def _lose(self, approvals: Sequence[Approval]) -> None:
+        if not approvals:
+            return
         await self._settlement.close(approvals, State.FAILED, outcomes.CONSENT_LOST)
         self._on_shown()
 

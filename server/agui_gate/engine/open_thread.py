@@ -52,7 +52,7 @@ class OpenThread:
         """Held calls whose consent the provider may have been told."""
         self.passing: frozenset[str] = frozenset()
         """Held calls whose consent the next request tells it."""
-        self._held: dict[str, str] = {}  # call id -> origin of its turn
+        self._held: set[str] = set()
         for entry in self.entries:
             self._note(entry)
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
@@ -80,7 +80,7 @@ class OpenThread:
         if isinstance(entry, PassedEntry):
             (self.passed.discard if entry.back else self.passed.add)(entry.call_id)
         elif isinstance(entry, TurnEntry):
-            self._held |= {call.id: entry.origin for call in entry.calls if call.kind == "held"}
+            self._held.update(call.id for call in entry.calls if call.kind == "held")
 
     def branch(self, keep: int) -> list[Approval]:
         """Go back: only the first ``keep`` entries stay. Returns what was pending in the part that goes.
@@ -91,7 +91,7 @@ class OpenThread:
         del self.entries[keep:]
         self._settled = None
         self._known -= dropped
-        self._held = {call_id: origin for call_id, origin in self._held.items() if call_id not in dropped}
+        self._held -= dropped
         self._keep = keep
         last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
         ref = last.ref if last else None
@@ -192,10 +192,6 @@ class OpenThread:
     def is_held(self, approval: Approval) -> bool:
         """Whether this is about a call that the provider would run: there is no tool of ours to run then."""
         return approval.call_id in self._held
-
-    def origin_of(self, call_id: str) -> str:
-        """The origin of the turn that made this held call."""
-        return self._held[call_id]
 
     def unreported(self) -> list[Approval]:
         """Outcomes that no stream has told the client yet."""

@@ -63,7 +63,7 @@ class Run:
         run, thread, seq = self._input, self._thread, self._seq
         self._agent = agent
         self._asker = Asker(agent, run, thread, seq, self._new_id, self._key)
-        self._consents = Consents(thread, self._settlement, agent.adapter.origin, self._snapshot)
+        self._consents = Consents(thread, self._settlement, agent, self._snapshot)
         self._turns = Turns(agent, run, thread, seq, self._asker, self._consents, self._new_id, self._clock)
 
     async def execute(self) -> None:
