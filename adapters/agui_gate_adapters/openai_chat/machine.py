@@ -78,7 +78,7 @@ class ChatMachine:
         for payload in payloads:
             if self.done or self.failure is not None:
                 break
-            if payload == b"[DONE]":
+            if payload[:1] == b"[" and payload.strip() == b"[DONE]":
                 self._complete(out, cut_short=False)
             else:
                 self._take(payload, out)

@@ -343,7 +343,7 @@ def test_finish_reasons(finish: str, status: Any, reason: str | None) -> None:
     assert feed(say("a"), end(finish), end("stop"), DONE)[-1] == TurnDone(status, reason)
 
 
-@pytest.mark.parametrize("ending", [[end(), DONE], [end()], [DONE]])
+@pytest.mark.parametrize("ending", [[end(), DONE], [end()], [DONE], [b"[DONE] "]])
 def test_the_end_is_said_by_either(ending: list[bytes]) -> None:
     assert feed(say("a"), *ending)[-2:] == [TextEnd("text-1"), TurnDone()]
 
