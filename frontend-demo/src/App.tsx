@@ -2,8 +2,8 @@ import { CopilotKitProvider } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAgentInfo } from "./agents";
 import { useThreadList } from "./components/thread-list";
-import { providerProps, readChoice, SERVER } from "./connection";
-import { CUT, toProblem, type Problem } from "./problems";
+import { providerProps, SERVER, useChoice, type Choice } from "./connection";
+import { CUT, SILENT, toProblem, type Problem } from "./problems";
 import { Banner } from "./shell/Banner";
 import { Boundary } from "./shell/Boundary";
 import { Chat, type Resend } from "./shell/Chat";
@@ -12,10 +12,9 @@ import { Sidebar } from "./shell/Sidebar";
 import { useToken } from "./shell/useToken";
 import { newId, useThread } from "./thread";
 
-const choice = readChoice(location.search);
-
 /** The whole page. A new thread or a new attempt is a new provider: no state of the old one can get in the way. */
 export function App() {
+  const { choice, choose } = useChoice();
   const { headers, saveToken } = useToken();
   const { agent, problem: startProblem, load } = useAgentInfo(headers);
   const { thread, open } = useThread();
@@ -26,7 +25,7 @@ export function App() {
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
   const clear = useCallback(() => setProblem(null), []);
-  const cut = useCallback(() => setProblem(CUT), []);
+  const cut = useCallback((began: boolean) => setProblem(began ? CUT : SILENT), []);
   const resend = useRef<Resend>({ again: () => false, takeBack: () => {} });
   const renew = () => {
     setProblem(null);
@@ -45,24 +44,29 @@ export function App() {
     setProblem(null);
     saveToken(token); // new headers: everything that uses them begins anew
   };
+  const rechoose = (changes: Partial<Choice>) => {
+    setProblem(null);
+    setDrawer(false);
+    choose(changes);
+  };
   const go = (id: string) => {
     setProblem(null);
     setDrawer(false);
     if (id !== thread) open(id);
   };
   const shown = startProblem ?? problem;
-  const connection = useConnection(agent?.name, headers, attempt, thread);
+  const connection = useConnection(choice, agent?.name, headers, attempt, thread);
 
   return (
     <div className="page">
       <a className="skip" href="#chat">Skip to the chat</a>
-      <Sidebar list={list} choice={choice} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
+      <Sidebar list={list} choice={choice} onChoose={rechoose} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
       <div className="main">
-        <Header name={agent?.name} choice={choice} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
+        <Header name={agent?.name} choice={choice} onChoose={rechoose} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
         {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
-            <Boundary key={`${thread}-${attempt}`} onError={report}>
+            <Boundary key={[thread, attempt, choice.via, choice.style].join()} onError={report}>
               <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
                 <Chat agent={agent} thread={thread} choice={choice} headers={headers} onSend={clear} onSettled={list.reload} onCut={cut} resend={resend} />
               </CopilotKitProvider>
@@ -75,12 +79,12 @@ export function App() {
 }
 
 /** The provider's properties; stable for as long as nothing they are made of changes. */
-function useConnection(name: string | undefined, headers: Record<string, string>, attempt: number, thread: string) {
+function useConnection(choice: Choice, name: string | undefined, headers: Record<string, string>, attempt: number, thread: string) {
   const connection = useMemo(
     () => (name ? providerProps(choice, name, headers) : null),
     // A direct agent belongs to one thread and one attempt.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [name, headers, attempt, thread],
+    [choice, name, headers, attempt, thread],
   );
   const titled = useRef(document.title);
   useEffect(() => {

@@ -1,6 +1,7 @@
 /** How the page reaches the agent: three ways, all to the same server. */
 
 import { HttpAgent, runHttpRequest, transformHttpEventStream, type RunAgentInput } from "@ag-ui/client";
+import { useCallback, useEffect, useState } from "react";
 
 export type Via = "direct" | "runtime" | "browser";
 export type Style = "card" | "interrupt";
@@ -41,6 +42,24 @@ export function choiceUrl(changes: Partial<Choice>): string {
   if (changes.via) url.searchParams.set("via", changes.via);
   if (changes.style) url.searchParams.set("hitl", changes.style);
   return url.href;
+}
+
+/** What is chosen, kept in the address like the thread. */
+export function useChoice() {
+  const [choice, setChoice] = useState(() => readChoice(location.search));
+  const follow = useCallback(() => setChoice(readChoice(location.search)), []);
+  useEffect(() => {
+    addEventListener("popstate", follow);
+    return () => removeEventListener("popstate", follow);
+  }, [follow]);
+  const choose = useCallback(
+    (changes: Partial<Choice>) => {
+      history.pushState(null, "", choiceUrl(changes));
+      follow();
+    },
+    [follow],
+  );
+  return { choice, choose };
 }
 
 /** `HttpAgent` plus what it leaves to its subclasses: the restore after a reload, and a stop that the server is told of. */

@@ -34,7 +34,6 @@ const DEFAULT = "Try again. If it happens again, look at the server's log.";
 
 /** A report of `onError` as a problem to show, or null if it is none of the person's business. */
 export function toProblem({ error, code }: Reported): Problem | null {
-  if (/thread already running/i.test(error.message)) return problem("thread_busy", SAID.thread_busy); // the Node runtime's own check
   const answer = serverAnswer(error);
   if (answer) return problem(answer.code, answer.message);
   if (code === "agent_run_error_event") return problem(error.code === "INCOMPLETE_STREAM" ? "incomplete" : (error.code ?? "internal"), error.message);
@@ -47,6 +46,13 @@ export function toProblem({ error, code }: Reported): Problem | null {
 /** A stream that just ended: a proxy that gave up, say, or a server that was killed. */
 export const CUT: Problem = { code: "incomplete", what: "The answer broke off before it was complete.", advice: "Send your message again." };
 
+/** Not even the beginning came: what CopilotKit's Node runtime does with a message while a run is on. */
+export const SILENT: Problem = {
+  code: "no_answer",
+  what: "No answer came.",
+  advice: "Perhaps another one is still being written in this chat. Wait a moment, then try again.",
+};
+
 const problem = (code: string, what: string): Problem => ({ code, what, advice: ADVICE[code] ?? DEFAULT });
 
 const isNetwork = (error: Error) => error.name === "TypeError" && /fetch|network|load failed/i.test(error.message);
@@ -58,10 +64,10 @@ function serverAnswer(error: Reported["error"]): { code: string; message: string
   const body = error.payload ?? jsonIn(error.message);
   const said = (body as { error?: { code?: string; message?: string } } | null)?.error;
   const code = said?.code ?? BY_STATUS[status] ?? "internal";
-  return { code, message: said?.message ?? (SAID as Record<string, string>)[code] ?? `The server answered ${status}.` };
+  return { code, message: said?.message ?? SAID[code] ?? `The server answered ${status}.` };
 }
 
-const SAID = {
+const SAID: Record<string, string> = {
   unauthorized: "This server asks who you are.",
   thread_busy: "This chat is busy.",
   too_large: "That was too much at once.",

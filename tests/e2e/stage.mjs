@@ -44,7 +44,7 @@ export class Stage {
 
   /** A picture of this state; one connection is enough, they look the same. */
   async shot(page, name = "") {
-    if (this.via === "direct") await shot(page, [this.label, name].filter(Boolean).join("-"));
+    if (this.via === "direct" || name === "banner") await shot(page, [this.label, name].filter(Boolean).join("-"));
   }
 
   get problems() {

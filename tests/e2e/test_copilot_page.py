@@ -54,9 +54,9 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("providerFails", "serverAway", over=CARDS)
-    + cases("guarded", "cutStream", over=[("direct", "card"), ("browser", "card")])
-    + cases("busy", "expired", over=[("direct", "card")])
+    cases("providerFails", "serverAway", "busy", "cutStream", over=CARDS)
+    + cases("guarded", over=[("direct", "card"), ("browser", "card")])
+    + cases("expired", over=[("direct", "card")])
     + cases("wrongAddress", over=[("runtime", "card")]),
 )
 def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options: dict[str, str]) -> None:

@@ -19,8 +19,8 @@ interface Props {
   onSend: () => void;
   /** After every run: titles and marks in the list may have changed. */
   onSettled: () => void;
-  /** The answer broke off. */
-  onCut: () => void;
+  /** The answer broke off, or never began. */
+  onCut: (began: boolean) => void;
   /** Gets what can be done about a message that had no answer. */
   resend: RefObject<Resend>;
 }

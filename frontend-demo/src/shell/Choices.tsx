@@ -1,11 +1,16 @@
-import { choiceUrl, STYLES, VIAS, type Choice, type Style, type Via } from "../connection";
+import { STYLES, VIAS, type Choice, type Style, type Via } from "../connection";
 
-/** How the page reaches the agent and how it asks. Another choice is another address, so it is a page load. */
-export function Choices({ choice }: { choice: Choice }) {
+export interface ChoicesProps {
+  choice: Choice;
+  onChoose: (changes: Partial<Choice>) => void;
+}
+
+/** How the page reaches the agent and how it asks. */
+export function Choices({ choice, onChoose }: ChoicesProps) {
   return (
     <>
-      <Select label="Connection" value={choice.via} options={VIAS} onChange={(via) => location.assign(choiceUrl({ via: via as Via }))} />
-      <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => location.assign(choiceUrl({ style: style as Style }))} />
+      <Select label="Connection" value={choice.via} options={VIAS} onChange={(via) => onChoose({ via: via as Via })} />
+      <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => onChoose({ style: style as Style })} />
     </>
   );
 }

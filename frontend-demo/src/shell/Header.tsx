@@ -1,19 +1,17 @@
 import { Icon } from "../components/confirm-card/Icon";
 import { humanize } from "../components/confirm-card/values";
-import type { Choice } from "../connection";
-import { Choices } from "./Choices";
+import { Choices, type ChoicesProps } from "./Choices";
 import { ThemeButton } from "./ThemeButton";
 
-interface Props {
+interface Props extends ChoicesProps {
   /** The agent's name, once it is known. */
   name: string | undefined;
-  choice: Choice;
   isDrawerOpen: boolean;
   onMenu: () => void;
 }
 
 /** Who answers, how the page reaches it and how it asks. */
-export function Header({ name, choice, isDrawerOpen, onMenu }: Props) {
+export function Header({ name, isDrawerOpen, onMenu, ...choices }: Props) {
   return (
     <header className="top">
       <button className="icon-button menu" type="button" aria-label="Chats" aria-controls="sidebar" aria-expanded={isDrawerOpen} onClick={onMenu}>
@@ -21,7 +19,7 @@ export function Header({ name, choice, isDrawerOpen, onMenu }: Props) {
       </button>
       <h1>{name ? humanize(name) : "agui-gate"}</h1>
       <span className="spacer" />
-      <Choices choice={choice} />
+      <Choices {...choices} />
       <ThemeButton />
     </header>
   );

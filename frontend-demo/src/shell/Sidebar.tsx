@@ -1,12 +1,10 @@
 import { useEffect, useRef } from "react";
 import { Icon } from "../components/confirm-card/Icon";
 import { ThreadList, type useThreadList } from "../components/thread-list";
-import type { Choice } from "../connection";
-import { Choices } from "./Choices";
+import { Choices, type ChoicesProps } from "./Choices";
 
-interface Props {
+interface Props extends ChoicesProps {
   list: ReturnType<typeof useThreadList>;
-  choice: Choice;
   current: string;
   isOpen: boolean;
   onClose: () => void;
@@ -15,7 +13,7 @@ interface Props {
 }
 
 /** The chats; on narrow screens a drawer. */
-export function Sidebar({ list, choice, current, isOpen, onClose, onOpen, onNew }: Props) {
+export function Sidebar({ list, current, isOpen, onClose, onOpen, onNew, ...choices }: Props) {
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (isOpen) first.current?.focus();
@@ -30,7 +28,7 @@ export function Sidebar({ list, choice, current, isOpen, onClose, onOpen, onNew 
         <p className="brand"><img src="./favicon.svg" alt="" width="24" height="24" />agui-gate</p>
         <button ref={first} className="new-chat" type="button" onClick={onNew}><Icon name="plus" />New chat</button>
         <ThreadList threads={list.threads} current={current} onOpen={onOpen} onRemove={(id) => void remove(id)} />
-        <div className="choices"><Choices choice={choice} /></div>
+        <div className="choices"><Choices {...choices} /></div>
         <p className="which">This page is made with CopilotKit.<br /><a href="../">The built-in page</a></p>
       </nav>
       {isOpen && <div className="scrim" onClick={onClose} />}

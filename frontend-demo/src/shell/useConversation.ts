@@ -1,3 +1,4 @@
+import type { RunAgentInput } from "@ag-ui/client";
 import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useState } from "react";
 import { newId } from "../thread";
@@ -12,8 +13,14 @@ export interface RunUsage {
 interface Listeners {
   onSend: () => void;
   onSettled: () => void;
-  /** A stream ended without the event that ends a run; CopilotKit takes that for success. */
-  onCut: () => void;
+  /** A stream ended without the event that ends a run (`began`), or without any; CopilotKit takes that for success. */
+  onCut: (began: boolean) => void;
+}
+
+/** Whether a run says something that wants an answer. */
+function asks({ messages, resume }: RunAgentInput): boolean {
+  const last = messages.at(-1)?.role;
+  return Boolean(resume?.length) || last === "user" || last === "tool";
 }
 
 /** What the page does with the conversation besides showing it. */
@@ -24,18 +31,19 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
 
   useEffect(() => {
     let started = 0;
-    let open = false;
+    let open: "asked" | "begun" | null = null;
     const close = () => {
-      open = false;
+      open = null;
     };
     const { unsubscribe } = agent.subscribe({
-      onRunInitialized: () => {
+      onRunInitialized: ({ input }) => {
+        open = asks(input) ? "asked" : null; // nothing need come of a mere connect
         started = performance.now();
         setUsage(null);
         onSend();
       },
       onRunStartedEvent: () => {
-        open = true;
+        open = "begun";
       },
       onRunErrorEvent: close,
       onRunFailed: close,
@@ -46,7 +54,7 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
         if (entries.length > 0) setUsage({ seconds: (performance.now() - started) / 1000, input: sum("inputTokens"), output: sum("outputTokens") });
       },
       onRunFinalized: () => {
-        if (open) onCut();
+        if (open) onCut(open === "begun");
         close();
         onSettled();
       },
