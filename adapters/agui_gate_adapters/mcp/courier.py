@@ -21,6 +21,12 @@ from .errors import Lost, Refused, Trouble, Undelivered
 from .servers import Headers
 
 CONNECT_SECONDS = 10.0
+NOTICE_SECONDS = 5.0
+"""How long a server may take to accept what needs no answer. The SDK sends nothing else on the connection meanwhile."""
+
+MAX_NOTICE = 4096
+"""Bytes; a longer message is no notification of ours."""
+
 CODE = -32000
 _KINDS: dict[str, type[Trouble]] = {kind.__name__: kind for kind in (Undelivered, Refused, Lost)}
 
@@ -28,7 +34,7 @@ _KINDS: dict[str, type[Trouble]] = {kind.__name__: kind for kind in (Undelivered
 class Courier(httpx2.AsyncClient):
     """Sends requests with ``headers``. What goes wrong is answered as a JSON-RPC error, never raised.
 
-    A call may take as long as its tool may, so reading has no time limit of its own here.
+    A call may take as long as its tool may, so waiting for an answer has no time limit of its own here.
     """
 
     def __init__(self, headers: Headers) -> None:
@@ -43,6 +49,8 @@ class Courier(httpx2.AsyncClient):
             request.headers.update(await self._extra())
         except Exception as error:
             return self._sealed(request, Undelivered(f"its headers can't be made ({type(error).__name__})"))
+        if _is_notice(request):
+            request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": NOTICE_SECONDS}
         try:
             response = await super().send(request, **options)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError):
@@ -72,6 +80,13 @@ class Courier(httpx2.AsyncClient):
             return self._headers_of
         made: Mapping[str, str] | Awaitable[Mapping[str, str]] = self._headers_of()
         return await made if inspect.isawaitable(made) else made
+
+
+def _is_notice(request: httpx2.Request) -> bool:
+    """A notification, or the end of a session."""
+    if request.method != "POST":
+        return request.method == "DELETE"
+    return len(request.content) <= MAX_NOTICE and "id" not in json.loads(request.content)
 
 
 async def _speaks_json_rpc(response: httpx2.Response) -> bool:

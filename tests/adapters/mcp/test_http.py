@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from agui_gate import Gate, tool
 from agui_gate.stores import open_store
-from agui_gate_adapters.mcp import MCPTools
+from agui_gate_adapters.mcp import MCPTools, courier
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed
 from tests.product.kit import Product, product
@@ -133,6 +133,28 @@ async def test_a_call_that_takes_too_long_is_cancelled_too() -> None:
         assert "did not finish within 0.2 seconds" in next(iter(stream.results.values()))
         async with asyncio.timeout(10):
             await wiki.cancelled.wait()
+
+
+async def test_a_server_that_takes_no_notice_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It never accepts that a call was cancelled (2025: a request of its own, which the SDK's writer waits for)."""
+    monkeypatch.setattr(courier, "NOTICE_SECONDS", 0.05)
+    wiki = Wiki(legacy=True)
+    inner = wiki.app()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def hearing() -> Any:
+            message = await receive()
+            if b"notifications/cancelled" in message.get("body", b""):
+                await asyncio.Event().wait()
+            return message
+
+        await inner(scope, hearing if scope["type"] == "http" else receive, send)
+
+    turns = [{"output": [call("wait")]}, {"output": [call("pid")]}, {"output": [say("Done.")]}]
+    async with served(app) as url, product([MCPTools.http(url, timeout=0.5)], turns) as p:
+        assert (await p.chat().say("go")).text == "Done."
+        assert last_output(p).isdigit()
+        assert wiki.heard.count("wait") == 1
 
 
 async def test_structured_and_media_results() -> None:
