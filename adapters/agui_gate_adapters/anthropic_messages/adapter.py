@@ -72,7 +72,14 @@ class AnthropicMessages:
             cache=cache,
             hosted_tools=tuple(hosted_tools),
         )
-        self._transport = MessagesTransport(model=model, base_url=url, api_key=api_key, client=client, timeout=timeout)
+        self._transport = MessagesTransport(
+            model=model,
+            base_url=url,
+            api_key=api_key,
+            client=client,
+            timeout=timeout,
+            version=None if temperature is None else _SAMPLING_VERSION,
+        )
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
     def __repr__(self) -> str:

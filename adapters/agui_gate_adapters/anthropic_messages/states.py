@@ -272,13 +272,17 @@ class HostedState(CallState):
 
 
 class OtherState(BlockState):
-    """Results, which belong to their call, and blocks that do not exist yet: reported, never an error."""
+    """Results of no call that is known, and blocks that do not exist yet: reported, never an error."""
 
     __slots__ = ()
 
     def start(self, out: Events) -> None:
         """Mentions that it is there."""
         out.append(Notice("anthropic.block", {"type": self.body.get("type")}))
+
+    def block(self) -> Body | None:
+        """As it came; a result without its call would be refused."""
+        return None if "tool_use_id" in self.body else self.body
 
 
 class ResultState(BlockState):

@@ -55,14 +55,17 @@ class MessagesTransport(Transport):
         import anthropic
 
         # Without a key the SDK may still find a token, or a profile on disk; only when it finds nothing we know better.
-        client = anthropic.AsyncAnthropic(
-            api_key=self._api_key,
-            base_url=self._base_url,
-            timeout=timeout,
-            max_retries=0,
-            http_client=http,
-            default_headers=self._headers,
-        )
+        try:
+            client = anthropic.AsyncAnthropic(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                timeout=timeout,
+                max_retries=0,
+                http_client=http,
+                default_headers=self._headers,
+            )
+        except anthropic.AnthropicError as error:  # such as a profile that can't be read
+            raise self.failure(error) from error
         if not (client.api_key or client.auth_token or client.credentials):
             raise Failure(ProviderAuth("There is no API key: set ANTHROPIC_API_KEY or pass api_key."))
         return client

@@ -73,7 +73,7 @@ def assistant(*parts: Part, turn_id: str = "t1", origin: str = "") -> AssistantT
 
 def frame(event: Json) -> bytes:
     """One event as the provider frames it."""
-    return b"event: " + event["type"].encode() + b"\ndata: " + msgspec.json.encode(event) + b"\n\n"
+    return b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event))
 
 
 def started(model: str = "claude-x", **usage: int) -> Json:
@@ -139,7 +139,7 @@ class Turn:
     @property
     def done(self) -> TurnDone:
         """The one terminal event, which is the last."""
-        (done,) = self.of(TurnDone)
+        (done,) = [event for event in self.events if isinstance(event, TurnDone)]
         assert self.events[-1] is done
         return done
 
