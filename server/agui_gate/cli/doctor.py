@@ -12,7 +12,7 @@ from agui_gate.adapter import Finding
 from agui_gate.agent import Agent
 from agui_gate.cli.console import log_to_stderr, mark
 from agui_gate.cli.program import FAILED, debug_option
-from agui_gate.cli.target import load_target, states_of
+from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.errors import AguiGateError
 from agui_gate.settings import DEFAULT, Settings, load_settings
 
@@ -21,12 +21,13 @@ SHORT_TOKEN = 16
 
 HELP = """Check settings, store, page and provider; say what to fix.
 
-Without TARGET everything but the provider is checked; with it, each agent's key, address and model too.
+Without TARGET and --model everything but the provider is checked; with them, each agent's key, address and model too.
 
 \b
 Examples:
   agui-gate doctor
   agui-gate doctor support:agent
+  agui-gate doctor --model anthropic:claude-sonnet-4-5
 
 \b
 Exit codes: 0 nothing is broken; 1 something is (lines marked ✗).
@@ -35,23 +36,24 @@ Exit codes: 0 nothing is broken; 1 something is (lines marked ✗).
 
 @click.command("doctor", help=HELP)
 @click.argument("target", required=False)
+@model_option
 @click.option("--store", metavar="URL", help="Check this store instead of the one in the settings.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
 @debug_option
 @click.pass_context
-def command(ctx: click.Context, target: str | None, store: str | None, config: Path | None) -> None:
+def command(ctx: click.Context, target: str | None, model: str | None, store: str | None, config: Path | None) -> None:
     """Check everything and print what was found."""
     log_to_stderr(ctx)
-    broken = asyncio.run(_print_all(target, store, config))
+    broken = asyncio.run(_print_all(_findings(target, model, store, config)))
     if broken:
         click.echo(f"\n{broken} {'thing is' if broken == 1 else 'things are'} broken.")
         ctx.exit(FAILED)
 
 
-async def _print_all(target: str | None, store: str | None, config: Path | None) -> int:
+async def _print_all(findings: AsyncIterator[Finding]) -> int:
     """Print each finding as it comes; return how many are broken."""
     broken = 0
-    async for finding in _findings(target, store, config):
+    async for finding in findings:
         advice = finding.ok and bool(finding.fix)
         detail = f": {finding.detail}" if finding.detail else ""
         click.echo(f"{mark(None if advice else finding.ok)} {finding.what}{detail}")
@@ -61,7 +63,9 @@ async def _print_all(target: str | None, store: str | None, config: Path | None)
     return broken
 
 
-async def _findings(target: str | None, store: str | None, config: Path | None) -> AsyncIterator[Finding]:
+async def _findings(
+    target: str | None, model: str | None, store: str | None, config: Path | None
+) -> AsyncIterator[Finding]:
     try:
         settings = load_settings(config, options={"store": store})
     except AguiGateError as error:
@@ -71,8 +75,8 @@ async def _findings(target: str | None, store: str | None, config: Path | None) 
         yield finding
     yield _page()
     agents: tuple[Agent, ...] = ()
-    if target is not None:
-        finding, agents, own_store = _load(target)
+    if target is not None or model is not None:
+        finding, agents, own_store = _load(target, model)
         yield finding
         if own_store:  # the application brought its own; what the settings say about one has no effect
             yield Finding("store", True, "chosen by the application; `GET /readyz` checks it")
@@ -80,7 +84,9 @@ async def _findings(target: str | None, store: str | None, config: Path | None) 
             yield await _store(settings)
     else:
         yield await _store(settings)
-        yield Finding("provider", True, "not checked", "Name a TARGET to check its key, address and model.")
+        yield Finding(
+            "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
+        )
     for agent in agents:
         for found in await agent.adapter.check():
             yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
@@ -141,15 +147,17 @@ async def _store(settings: Settings) -> Finding:
     return Finding("store", True, f"{shown} opens and can be written")
 
 
-def _load(target: str) -> tuple[Finding, tuple[Agent, ...], bool]:
+def _load(target: str | None, model: str | None) -> tuple[Finding, tuple[Agent, ...], bool]:
+    named = target or f"--model {model}"
     try:
-        loaded = load_target(target)
+        loaded = load_target(target, model)
     except AguiGateError as error:
-        return Finding(target, False, error.message, "Correct TARGET, or the module it names."), (), False
+        fix = "Correct TARGET, or the module it names." if model is None else "Correct TARGET or --model."
+        return Finding(named, False, error.message, fix), (), False
     tools = sum(len(agent.by_name) for agent in loaded.agents)
     gated = sum(tool.gate is not None for agent in loaded.agents for tool in agent.by_name.values())
     what = f"{_count(len(loaded.agents), 'agent')} with {_count(tools, 'tool')}, {gated} of them gated"
-    return Finding(target, True, what), loaded.agents, bool(states_of(loaded.app))
+    return Finding(named, True, what), loaded.agents, bool(states_of(loaded.app))
 
 
 def _count(number: int, noun: str) -> str:

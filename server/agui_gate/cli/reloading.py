@@ -30,6 +30,7 @@ def reload_forever(plan: Plan) -> None:
             "target": plan.target,
             "config": str(plan.config) if plan.config else None,
             "options": dict(plan.options),
+            "model": plan.model,
             "url": address_of(sock, settings.host),
         }
         os.environ[_VARIABLE] = json.dumps(typed)
@@ -42,7 +43,7 @@ def create() -> Any:
     typed = json.loads(os.environ[_VARIABLE])
     config = typed["config"]
     try:
-        ready = prepare(Plan(typed["target"], Path(config) if config else None, typed["options"]))
+        ready = prepare(Plan(typed["target"], Path(config) if config else None, typed["options"], typed["model"]))
     except AguiGateError as error:
         click.echo(f"error: {error.message}\nwaiting for a file to change", err=True)
         sys.exit(2)

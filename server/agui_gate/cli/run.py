@@ -14,12 +14,13 @@ from agui_gate.cli.console import dim, log_to_stderr
 from agui_gate.cli.printing import JsonPrinter, TextPrinter
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, Failure, debug_option
 from agui_gate.cli.session import Session, make_engine
-from agui_gate.cli.target import load_target, pick_agent
+from agui_gate.cli.target import load_target, model_option, pick_agent
 
 MAX_ROUNDS = 50
 """How often approvals are asked for and the run goes on; a model that never stops asking ends there."""
 
-HELP = """Run TARGET (module:object) once and print what it says.
+HELP = """Run TARGET (module:object) once and print what it says. With --model it may be left out: a plain
+agent, without tools, answers then.
 
 Text goes to stdout; tool calls and questions go to stderr. A gated call is put to you: y(es), n(o), e(dit), or Ctrl-D
 to leave it waiting. Where nobody can be asked, --approve ask means no.
@@ -30,6 +31,7 @@ Examples:
   agui-gate run support:agent --message "And 1002?" --thread t1
   agui-gate run support:agent --thread t1                  go on where it waits
   agui-gate run support:agent -m "Refund 1001" --approve yes --json
+  agui-gate run --model anthropic:claude-sonnet-4-5 -m "hello"
 
 The conversation is kept in the same store that `serve` uses, as the person "local": a server without tokens shows it,
 and what was left waiting can be decided there.
@@ -41,12 +43,13 @@ Exit codes: 0 finished; 1 the run failed; 2 wrong use or configuration;
 
 
 @click.command("run", help=HELP)
-@click.argument("target")
+@click.argument("target", required=False)
 @click.option("--message", "-m", help="What you say. May be left out with --thread, to go on.")
 @click.option(
     "--approve", type=click.Choice(["ask", "yes", "no"]), default="ask", show_default=True, help="Gated calls."
 )
 @click.option("--thread", metavar="ID", help="Go on with this conversation.  [default: a new one]")
+@model_option
 @click.option("--agent", metavar="NAME", help="Which agent of TARGET.  [default: the first]")
 @click.option("--json", "as_json", is_flag=True, help="Print the AG-UI events, one JSON object a line.")
 @click.option("--store", metavar="URL", help="Where the conversation is kept.  [default: as in the settings]")
@@ -55,10 +58,11 @@ Exit codes: 0 finished; 1 the run failed; 2 wrong use or configuration;
 @click.pass_context
 def command(
     ctx: click.Context,
-    target: str,
+    target: str | None,
     message: str | None,
     approve: Literal["ask", "yes", "no"],
     thread: str | None,
+    model: str | None,
     agent: str | None,
     as_json: bool,
     store: str | None,
@@ -68,7 +72,7 @@ def command(
     if message is None and thread is None:
         raise click.UsageError("Say something with --message.")
     log_to_stderr(ctx)
-    loaded = load_target(target)
+    loaded = load_target(target, model)
     chosen = pick_agent(loaded, agent)
     engine = make_engine(loaded, chosen, store, config)
     printer = JsonPrinter() if as_json else TextPrinter()
@@ -77,7 +81,8 @@ def command(
     asker = Asker("no" if approve == "ask" and not _can_ask() else approve)
     code = _run(session, asker, message)
     if code == WAITING and not as_json:
-        dim(f"Still waits. Go on with: agui-gate run {target} --thread {thread_id}", err=True)
+        served = f"{target or ''}{' --model ' + model if model else ''}".strip()
+        dim(f"Still waits. Go on with: agui-gate run {served} --thread {thread_id}", err=True)
     ctx.exit(code)
 
 

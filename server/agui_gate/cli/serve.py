@@ -9,14 +9,18 @@ import click
 from agui_gate.cli.console import log_to_stderr, note
 from agui_gate.cli.program import debug_option
 from agui_gate.cli.serving import Plan, prepare
+from agui_gate.cli.target import model_option
 
 HELP = """Serve TARGET, which is module:object: an Agent, a list of agents, or an ASGI application.
+
+With --model it may be left out: a plain agent, without tools, answers then.
 
 \b
 Examples:
   agui-gate serve support:agent
   agui-gate serve support:agent --port 9000 --store sqlite:///support.db
   agui-gate serve support:agent --reload                  start again when a file changes
+  agui-gate serve --model openai:gpt-5.4-mini             a model and nothing else
   agui-gate serve support:app                             your own Starlette or FastAPI application
   AGUI_GATE_TOKENS=alice:TOKEN agui-gate serve support:agent --host 0.0.0.0
 
@@ -28,7 +32,8 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
 
 
 @click.command("serve", help=HELP)
-@click.argument("target")
+@click.argument("target", required=False)
+@model_option
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [default: 8000]")
 @click.option("--store", metavar="URL", help="memory://, sqlite:///file.db.  [default: sqlite:///agui-gate.db]")
@@ -40,7 +45,8 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
 @click.pass_context
 def command(
     ctx: click.Context,
-    target: str,
+    target: str | None,
+    model: str | None,
     host: str | None,
     port: int | None,
     store: str | None,
@@ -52,7 +58,7 @@ def command(
     """Serve TARGET."""
     log_to_stderr(ctx)
     options = {"host": host, "port": port, "store": store, "bus": bus, "page": False if no_page else None}
-    plan = Plan(target, config, options)
+    plan = Plan(target, config, options, model)
     if reload:
         from agui_gate.cli.reloading import reload_forever
 

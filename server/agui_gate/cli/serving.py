@@ -13,11 +13,12 @@ from agui_gate.settings import DEFAULT, Settings, load_settings
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was typed: TARGET, the settings file, and the options that override settings (None: not given)."""
+    """What was typed: TARGET, the settings file, the options that override settings, --model (None: not given)."""
 
-    target: str
+    target: str | None
     config: Path | None
     options: Mapping[str, Any]
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Ready:
 def prepare(plan: Plan) -> Ready:
     """Load settings and TARGET, make the application. Raises `ConfigurationError` if it can't be served like this."""
     settings = load_settings(plan.config, options=plan.options)
-    target = load_target(plan.target)
+    target = load_target(plan.target, plan.model)
     if target.app is None:
         from agui_gate.http.app import create_app
 

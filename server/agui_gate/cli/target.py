@@ -1,4 +1,4 @@
-"""TARGET: `module:object`, looked up from the current directory."""
+"""TARGET: `module:object`, looked up from the current directory; and --model, another model for its agents."""
 
 import difflib
 import importlib
@@ -7,11 +7,21 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import click
 
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.models import adapter_for
+
+PLAIN = "assistant"
+"""The agent that there is when a model is named and nothing else: no instructions, no tools."""
+
+model_option = click.option(
+    "--model", metavar="ADAPTER:MODEL", help="Answer with this model instead; without TARGET, a plain agent does."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +32,25 @@ class Target:
     app: Any = None
 
 
-def load_target(name: str) -> Target:
-    """Import ``name``. Raises `ConfigurationError` that says what is wrong with it and what would be right."""
+def load_target(name: str | None, model: str | None = None) -> Target:
+    """What ``name`` names, with ``model`` (adapter:model) as the model of its agents; without a name, a plain agent.
+
+    Raises `ConfigurationError` that says what is wrong with either and what would be right.
+    """
+    if name is None:
+        if model is None:
+            raise ConfigurationError("Name a TARGET, such as support:agent, or a model with --model.")
+        return Target((Agent(name=PLAIN, model=model),))
+    target = _load(name)
+    if model is None:
+        return target
+    if target.app is not None:
+        raise ConfigurationError(f"{name} is an application with agents of its own: --model can't change them.")
+    adapter = adapter_for(model)
+    return Target(tuple(replace(agent, model=adapter) for agent in target.agents))
+
+
+def _load(name: str) -> Target:
     module_name, separator, path = name.partition(":")
     if not separator or not module_name or not path:
         raise ConfigurationError(f"TARGET is module:object, such as support:agent; {name!r} is not{_hint(name)}.")

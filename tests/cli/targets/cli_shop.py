@@ -61,6 +61,21 @@ class SickModel(RuleModel):
         return [Finding("model", False, "the key is wrong", "Set another key.")]
 
 
+class NamedModel(RuleModel):
+    """Says its name first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        async for batch in super().stream(request):
+            first, *rest = batch
+            yield [first, TextDelta("t", f"{self.name}: "), *rest] if isinstance(first, TextStart) else batch
+
+    async def check(self) -> Sequence[Finding]:
+        return [Finding(f"model {self.name}", True, "answers")]
+
+
 def say(text: str) -> list[ModelEvent]:
     return [TextStart("t"), TextDelta("t", text), TextEnd("t"), TurnDone()]
 
