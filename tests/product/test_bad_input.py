@@ -93,7 +93,7 @@ async def test_thousands_of_bad_runs(seed):
         for batch in range(25):
             thread_id = f"t-{batch}"
             ids = await shop.ask(thread_id)
-            for _ in range(40):
+            for _ in range(50):
                 data = raw(rng, thread_id, ids)
                 check(await request(shop.app, "POST", rng.choice(["/", "/agents/support"]), data), data)
                 assert shop.ran == [], data
