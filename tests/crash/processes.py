@@ -23,7 +23,7 @@ class Server:
 
     def chat(self, other: Chat | None = None) -> Chat:
         """A new client, or a client of a dead server that goes on here."""
-        chat = Chat(self.product)
+        chat = self.product.chat()
         if other is not None:
             chat.thread_id, chat.messages, chat.streams = other.thread_id, other.messages, other.streams
         return chat

@@ -17,9 +17,9 @@ import pytest
 from agui_gate.cli.server import DRAIN_SECONDS
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit import serve as emulate
+from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.product.kit import TIMEOUT, Chat, Product, Stream, parse
 from tests.product.live import frames
-from tests.product.reducer import apply
 from tests.product.shop import call, say
 from tests.requirements import shows
 
@@ -78,7 +78,7 @@ class Busy:
 
     def chat(self) -> Chat:
         """A client that has to be able to go on after the restart."""
-        self.chats.append(Chat(self.product))
+        self.chats.append(self.product.chat())
         return self.chats[-1]
 
     async def _line(self) -> list[str]:

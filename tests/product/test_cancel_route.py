@@ -12,9 +12,9 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.settings import Settings
+from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product
 from tests.product.live import Following, cancel, over, quiet, rest, starting
-from tests.product.reducer import apply
 from tests.product.shop import Shop, call, outputs, refund, say, script, status
 from tests.requirements import shows
 

@@ -9,10 +9,10 @@ import pytest
 from agui_gate import ToolContext, tool
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit import Emulator
+from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.interop.validate import assert_valid
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.live import cancel, connect, connecting, over, quiet, starting
-from tests.product.reducer import apply
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.requirements import shows
 

@@ -55,7 +55,7 @@ async def send(p: Product, method: str, path: str, body: Any = None, headers: Js
 def connecting(p: Product, chat: Chat, **more: Any) -> AbstractAsyncContextManager[Following]:
     """`POST /agent/{id}/connect`, to be read by the caller."""
     body = chat.body(messages=[], **more)
-    again = Chat(p, chat.thread_id, path=f"{BASE}/agent/support/connect", headers=chat.headers, extra=body)
+    again = p.chat(thread_id=chat.thread_id, path=f"{BASE}/agent/support/connect", headers=chat.headers, extra=body)
     return starting(p, again)
 
 
