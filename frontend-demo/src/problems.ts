@@ -16,6 +16,7 @@ const ADVICE: Record<string, string> = {
   unauthorized: "Enter your token, then try again.",
   forbidden: "You are signed in, but this is not yours to do.",
   not_found: "It may have been deleted. Start a new chat.",
+  wrong_address: "Check the address, or choose another connection.",
   thread_busy: "Another answer is still being written in this chat. Wait a moment, then try again.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
@@ -29,7 +30,7 @@ const ADVICE: Record<string, string> = {
   unavailable: "The server is shutting down or overloaded. Try again in a moment.",
   network: "Is the server still running? Check the connection, then try again.",
 };
-const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
+const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "wrong_address", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
 const DEFAULT = "Try again. If it happens again, look at the server's log.";
 
 /** A report of `onError` as a problem to show, or null if it is none of the person's business. */
@@ -71,7 +72,7 @@ const SAID: Record<string, string> = {
   unauthorized: "This server asks who you are.",
   thread_busy: "This chat is busy.",
   too_large: "That was too much at once.",
-  not_found: "The server doesn't know this address.",
+  wrong_address: "There is no agent at this address.",
 };
 
 function jsonIn(text: string): unknown {

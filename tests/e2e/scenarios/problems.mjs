@@ -110,7 +110,7 @@ export async function wrongAddress(t) {
   await t.script(says("Right address."));
   const page = await t.openUrl(t.address().replace(encodeURIComponent("/api/copilotkit"), encodeURIComponent("/api/nothing")));
   page.allow(REFUSED);
-  await t.banner(page, "not_found").waitFor();
+  await t.banner(page, "wrong_address").waitFor();
   await t.shot(page, "banner");
   await page.locator("select[aria-label=Connection]:visible").selectOption("direct");
   await page.waitForSelector(".welcome");
