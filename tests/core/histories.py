@@ -45,7 +45,7 @@ GOOD_ARGUMENTS = ('{"q":"x"}', "{}", ' {"a": [1, {"b": null}]} ', '{"é":"\\u00e
 BAD_ARGUMENTS = ('{"q":"tru', "[1]", '"text"', "null", "{}{}", "{'a': 1}", "NaN", '{"a":' * 80 + "1" + "}" * 80)
 ORIGIN = "responses/gpt"
 ROLES: tuple[Role, ...] = ("user", "user", "user", "system", "developer")
-KINDS: tuple[CallKind, ...] = ("server", "gated", "client")
+KINDS: tuple[CallKind, ...] = ("server", "gated", "client", "hosted", "held")
 MAX_DAMAGES = 6
 
 T = TypeVar("T")

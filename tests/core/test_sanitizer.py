@@ -10,6 +10,7 @@ from hypothesis import given
 from agui_gate.core.sanitizer import (
     CARD_TOOL,
     MALFORMED,
+    NO_RESULT,
     NOT_ANSWERED,
     NOT_EXECUTED,
     Outcome,
@@ -41,7 +42,7 @@ from tests.core.histories import CHECKED, PROVEN, conversations, histories, sett
 from tests.core.rules import violations
 from tests.requirements import shows
 
-SYNTHESIZED = (NOT_EXECUTED, NOT_ANSWERED, MALFORMED)
+SYNTHESIZED = (NOT_EXECUTED, NOT_ANSWERED, NO_RESULT, MALFORMED)
 
 
 def user(entry_id: str, text: str = "hello", *, minted: bool = False) -> UserEntry:
@@ -456,3 +457,29 @@ def test_b20_five_thousand_messages_take_less_than_50_ms() -> None:
 def test_b20_twice_the_messages_take_twice_the_time(shape: object) -> None:
     assert callable(shape)
     assert best_of(shape(10_000)) < 3 * best_of(shape(5_000)) + 0.005
+
+
+def test_what_the_provider_ran_stays_said_in_a_turn_that_was_cut() -> None:
+    """It took effect. The turn's other calls never ran, and what the provider only asked about is asked no more."""
+    parts = (call("c1"), call("h1", kind="hosted"), call("h2", kind="hosted"), call("q1", kind="held"))
+    cut = TurnEntry("t", parts, "o", cut=True)
+    (said,) = sanitize([cut, result("h1", "found", "m1")], {})
+    assert isinstance(said, AssistantTurn)
+    assert [(c.part.id, c.output.content) for c in said.calls] == [("h1", "found"), ("h2", NO_RESULT.content)]
+    assert (said.origin, said.local_calls) == ("", ())
+
+
+@pytest.mark.parametrize("consent", [True, False, None])
+def test_consent_is_what_the_settlement_says(consent: bool | None) -> None:
+    entries = [turn("t", call("q1", kind="held"), call("c1"))]
+    outcomes = {("t", i): Outcome(Output("said"), "{}", consent) for i in ("q1", "c1")}
+    (said,) = sanitize(entries, outcomes)
+    assert isinstance(said, AssistantTurn)
+    assert [c.consent for c in said.calls] == [consent, None], "of held calls alone"
+    assert sanitize(loosen([said]), edits([said])) == (said,)
+
+
+def test_nobody_agreed_to_what_nobody_was_asked_about() -> None:
+    (said,) = sanitize([turn("t", call("q1", kind="held")), result("q1", "broken", "m1")], {})
+    assert isinstance(said, AssistantTurn)
+    assert [(c.consent, c.output.content) for c in said.calls] == [(False, "broken")]

@@ -25,9 +25,11 @@ EVENTS = st.one_of(
     st.builds(ad.ReasoningStart, KEYS),
     st.builds(ad.ReasoningDelta, KEYS, TEXTS, st.integers(0, 2)),
     st.builds(ad.ReasoningEnd, KEYS, st.sampled_from([None, "sealed"])),
-    st.builds(ad.CallStart, KEYS, WIRE_IDS, st.sampled_from(["search", "refund", ""])),
+    st.builds(ad.CallStart, KEYS, WIRE_IDS, st.sampled_from(["search", "refund", ""]), st.booleans()),
     st.builds(ad.CallDelta, KEYS, TEXTS),
     st.builds(ad.CallEnd, KEYS, st.sampled_from(["", "{}", '{"q":"tr"}', '{"q":"tr', "[1]", "nope"])),
+    st.builds(ad.CallResult, KEYS, TEXTS, st.booleans()),
+    st.builds(ad.CallHeld, KEYS),
     st.builds(ad.Notice, st.just("agui-gate:note"), st.just(1)),
 )
 BATCHES = st.lists(st.lists(EVENTS, max_size=6), max_size=8)
@@ -67,6 +69,9 @@ def test_any_adapter_output_makes_a_legal_stream(batches, done):
     ids = [call.id for call in turn.calls]
     assert len(ids) == len(set(ids))
     assert "call_2" not in ids
+    named = {call.id: call.kind for call in turn.calls}  # those that were given a name
+    assert {named[call_id] for call_id in recorder.results if call_id in named} <= {"hosted"}, "nobody else's"
+    assert {call_id for call_id, kind in named.items() if kind == "held"} == named.keys() & recorder.held.keys()
     for call in turn.calls:
         assert call.malformed or parse_object(call.arguments) is not None
     shown = "".join(e["delta"] for e in wire if e["type"] == "TEXT_MESSAGE_CONTENT")

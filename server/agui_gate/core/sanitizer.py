@@ -129,7 +129,7 @@ def edits(transcript: Transcript) -> dict[tuple[str, str], Outcome]:
         (turn.id, call.part.id): Outcome(call.output, call.arguments, call.consent)
         for turn in turns
         for call in turn.calls
-        if call.edited or call.part.kind == "held"
+        if call.edited or (call.part.kind == "held" and call.consent is not False)
     }
 
 

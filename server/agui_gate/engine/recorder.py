@@ -76,7 +76,7 @@ class _Item:
 class Recorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
-    ``results`` are those of hosted calls; ``held`` says of each held call, by its id, how to ask about it.
+    ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
 
     def __init__(self, sequencer: Sequencer, new_id: Callable[[], str], call_ids: set[str], origin: str) -> None:
@@ -89,7 +89,7 @@ class Recorder:
         self._parent_id = ""
         self.turn_id = new_id()
         self.done: TurnDone | None = None
-        self.results: list[ResultEntry] = []
+        self.results: dict[str, ResultEntry] = {}
         self.held: dict[str, CallHeld] = {}
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
@@ -208,27 +208,28 @@ class Recorder:
         self._end_args(item, streamed)
 
     def _call_result(self, event: CallResult) -> None:
-        item = self._items.get(("call", event.key))
-        if (
-            item is None
-            or not item.ended
-            or item.call_kind != "hosted"
-            or any(r.call_id == item.id for r in self.results)
-        ):
+        item = self._hosted(event.key)
+        if item is None:
             return
         content = event.content
         if len(content) > MAX_HOSTED_RESULT:
             content = f"{content[:MAX_HOSTED_RESULT]}… (cut)"
         if event.private:
             item.private = {**(item.private or {}), **event.private}
-        self.results.append(ResultEntry(item.id, result_id(item.id), Output(content, event.is_error)))
+        self.results[item.id] = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))
         self._seq.result(item.id, result_id(item.id), content)
 
     def _call_held(self, event: CallHeld) -> None:
-        item = self._items.get(("call", event.key))
-        if item is not None and item.ended and item.call_kind == "hosted":
+        item = self._hosted(event.key)
+        if item is not None:
             item.call_kind = "held"
             self.held[item.id] = event
+
+    def _hosted(self, key: str) -> _Item | None:
+        """A hosted call that has ended and has neither a result nor a question: nothing is said about any other."""
+        item = self._items.get(("call", key))
+        fresh = item is not None and item.ended and item.call_kind == "hosted" and item.id not in self.results
+        return item if fresh else None
 
     def _end_args(self, item: _Item, streamed: str) -> None:
         rest = completion(streamed) if streamed.strip() else "{}"

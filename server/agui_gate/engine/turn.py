@@ -116,10 +116,9 @@ class Turns:
 
     def _hosted(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Keep the results of what the provider ran. Every such call has one, also where the provider gave none."""
-        self._thread.append(recorder.results)
-        has = {result.call_id for result in recorder.results}
+        self._thread.append(recorder.results.values())
         for call in turn.calls:
-            if call.kind == "hosted" and call.id not in has:
+            if call.kind == "hosted" and call.id not in recorder.results:
                 self.result(call, outcomes.NO_RESULT)
             elif call.kind == "held" and call.malformed:  # can't be shown, so nobody can agree to it
                 self.result(call, _not_an_object(call))
@@ -159,10 +158,9 @@ class Turns:
         turn = msgspec.structs.replace(recorder.entry(), cut=True)
         if turn.parts:
             self._thread.append([turn])
-        self._thread.append(recorder.results)
-        has = {result.call_id for result in recorder.results}
+        self._thread.append(recorder.results.values())
         for call in turn.calls:
-            if call.id not in has:
+            if call.id not in recorder.results:
                 self.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
 
     def _classified(self, turn: TurnEntry) -> TurnEntry:

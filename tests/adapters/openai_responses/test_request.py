@@ -345,7 +345,9 @@ def _assistants(draw: st.DrawFn) -> AssistantTurn:
         else:
             wire_id = draw(st.sampled_from([f"call_{number}", "call_same", "", "z" * 70]))
             ran = draw(st.sampled_from([None, '{"a":1}']))
-            parts.append(call(wire_id, ran=ran, id=f"tc{number}", private=private, content=draw(_text)))
+            more: dict[str, Any] = {"id": f"tc{number}", "content": draw(_text)}
+            more["kind"] = draw(st.sampled_from(["server", "server", "hosted", "held"]))
+            parts.append(call(wire_id, ran=ran, private=private, **more))
     origin = draw(st.sampled_from([ORIGIN, ORIGIN, ""]))
     return assistant(*parts, turn_id=f"t{next(_numbers)}", origin=origin)
 
