@@ -48,6 +48,12 @@ def test_the_block_about_mcp_makes_an_agent(monkeypatch: pytest.MonkeyPatch) -> 
     assert [source.name for source in space["agent"].sources] == ["docs", "files"]
 
 
+def test_the_block_about_hosted_tools_makes_a_model() -> None:
+    space: dict[str, Any] = {}
+    exec(compile(next(block for block in blocks("python") if "hosted_tools" in block), "README.md", "exec"), space)
+    assert space["model"].origin.endswith(":gpt-5.4-mini")
+
+
 async def test_the_transcripts_are_the_demos_events() -> None:
     asked, answered = blocks("console")
     agent = demo_agent.support_agent(_NoModel())
