@@ -13,8 +13,8 @@ from tests.bench.scenarios import Contest, connect, connected
 from tests.bench.work import follow_request, run_request
 
 DELTAS = 20_000
-READERS = 4
-"""Of a run; what three of them add is steadier than what one does."""
+MANY, SOME = 11, 4
+"""Readers of a run, in bursts and paced; what ten of them add is more than what rounds differ by."""
 
 
 async def fan_out(contest: Contest) -> list[Row]:
@@ -26,21 +26,21 @@ async def fan_out(contest: Contest) -> list[Row]:
     async def paced(readers: int) -> float:
         return await contest.trickle("ours", readers)
 
-    many, single = await _more(contest, bursts), await _more(contest, paced)
+    many, single = await _more(contest, bursts, MANY), await _more(contest, paced, SOME)
     return [
         Row(what="a delta to a second reader", unit="µs", ours=many, goal=3, note="in bursts"),
         Row(what="a delta that is alone to another reader", unit="µs", ours=single, note="a send of its own each"),
     ]
 
 
-async def _more(contest: Contest, measure: Callable[[int], Awaitable[float]]) -> float:
+async def _more(contest: Contest, measure: Callable[[int], Awaitable[float]], many: int) -> float:
     """µs per delta of each reader after the first, from the best of rounds with one and of rounds with all."""
-    figures: dict[int, list[float]] = {1: [], READERS: []}
+    figures: dict[int, list[float]] = {1: [], many: []}
     for _ in range(contest.effort.rounds):
         for readers, found in figures.items():
             found.append(await measure(readers))
     alone, together = map(min, figures.values())
-    return max(0.0, together - alone) / (READERS - 1) * 1e6
+    return max(0.0, together - alone) / (many - 1) * 1e6
 
 
 async def long_run(contest: Contest, readers: int) -> float:
