@@ -77,8 +77,9 @@ def the_same(chat: Chat, stream: Stream, clients: list[Stream]) -> None:
         assert not state or [e["snapshot"] for e in client.of("STATE_SNAPSHOT")][-1:] == state
 
 
-async def test_at_every_event_of_two_turns_with_tools() -> None:
-    async with product([*Shop().tools, note], two_turns(40)) as p:
+@pytest.mark.parametrize("mode", MODES)
+async def test_at_every_event_of_two_turns_with_tools(mode: str) -> None:
+    async with product([*Shop().tools, note], two_turns(40), mode=mode) as p:
         chat = p.chat()
         chat.messages.append({"id": "u1", "role": "user", "content": "go"})
         stream, clients = await at_every_event(p, chat)
