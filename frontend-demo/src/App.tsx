@@ -1,6 +1,7 @@
 import { CopilotKitProvider } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAgentInfo } from "./agents";
+import { activities } from "./components/activity";
 import { useThreadList } from "./components/thread-list";
 import { providerProps, SERVER, useChoice, type Choice } from "./connection";
 import { CUT, SILENT, toProblem, type Problem } from "./problems";
@@ -67,7 +68,7 @@ export function App() {
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
             <Boundary key={[thread, attempt, choice.via, choice.style].join()} onError={report}>
-              <CopilotKitProvider {...connection} agentId={agent.name} enableInspector={false} onError={report}>
+              <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={activities} enableInspector={false} onError={report}>
                 <Chat agent={agent} thread={thread} choice={choice} headers={headers} onSend={clear} onSettled={list.reload} onCut={cut} resend={resend} />
               </CopilotKitProvider>
             </Boundary>

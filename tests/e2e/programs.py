@@ -8,7 +8,7 @@ import asyncio
 import sys
 from typing import Any
 
-from agui_gate import Agent, Gate, create_app, tool
+from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.demo_agent import EXAMPLES, INSTRUCTIONS, support_agent
 from agui_gate.cli.server import Server, bind, configure, serve_forever
 from agui_gate.settings import load_settings
@@ -19,8 +19,9 @@ HOST = "127.0.0.1"
 
 
 @tool
-async def stock_report(seconds: float) -> dict[str, Any]:
+async def stock_report(seconds: float, ctx: ToolContext) -> dict[str, Any]:
     """Count the stock. Takes its time."""
+    await ctx.activity("progress", {"title": "Shelves", "done": 1, "total": 3})
     await asyncio.sleep(seconds)
     return {"counted": 42}
 

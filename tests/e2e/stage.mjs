@@ -80,8 +80,8 @@ export class Stage {
     assert.equal(response.status, 200, await response.text());
   }
 
-  /** Everything that the provider was sent so far, as one text. */
-  journal = async () => (await fetch(`${this.urls.provider}/emulator/journal`)).text();
+  /** Every request to the provider so far, the latest last. */
+  journal = async () => (await (await fetch(`${this.urls.provider}/emulator/journal`)).json()).entries;
 
   // --- the chat ---
 

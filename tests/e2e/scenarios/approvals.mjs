@@ -31,7 +31,7 @@ export async function reject(t) {
   await page.keyboard.press("Enter");
   await t.answered(page, "I left it alone.");
   await t.chipsAre(page, ["refund:rejected"]);
-  assert.ok((await t.journal()).includes(reason), "the model reads the reason");
+  assert.ok(JSON.stringify(await t.journal()).includes(reason), "the model reads the reason");
 }
 
 export async function edit(t) {
@@ -68,7 +68,7 @@ export async function threeCards(t) {
   await page.keyboard.press("Enter");
   await t.answered(page, "All three are settled.");
   await t.chipsAre(page, ["refund:done", "refund:rejected", "send_email:done"]);
-  assert.ok((await t.journal()).includes("A changed subject"));
+  assert.ok(JSON.stringify(await t.journal()).includes("A changed subject"));
 }
 
 /** Where nothing can be edited, one click approves what is on screen: every argument of it. */
@@ -217,6 +217,9 @@ export async function sevenCalls(t) {
   await t.answered(page, "All seven are done.");
   await t.chipsAre(page, ["search_orders:done", "search_orders:done", "get_order:done", "get_order:done", "refund:done", "refund:done", "send_email:done"]);
   assert.equal(await page.getByText("I'll look these up").count(), 1, "the preamble is there once");
+  const { body, status } = (await t.journal()).at(-1);
+  const outputs = body.input.filter(({ type }) => type === "function_call_output").map(({ call_id }) => call_id);
+  assert.deepEqual([status, new Set(outputs).size], [200, 7], "every call has its one output");
   await t.shot(page, "done");
 }
 

@@ -27,6 +27,8 @@ export async function stopTool(t) {
   const page = await t.open();
   await t.say(page, "Count the stock");
   await t.chipsAre(page, ["stock_report:running"]);
+  await page.getByRole("progressbar", { name: "Shelves" }).waitFor();
+  assert.match(await page.getByTestId("activity").textContent(), /1 of 3/);
   await t.shot(page, "running");
   await stop(page);
   await t.idle(page);

@@ -15,7 +15,7 @@ const TURN = {
 
 /** In both themes: empty, an open card, its edit form, the answer, the banner over it. */
 export async function accessibility(t) {
-  for (const colorScheme of ["light", "dark"]) {
+  for (const [colorScheme, other] of [["light", "dark"], ["dark", "light"]]) {
     await t.script(TURN, says("Done, with a [link](https://example.com) and `code`."));
     const page = await t.open({ colorScheme });
     await page.waitForSelector(".example");
@@ -34,6 +34,11 @@ export async function accessibility(t) {
     await t.answered(page, "Done, with a");
     await t.shot(page, `${colorScheme}-done`);
     await accessible(page, `${colorScheme} done`);
+    await page.getByRole("button", { name: /^Thought for/, expanded: false }).click(); // folded, and opens
+    await page.getByRole("button", { name: /^Thought for/, expanded: true }).waitFor();
+    await page.getByRole("button", { name: `Use the ${other} theme` }).click();
+    await page.waitForSelector(`html[data-theme=${other}]`);
+    await page.getByRole("button", { name: `Use the ${colorScheme} theme` }).click();
     page.allow(/HTTP 503|status of 503|agent/i);
     await page.route("**/run", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "The server is shutting down." } } }));
     await t.say(page, "And more");

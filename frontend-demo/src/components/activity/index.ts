@@ -1,0 +1,1 @@
+export { Activity, activities } from "./Activity";
