@@ -3,6 +3,7 @@
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -10,10 +11,10 @@ import anyio
 from agui_gate.adapter import Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
 from agui_gate_adapters.common.transport import host_of
 
-from .machine import MessageMachine
+from .machine import MessageMachine, Paused
 from .recovery import ThinkingLadder
 from .request import Plan, Settings, continued, plan
 from .transport import MessagesTransport
@@ -95,16 +96,17 @@ class AnthropicMessages:
 
         A turn that the provider pauses goes on in further requests, a few times; then it ends as incomplete.
         """
-        current = plan(request, self._settings)
+        paused, plain = None, False
         while True:
+            planned = partial(self._plan, request, paused)
             turn = _Attempt(self._transport, self._settings.model)
-            ladder = ThinkingLadder(lambda: plan(request, self._settings, plain=True))
-            async with aclosing(run_turn(turn.begin, current, ladder, self._sleep)) as batches:
+            ladder = ThinkingLadder(partial(planned, plain=True))
+            async with aclosing(run_turn(turn.begin, planned(plain=plain), ladder, self._sleep)) as batches:
                 async for batch in batches:
                     yield batch
-            if turn.machine.paused is None:
+            paused, plain = turn.machine.paused, turn.plan.plain
+            if paused is None:
                 return
-            current = continued(turn.plan, turn.machine.paused)
 
     async def check(self) -> Sequence[Finding]:
         """Whether package, key, address and model work; within 10 s, never raises."""
@@ -113,6 +115,10 @@ class AnthropicMessages:
     async def aclose(self) -> None:
         """Close the connections that this adapter opened. Safe to call twice."""
         await self._transport.aclose()
+
+    def _plan(self, request: TurnRequest, paused: Paused | None, *, plain: bool) -> Plan:
+        made = plan(request, self._settings, plain=plain)
+        return made if paused is None else continued(made, paused)
 
 
 class _Attempt:
@@ -129,7 +135,7 @@ class _Attempt:
         """Send one request. Raises `Failure`."""
         self.plan = current
         self.machine = MessageMachine(self._model, current.paused, may_pause=current.may_pause)
-        return Opened(await self._transport.open(encoded(current.body)), self.machine)
+        return Opened(await self._transport.open(encoded(current.body), tool_names(current.body)), self.machine)
 
 
 def _budget(thinking: dict[str, Any] | None, temperature: float | None) -> int:

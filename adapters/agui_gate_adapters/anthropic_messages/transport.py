@@ -49,7 +49,7 @@ class MessagesTransport(Transport):
 
     @property
     def _missing_sdk(self) -> str:
-        return "The package anthropic is not installed: pip install anthropic."
+        return "The package anthropic is not installed: pip install 'agui-gate[anthropic]'."
 
     def _new_client(self, http: "httpx2.AsyncClient", timeout: "httpx2.Timeout") -> "anthropic.AsyncAnthropic":
         import anthropic

@@ -7,7 +7,7 @@ they may quote the conversation, so they only go to the debug log.
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import msgspec
@@ -77,11 +77,12 @@ _CONTEXT = re.compile(
     r"context window|maximum context length|context length|context size|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+_TOOL_PLACE = re.compile(r"\b(?:tools|functions)[.\[](\d{1,4})\b")
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
-def classify_status(status: int, told: Told, api: Api, *, model: str = "") -> Failure:
-    """The failure that an HTTP error reply means."""
+def classify_status(status: int, told: Told, api: Api, *, model: str = "", tools: Sequence[str] = ()) -> Failure:
+    """The failure that an HTTP error reply means. ``tools`` are the names of the request's, in its order."""
     log.debug("provider replied %s: code=%r param=%r message=%r", status, told.code, told.param, told.message)
     known = api.known(told) if status in (400, 404, 422) else None
     if known is not None:
@@ -100,7 +101,7 @@ def classify_status(status: int, told: Told, api: Api, *, model: str = "") -> Fa
         return Failure(_not_found(told, api, model))
     if _is_too_long(told):
         return Failure(_too_long())
-    return Failure(ProviderRejected(_refusal(status, told)))
+    return Failure(ProviderRejected(_refusal(status, told, tools)))
 
 
 def classify_code(told: Told, api: Api) -> Failure:
@@ -146,11 +147,24 @@ def _too_long() -> ContextLength:
     return ContextLength("The conversation is longer than the model can read.")
 
 
-def _refusal(status: int | None, told: Told) -> str:
-    """Status, code and parameter path, the latter two only where they are plain names; and where to look, if known."""
+def _refusal(status: int | None, told: Told, tools: Sequence[str] = ()) -> str:
+    """Status, code and parameter path, the latter two only where they are plain names; the tool, if it is about one."""
     safe = [
         f"{name} {value}" for name, value in (("code", told.code), ("at", told.param)) if _SAFE_TOKEN.fullmatch(value)
     ]
     why = ", ".join(([str(status)] if status else []) + safe) or "no reason given"
+    tool = _refused_tool(told, tools)
+    if tool is not None:
+        return f"The provider refuses the tool {tool!r} ({why}): check its name, description and parameters' schema."
     hint = ": check the tools' names and schemas" if told.param.startswith(("tools", "functions")) else ""
     return f"The provider refuses the request ({why}){hint}."
+
+
+def _refused_tool(told: Told, tools: Sequence[str]) -> str | None:
+    """The tool that a refusal is about: by its place in the request, or by its name in the sentence."""
+    place = _TOOL_PLACE.search(told.param) or _TOOL_PLACE.search(told.message)
+    if place is not None and int(place[1]) < len(tools):
+        return tools[int(place[1])]
+    if "function" not in told.message and "tool" not in told.message:
+        return None
+    return next((name for name in tools if name and re.search(rf"['\"`]{re.escape(name)}['\"`]", told.message)), None)

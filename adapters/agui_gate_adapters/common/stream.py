@@ -127,3 +127,11 @@ def encoded(body: dict[str, Any]) -> bytes:
         return msgspec.json.encode(body)
     except (TypeError, ValueError) as error:
         raise Failure(ProviderRejected("The request can't be written as JSON.")) from error
+
+
+def tool_names(body: dict[str, Any]) -> list[str]:
+    """The names of a request's tools, in its order: our own, and the types of those that the provider runs itself."""
+    return [
+        str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
+        for tool in body.get("tools", ())
+    ]

@@ -12,7 +12,7 @@ import asyncio
 import ssl
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -95,8 +95,11 @@ class Transport(ABC):
         http = self._sdk().DefaultAsyncHttpxClient(timeout=timeout, limits=limits, verify=_certificates())
         return self._new_client(http, timeout)
 
-    async def open(self, content: bytes) -> "httpx2.Response":
-        """POST a streaming request; the reply's body is unread. Raises `Failure`."""
+    async def open(self, content: bytes, tools: Sequence[str] = ()) -> "httpx2.Response":
+        """POST a streaming request; the reply's body is unread. Raises `Failure`.
+
+        ``tools`` are the names of the request's tools, in its order: a refusal of one can then be said by its name.
+        """
         client = await self.client()
         import httpx2
 
@@ -110,7 +113,7 @@ class Transport(ABC):
                 options={"headers": _STREAM_HEADERS, "max_retries": 0},
             )
         except Exception as error:
-            raise self.failure(error) from error
+            raise self.failure(error, tools) from error
         response = cast("httpx2.Response", reply)
         kind = response.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
@@ -137,7 +140,7 @@ class Transport(ABC):
         if client is not None:
             await client.close()
 
-    def failure(self, error: Exception) -> Failure:
+    def failure(self, error: Exception, tools: Sequence[str] = ()) -> Failure:
         """Any exception of the SDK or the HTTP library under it (which of the two there are, depends on the client)."""
         if isinstance(error, Failure):
             return error
@@ -145,7 +148,7 @@ class Transport(ABC):
         if isinstance(error, sdk.APIStatusError):
             said = self._told(error)
             told = Told(said.code, said.message, said.param, _retry_after(error.response.headers))
-            return classify_status(error.status_code, told, self.api, model=self._model)
+            return classify_status(error.status_code, told, self.api, model=self._model, tools=tools)
         log.debug("request failed", exc_info=error)
         if self._is_about_the_key(error):
             return Failure(ProviderAuth("The API key could not be had: see the log (debug) for the reason."))

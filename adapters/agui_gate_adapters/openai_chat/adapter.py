@@ -10,7 +10,7 @@ import anyio
 
 from agui_gate.adapter import Finding, TurnRequest
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
 from agui_gate_adapters.common.transport import host_of
 
 from .failures import Ladder, api_of
@@ -99,7 +99,8 @@ class OpenAIChat:
         machine = ChatMachine(
             settings.model, self._transport.api, self._new_call_id, provider=profile.name, says_end=profile.says_end
         )
-        return Opened(await self._transport.open(encoded(body(request, settings))), machine)
+        sent = body(request, settings)
+        return Opened(await self._transport.open(encoded(sent), tool_names(sent)), machine)
 
     def _new_call_id(self) -> str:
         """An id for a call that came without one, of the kind that the server takes back."""

@@ -11,7 +11,7 @@ from agui_gate.adapter import ConversationRef, Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.openai_transport import ApiKey
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
 from agui_gate_adapters.common.transport import host_of
 
 from .hosted import Hosting
@@ -173,7 +173,7 @@ class OpenAIResponses:
         machine = ResponseMachine(
             self._settings.model, lambda response_id: self._ref(response_id, conversation_id), self._hosting
         )
-        return Opened(await self._transport.open(encoded(body)), machine)
+        return Opened(await self._transport.open(encoded(body), tool_names(body)), machine)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
         """What the provider remembers after this response, in the form that this mode continues from."""

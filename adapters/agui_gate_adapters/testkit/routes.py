@@ -24,7 +24,7 @@ from agui_gate_adapters.testkit.responses import Responses
 from agui_gate_adapters.testkit.script import ScriptError
 from agui_gate_adapters.testkit.streaming import AnswerResponse
 from agui_gate_adapters.testkit.views import page
-from agui_gate_adapters.testkit.violations import Refused, Violation
+from agui_gate_adapters.testkit.violations import Refused, Violation, no_such_model
 from agui_gate_adapters.testkit.wire import Json, decode, encode, sse_frame
 
 __all__ = ["create_app"]
@@ -128,7 +128,10 @@ def _model_routes(host: Host, responses: Responses, messages: Messages | None) -
         return _json({"object": "list", "data": [_model_view(name) for name in names]})
 
     async def one(request: Request) -> Reply:
-        return _json(_model_view(request.path_params["id"]))
+        name = request.path_params["id"]
+        if host.models is not None and name not in host.models:
+            raise Refused(no_such_model(name))
+        return _json(_model_view(name))
 
     def route(path: str, handler: Handler, view: Callable[[Messages, Request], Json]) -> Route:
         async def anthropic(request: Request) -> Reply:

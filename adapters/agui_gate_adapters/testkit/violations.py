@@ -78,6 +78,11 @@ def bad_json() -> Violation:
     return Violation("json", 400, f"We could not parse the JSON body of your request. {hint}")
 
 
+def no_such_model(model: str) -> Violation:
+    """A model that was asked about by its name, and is not there."""
+    return Violation("model", 404, f"The model '{model}' does not exist", "model", "model_not_found")
+
+
 def unknown_model(model: str) -> Violation:
     """A model that this deployment does not have."""
     return Violation("model", 400, f"The requested model '{model}' does not exist.", "model", "model_not_found")

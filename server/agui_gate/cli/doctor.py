@@ -10,6 +10,7 @@ import click
 
 from agui_gate.adapter import Finding
 from agui_gate.agent import Agent
+from agui_gate.cli.checking import check_agent
 from agui_gate.cli.console import log_to_stderr, mark
 from agui_gate.cli.program import FAILED, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
@@ -27,6 +28,7 @@ Without TARGET and --model everything but the provider is checked; with them, ea
 Examples:
   agui-gate doctor
   agui-gate doctor support:agent
+  agui-gate doctor support:agent --ask                     does the provider take the tools, too?
   agui-gate doctor --model anthropic:claude-sonnet-4-5
 
 \b
@@ -37,14 +39,19 @@ Exit codes: 0 nothing is broken; 1 something is (lines marked ✗).
 @click.command("doctor", help=HELP)
 @click.argument("target", required=False)
 @model_option
+@click.option(
+    "--ask", is_flag=True, help="Also send each model one short request with all of its tools (a few tokens)."
+)
 @click.option("--store", metavar="URL", help="Check this store instead of the one in the settings.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
 @debug_option
 @click.pass_context
-def command(ctx: click.Context, target: str | None, model: str | None, store: str | None, config: Path | None) -> None:
+def command(
+    ctx: click.Context, target: str | None, model: str | None, ask: bool, store: str | None, config: Path | None
+) -> None:
     """Check everything and print what was found."""
     log_to_stderr(ctx)
-    broken = asyncio.run(_print_all(_findings(target, model, store, config)))
+    broken = asyncio.run(_print_all(_findings(target, model, store, config, ask=ask)))
     if broken:
         click.echo(f"\n{broken} {'thing is' if broken == 1 else 'things are'} broken.")
         ctx.exit(FAILED)
@@ -64,7 +71,7 @@ async def _print_all(findings: AsyncIterator[Finding]) -> int:
 
 
 async def _findings(
-    target: str | None, model: str | None, store: str | None, config: Path | None
+    target: str | None, model: str | None, store: str | None, config: Path | None, *, ask: bool
 ) -> AsyncIterator[Finding]:
     try:
         settings = load_settings(config, options={"store": store})
@@ -88,13 +95,8 @@ async def _findings(
             "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
         )
     for agent in agents:
-        for found in await agent.adapter.check():
-            yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
-        await agent.adapter.aclose()
-        for source in agent.sources:
-            for found in await source.check():
-                yield Finding(f"{agent.name}: {found.what}", found.ok, found.detail, found.fix)
-            await source.aclose()
+        async for finding in check_agent(agent, ask=ask):
+            yield finding
 
 
 def _about_settings(settings: Settings) -> Iterator[Finding]:

@@ -52,10 +52,10 @@ def test_making_one_imports_no_sdk() -> None:
 async def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anthropic", None)
     model = AnthropicMessages("claude", api_key="k")
-    with pytest.raises(ProviderRejected, match=r"^The package anthropic is not installed: pip install anthropic\.$"):
+    with pytest.raises(ProviderRejected, match=r"not installed: pip install 'agui-gate\[anthropic\]'\.$"):
         await run(model, TurnRequest((user("hi"),)))
     (finding,) = await model.check()
-    assert finding.fix == "pip install anthropic"
+    assert finding.fix == "pip install 'agui-gate[anthropic]'"
 
 
 @pytest.mark.parametrize(
