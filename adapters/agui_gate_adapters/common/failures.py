@@ -97,7 +97,7 @@ def classify_status(status: int, told: Told, api: Api, *, model: str = "", tools
         kind = Kind.TRANSIENT if status in (503, 529) else Kind.AMBIGUOUS
         error = ProviderUnavailable(f"The provider is not available right now ({status}).")
         return Failure(error, kind, told.retry_after)
-    if status == 404:
+    if status == 404 or told.code == "model_not_found":  # 400 on some hosts
         return Failure(_not_found(told, api, model))
     if _is_too_long(told):
         return Failure(_too_long())
