@@ -1,4 +1,4 @@
-"""Servers that are busy when they are told to stop: `python -m tests.crash.busy STORE PROVIDER`.
+"""Servers that are busy when they are told to stop: `python -m tests.crash.busy STORE PROVIDER MODE`.
 
 Each line on stdin starts one, in a process that is forked from this one, so that none of them imports everything again.
 It prints `port N PID` when the server listens, and `exit CODE` when it has ended.
@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+from typing import Any
 
 from agui_gate import Agent, create_app, tool
 from agui_gate.cli.server import Server, configure, serve_forever
@@ -42,16 +43,16 @@ async def pay(order: str, seconds: float) -> str:
     return f"paid {order}"
 
 
-def serve(store: str, provider: str) -> None:
+def serve(store: str, provider: str, mode: Any) -> None:
     """One server, until it is told to stop."""
-    model = OpenAIResponses("gpt-5.4-mini", base_url=provider, api_key="k")
+    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k")
     app = create_app(Agent(name="busy", model=model, tools=[nap, block, pay]), store=store, settings=Settings())
     with socket.create_server(("127.0.0.1", 0), backlog=128) as sock:
         port = sock.getsockname()[1]
         serve_forever(Server(configure(app), lambda: print("port", port, os.getpid(), flush=True)), sock)
 
 
-def main(store: str, provider: str) -> None:
+def main(store: str, provider: str, mode: str) -> None:
     """Start servers one after another."""
     for name in LOADED:
         importlib.import_module(name)
@@ -59,10 +60,10 @@ def main(store: str, provider: str) -> None:
     for _ in sys.stdin:
         pid = os.fork()
         if not pid:
-            serve(store, provider)
+            serve(store, provider, mode)
             return
         print("exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

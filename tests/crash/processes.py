@@ -48,15 +48,16 @@ class Server:
 
 
 class Machine:
-    """What outlives a process: the file, the provider, an HTTP client."""
+    """What outlives a process: the file, the provider and how it is spoken to, an HTTP client."""
 
-    def __init__(self, store: str, provider: str, emulator: Emulator, client: httpx2.AsyncClient) -> None:
-        self.store, self.provider, self.emulator, self.client = store, provider, emulator, client
+    def __init__(self, store: str, provider: str, mode: str, emulator: Emulator, client: httpx2.AsyncClient) -> None:
+        self._arguments = (store, provider, mode)
+        self.emulator, self.client = emulator, client
 
     @asynccontextmanager
     async def server(self, *options: str) -> AsyncIterator[Server]:
         """A running process; killed in the end, if it still lives."""
-        command = (sys.executable, "-m", "tests.crash.server", self.store, self.provider, *options)
+        command = (sys.executable, "-m", "tests.crash.server", *self._arguments, *options)
         process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
         server = Server(process, Product(self.emulator, None, "", self.client))
         try:
@@ -69,8 +70,8 @@ class Machine:
 
 
 @asynccontextmanager
-async def machine(path: Path, script: object) -> AsyncIterator[Machine]:
+async def machine(path: Path, script: object, mode: str) -> AsyncIterator[Machine]:
     """A file, a provider with this script, and a client."""
     emulator = Emulator(script=script)
     async with serve(emulator) as provider, client_of() as client:
-        yield Machine(f"sqlite:///{path}", provider, emulator, client)
+        yield Machine(f"sqlite:///{path}", provider, mode, emulator, client)

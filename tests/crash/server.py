@@ -7,6 +7,7 @@ can count executions over all processes. `stall`, `stall_again` do their work an
 import asyncio
 import socket
 import sys
+from typing import Any
 
 import uvicorn
 
@@ -38,13 +39,13 @@ async def stall(order_id: str) -> str:
 async def stall_again(order_id: str, ctx: ToolContext) -> str:
     """Ship an order; the first process never comes back."""
     tell("ran", "stall_again", ctx.idempotency_key)
-    if sys.argv[3:] == ["stalling"]:
+    if sys.argv[4:] == ["stalling"]:
         await asyncio.Event().wait()
     return f"shipped {order_id}"
 
 
-async def main(store: str, provider: str) -> None:
-    model = OpenAIResponses("gpt-5.4-mini", base_url=provider, api_key="k")
+async def main(store: str, provider: str, mode: Any) -> None:
+    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k")
     app = create_app(
         Agent(name="support", model=model, tools=[refund, stall, stall_again]), store=store, settings=Settings()
     )
@@ -54,4 +55,4 @@ async def main(store: str, provider: str) -> None:
     await server.serve(sockets=[sock])
 
 
-asyncio.run(main(*sys.argv[1:3]))
+asyncio.run(main(*sys.argv[1:4]))

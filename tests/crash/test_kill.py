@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.crash.processes import Machine, Server, machine
-from tests.product.kit import TIMEOUT, Chat
+from tests.product.kit import MODES, TIMEOUT, Chat
 from tests.product.shop import call, outputs, say, script, status
 from tests.requirements import shows
 
@@ -23,8 +23,14 @@ DONE = [{"output": [say("Done.")], "repeat": True}]
 
 
 @pytest.fixture
-async def box(tmp_path: Path) -> AsyncIterator[Machine]:
-    async with machine(tmp_path / "agui-gate.db", script()) as found:
+def mode() -> str:
+    """Of tests that don't go through all of them."""
+    return "chain"
+
+
+@pytest.fixture
+async def box(tmp_path: Path, mode: str) -> AsyncIterator[Machine]:
+    async with machine(tmp_path / "agui-gate.db", script(), mode) as found:
         yield found
 
 
@@ -52,6 +58,7 @@ def resume(chat: Chat, ids: list[str]) -> dict[str, Any]:
     return chat.body(resume=[{"interruptId": i, "status": "resolved", "payload": YES} for i in ids])
 
 
+@pytest.mark.parametrize("mode", MODES)
 @shows("B5", "S1", "S11")
 async def test_killed_between_pause_and_approval(box: Machine) -> None:
     async with box.server() as first:
@@ -106,6 +113,7 @@ async def posted(server: Server, approval_id: str) -> None:
         await server.product.decide(approval_id, YES)
 
 
+@pytest.mark.parametrize("mode", MODES)
 @shows("B9", "B12")
 async def test_killed_while_a_tool_runs_and_something_new_is_said(box: Machine) -> None:
     async with box.server() as first:
@@ -140,6 +148,7 @@ async def test_an_idempotent_tool_that_was_killed_runs_again_under_the_same_key(
     assert box.emulator.refusals == []
 
 
+@pytest.mark.parametrize("mode", MODES)
 @shows("B10", "B9", "B5")
 async def test_killed_after_the_tool_and_before_the_reply(box: Machine) -> None:
     async with box.server() as first:
