@@ -313,6 +313,27 @@ async def test_a_decision_out_of_band_reaches_the_provider_with_the_next_run(mod
             q.assert_clean()
 
 
+@every_mode
+async def test_one_after_the_other(mode: str) -> None:
+    """The server's tools are listed once; a later request refers to that list still."""
+    script = [
+        {"output": [LISTED, asks()]},
+        {"when": {"approves": True}, "output": [RAN, asks(to="bob")]},
+        {"when": {"approves": True}, "output": [RAN, say("Both paid.")]},
+    ]
+    async with hosted(script, mode=mode) as p:
+        chat = p.chat()
+        first = await chat.say("pay both")
+        second = await decide(chat, first, YES)
+        assert [ask["metadata"]["arguments"] for ask in second.interrupts] == [{"to": "bob"}]
+        done = await decide(chat, second, YES)
+        assert done.text == "Both paid."
+        assert [approve for _, approve in consents(p)] == [True, True]
+        if mode == "stateless":
+            assert len(items(p.inputs()[-1], "mcp_list_tools")) == 1
+        p.assert_clean()
+
+
 async def test_out_of_band_edits_are_refused() -> None:
     async with hosted(turns()) as p:
         chat = p.chat()

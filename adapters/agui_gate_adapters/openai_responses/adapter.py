@@ -87,7 +87,14 @@ class OpenAIResponses:
         self._host = address
         self._hosting = Hosting(approval_expires_after, keeps_lists=mode == "stateless")
         self._transport = ResponsesTransport(
-            host.api, model=model, path="/responses", base_url=base_url, api_key=api_key, client=client, timeout=timeout
+            host.api,
+            model=model,
+            path="/responses",
+            base_url=base_url,
+            api_key=api_key,
+            client=client,
+            timeout=timeout,
+            knows_models=host.knows_models,
         )
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
         self._now_ms: Callable[[], int] = _now_ms

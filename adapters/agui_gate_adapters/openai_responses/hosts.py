@@ -40,12 +40,17 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """It refuses sealed reasoning of more than one turn."""
     output_window_ms: int | None = None
     """How long it waits for the outputs of a response's calls."""
+    knows_models: bool = True
+    """Its list of models has the names that requests give them. (On Azure those are names of deployments.)"""
 
 
 OPENAI = Host(api=API)
-AZURE = Host(api=Api(API.name, KEY, API.known, ENDPOINT), newest_sealed_only=True)
+AZURE = Host(api=Api(API.name, KEY, API.known, ENDPOINT), newest_sealed_only=True, knows_models=False)
 FOUNDRY = Host(
-    api=Api(API.name, KEY, API.known, PROJECT_ENDPOINT), newest_sealed_only=True, output_window_ms=OUTPUT_WINDOW_MS
+    api=Api(API.name, KEY, API.known, PROJECT_ENDPOINT),
+    newest_sealed_only=True,
+    output_window_ms=OUTPUT_WINDOW_MS,
+    knows_models=False,
 )
 
 

@@ -1,12 +1,39 @@
 """Requests to the Responses API and the Conversations API."""
 
+from typing import Any
+
 from agui_gate.errors import ProviderRejected
 from agui_gate_adapters.common.failures import Failure, unreachable
 from agui_gate_adapters.common.openai_transport import OpenAITransport
 
 
 class ResponsesTransport(OpenAITransport):
-    """Streams responses, and makes the conversations that they belong to."""
+    """Streams responses, and makes the conversations that they belong to.
+
+    ``knows_models`` is false where models are not listed under the names that requests give them.
+    """
+
+    def __init__(self, *args: Any, knows_models: bool = True, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._knows_models = knows_models
+
+    async def get_model(self) -> Any:
+        """See `Transport.get_model`. Else it is asked with a request that has no input.
+
+        That one is refused after the key and the model were looked at, and before anything is generated or paid for.
+        """
+        if self._knows_models:
+            return await super().get_model()
+        client = await self.client()
+        try:
+            return await client.post(
+                self._path, cast_to=object, body={"model": self._model}, options={"max_retries": 0}
+            )
+        except Exception as error:
+            # What exactly a host says about the missing input differs; about the model they all name it.
+            if getattr(error, "status_code", None) == 400 and getattr(error, "param", None) != "model":
+                return {"id": self._model}
+            raise self.failure(error) from error
 
     async def create_conversation(self) -> str:
         """Make an empty conversation; its id. Raises `Failure`."""

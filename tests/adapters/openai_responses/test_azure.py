@@ -125,6 +125,26 @@ async def test_no_token_is_about_the_key(asynchronous: bool) -> None:
     await model.aclose()
 
 
+@pytest.mark.parametrize(
+    ("options", "ok", "told"),
+    [
+        ({"models": frozenset({"my-deployment"})}, True, "knows the model"),
+        ({"models": frozenset({"gpt-5.4-mini"})}, False, "'my-deployment'"),
+        ({"api_key": "another"}, False, "API key"),
+    ],
+)
+async def test_doctor_asks_about_the_deployment_without_paying(options: Any, ok: bool, told: str) -> None:
+    """Deployments are not in the list of models, so a request that can't be answered is what is sent."""
+    emulator = Emulator(profile="azure_v1", **options)
+    async with serve(emulator) as base_url:
+        model = OpenAIResponses.azure("my-deployment", endpoint=base_url, api_key="k")
+        (finding,) = await model.check()
+        await model.aclose()
+    assert finding.ok is ok
+    assert told in finding.detail
+    assert emulator.accepted == []
+
+
 async def test_doctor_names_the_right_variables() -> None:
     async with serve(Emulator(profile="azure_v1")) as base_url:
         away = base_url.replace("/v1", "/elsewhere/v1")
