@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from tests.bench import figures, sdk
+from tests.bench import figures, parsing, sdk
 from tests.bench.machine import LOAD, Load, pin, raise_file_limit, remember_cores
 from tests.bench.readers import fan_out
 from tests.bench.report import Row, table
@@ -23,6 +23,7 @@ IN_PROCESS = {
     "registry": figures.registering,
     "import": figures.importing,
     "parts": figures.parts,
+    "parsing": parsing.parsing,
     "wake-up": figures.fanning_out,
 }
 OVER_SOCKETS = {
