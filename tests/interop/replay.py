@@ -90,7 +90,9 @@ def unavailable() -> str | None:
     version = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
     if int(version.lstrip("v").split(".")[0]) < NODE_MAJOR:
         return f"Node {version.strip()} is older than {NODE_MAJOR}"
-    if not all((HERE / "node_modules" / name).is_dir() for name in ("client-100", "@copilotkit/core")):
+    if not all(
+        (HERE / "node_modules" / name).is_dir() for name in ("client-100", "@copilotkit/core", "@copilotkit/aimock")
+    ):
         return "the clients are not installed (make e2e, or npm ci in tests/interop)"
     return None
 
