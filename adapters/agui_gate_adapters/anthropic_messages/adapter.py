@@ -104,9 +104,10 @@ class AnthropicMessages:
             async with aclosing(run_turn(turn.begin, planned(plain=plain), ladder, self._sleep)) as batches:
                 async for batch in batches:
                     yield batch
-            paused, plain = turn.machine.paused, turn.plan.plain
+            paused = turn.machine.paused
             if paused is None:
                 return
+            plain = turn.plan.plain or not paused.thinking_fits
 
     async def check(self) -> Sequence[Finding]:
         """Whether package, key, address and model work; within 10 s, never raises."""

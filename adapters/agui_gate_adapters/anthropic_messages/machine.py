@@ -25,7 +25,17 @@ from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
 
 from .failures import API
-from .states import BlockState, CallState, Events, HostedState, ResultState, TextState, new_state
+from .states import (
+    BlockState,
+    CallState,
+    Events,
+    HostedState,
+    RedactedState,
+    ResultState,
+    TextState,
+    ThinkingState,
+    new_state,
+)
 from .wire import (
     Body,
     Delta,
@@ -55,6 +65,8 @@ class Paused(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     hosted: tuple[HostedState, ...] = ()
     """Server tools' calls whose results may still come."""
+    thinking_fits: bool = True
+    """False if thinking came after blank text, which can't be sent back (A11): the thinking can't be either then."""
 
 
 class MessageMachine:
@@ -198,7 +210,16 @@ class MessageMachine:
             rounds=before.rounds + 1,
             usage=self._counts(),
             hosted=hosted,
+            thinking_fits=before.thinking_fits and not self._thought_after_blank(),
         )
+
+    def _thought_after_blank(self) -> bool:
+        blank = False
+        for state in self._order:
+            if blank and isinstance(state, ThinkingState | RedactedState):
+                return True
+            blank = blank or (isinstance(state, TextState) and bool(state.pieces) and state.block() is None)
+        return False
 
     def _counts(self) -> Usage:
         """This response's tokens and those before a pause. What was read from a cache, or written to it, is input."""

@@ -32,7 +32,7 @@ class ThinkingLadder:
             return None
         if failure.kind is not Kind.FORGOTTEN:
             return self._once.next(failure, plan)
-        if plan.plain or plan.paused is not None:  # what a paused turn said was shown: it can't begin again
+        if plan.plain:
             return None
         log.warning("the provider does not take back the thinking of this conversation; going on without it")
         return Step(0.0, self._plain())

@@ -16,6 +16,7 @@ MAX_ROUNDS = 5
 """How often a turn that the provider paused is continued."""
 
 _MARK = {"cache_control": {"type": "ephemeral"}}
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf"})
 
 
@@ -75,13 +76,13 @@ def plan(request: TurnRequest, settings: Settings, *, plain: bool = False) -> Pl
     return Plan(body, plain=thinking.off)
 
 
-def continued(current: Plan, paused: Paused) -> Plan:
+def continued(made: Plan, paused: Paused) -> Plan:
     """The request that lets a paused turn go on: the same, with what the turn has said so far, unchanged."""
-    messages = current.body["messages"]
-    if current.paused is not None:
-        messages = messages[:-1]
-    answer = {"role": "assistant", "content": list(paused.content)}
-    return Plan(current.body | {"messages": [*messages, answer]}, current.plain, paused)
+    content = [block for block in paused.content if not (made.plain and block["type"] in _THOUGHTS)]
+    if not content:
+        return msgspec.structs.replace(made, paused=paused)
+    messages = [*made.body["messages"], {"role": "assistant", "content": content}]
+    return Plan(made.body | {"messages": messages}, made.plain, paused)
 
 
 def _tools(tools: tuple[ToolSpec, ...], settings: Settings, called: list[str]) -> Body:

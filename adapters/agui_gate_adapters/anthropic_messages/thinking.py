@@ -12,10 +12,10 @@ one turn. Where a turn of the loop has lost its thinking, the request goes witho
 API's own advice.
 """
 
-from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any, NamedTuple
 
-from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn
+from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, Text, TextPart, Transcript, UserTurn
 
 _Part = TextPart | ReasoningPart | SettledCall
 
@@ -27,37 +27,60 @@ class Thinking(NamedTuple):
     off: bool = False
 
 
+class _InLoop(NamedTuple):
+    """A turn of the open loop: its position in the transcript, and whether a user spoke right before it."""
+
+    place: int
+    turn: AssistantTurn
+    begins: bool
+
+
 def decide(transcript: Transcript, origin: str, mode: str | None) -> Thinking:
     """What to do about thinking. ``mode`` is the `type` that is asked for, None if it is left to the model."""
-    loop = open_loop(transcript)
-    ours = [(place, turn) for place, turn in loop if turn.origin == origin]
-    thought = any(isinstance(part, ReasoningPart) for _, turn in ours for part in turn.parts)
+    loop = _open_loop(transcript)
+    ours = [one for one in loop if one.turn.origin == origin]
+    thought = any(_thinks(one.turn) for one in ours)
     if mode == "disabled" or not loop or (mode is None and not thought):
         return Thinking()
-    whole = all(is_whole(turn) for _, turn in ours)
+    whole = all(is_whole(one.turn) and not _thinks_after_blank(one.turn) for one in ours)
     if mode == "enabled":
         # Manual thinking is the strict one: whatever the API sees as the beginning of a turn must be thinking.
-        heads = (turn for place, turn in loop if _begins_a_turn(transcript, place))
+        heads = (one.turn for one in loop if one.begins)
         whole = whole and len(ours) == len(loop) and all(isinstance(turn.parts[0], ReasoningPart) for turn in heads)
     if not whole:
         return Thinking(off=True)
-    return Thinking(frozenset(place for place, _ in ours) if thought else frozenset())
+    # What came before the first thought was told in another way when that was made (`replay.py`), and stays so.
+    since = dropwhile(lambda one: not _thinks(one.turn), reversed(ours))
+    return Thinking(frozenset(one.place for one in since))
 
 
-def open_loop(transcript: Transcript) -> list[tuple[int, AssistantTurn]]:
-    """The assistant turns of the tool loop that is open, newest first, with their positions."""
-    loop: list[tuple[int, AssistantTurn]] = []
+def _open_loop(transcript: Transcript) -> list[_InLoop]:
+    """The assistant turns of the tool loop that is open, newest first; none if no loop is open."""
+    heard = [(place, turn) for place, turn in enumerate(transcript) if _is_heard(turn)]
+    loop: list[_InLoop] = []
     spoken = False
-    for place in range(len(transcript) - 1, -1, -1):
-        turn = transcript[place]
+    for position in range(len(heard) - 1, -1, -1):
+        place, turn = heard[position]
         if isinstance(turn, UserTurn):
-            spoken = spoken or turn.role == "user"
+            spoken = True
             continue
         if (spoken or not loop) and not turn.local_calls:
             break
-        loop.append((place, turn))
+        begins = position == 0 or isinstance(heard[position - 1][1], UserTurn)
+        loop.append(_InLoop(place, turn, begins))
         spoken = False
     return loop
+
+
+def _is_heard(turn: UserTurn | AssistantTurn) -> bool:
+    """Whether the turn is a message of the request, or a part of one, even if its thinking is left out."""
+    if isinstance(turn, UserTurn):
+        return turn.role == "user" and any(not isinstance(part, Text) or part.text.strip() for part in turn.content)
+    return bool(turn.calls) or any(isinstance(part, TextPart) and part.text.strip() for part in turn.parts)
+
+
+def _thinks(turn: AssistantTurn) -> bool:
+    return any(isinstance(part, ReasoningPart) for part in turn.parts)
 
 
 def is_whole(turn: AssistantTurn) -> bool:
@@ -70,6 +93,16 @@ def is_whole(turn: AssistantTurn) -> bool:
         places += [kept[name] for name in ("index", "result_index") if name in kept]
     counts = {kept["blocks"] for part in turn.parts if "blocks" in (kept := private(part))}
     return sorted(places) == list(range(len(places))) and counts <= {len(places)}
+
+
+def _thinks_after_blank(turn: AssistantTurn) -> bool:
+    """Blank text can't be sent back (A11), and thinking that came after it would stand behind something else."""
+    blank = False
+    for part in turn.parts:
+        if blank and isinstance(part, ReasoningPart):
+            return True
+        blank = blank or (isinstance(part, TextPart) and not part.text.strip())
+    return False
 
 
 def private(part: _Part) -> dict[str, Any]:
@@ -90,12 +123,3 @@ def _is_intact(part: _Part) -> bool:
             return not part.part.malformed
         case TextPart():
             return True
-
-
-def _begins_a_turn(transcript: Sequence[UserTurn | AssistantTurn], place: int) -> bool:
-    """Whether a user said something right before."""
-    while place and isinstance(before := transcript[place - 1], UserTurn):
-        if before.role == "user":
-            return True
-        place -= 1
-    return not place

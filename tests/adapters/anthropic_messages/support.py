@@ -193,7 +193,7 @@ class Thread:
         recorder.feed(events)
         recorder.close_calls()
         entry = recorder.entry()
-        self.entries += [entry, *recorder.results]
+        self.entries += [entry, *recorder.results.values()]
         for made in entry.calls:
             if made.name in self.edits:
                 self.outcomes[entry.id, made.id] = Outcome(Output("done"), self.edits[made.name])

@@ -184,7 +184,7 @@ CITED: Json = {
 @pytest.mark.parametrize("thinking", THINKING)
 async def test_a_server_tool_beside_a_call(thinking: Json | None) -> None:
     searched = {"output": [CALLS["output"][0], SEARCHED, CITED, CALLS["output"][1]]}
-    options = {"thinking": thinking, "hosted_tools": (SEARCH,)}
+    options: Json = {"thinking": thinking, "hosted_tools": (SEARCH,)}
     async with talking([searched, ANSWER, ANSWER], **options) as (emulator, thread):
         thread.say("Weather?")
         turn = await thread.turn()

@@ -265,6 +265,7 @@ BROKEN = {
     "a gap": AssistantTurn("t1", (thought(1, "Hm"), call("a", private={"index": 2, "blocks": 3})), ORIGIN),
     "its end lost": AssistantTurn("t1", (thought(0, "Hm"), call("a", private={"index": 1, "blocks": 3})), ORIGIN),
     "a cut call": AssistantTurn("t1", (thought(0, "Hm"), call("a", malformed=True)), ORIGIN),
+    "blank text before it": ours(thought(0, "Hm"), TextPart("m", "\n"), thought(2, "m"), call("a")),
     "a malformed call": ours(thought(0, "Hm"), call("a", malformed=True)),
 }
 
