@@ -24,18 +24,9 @@ from agui_gate.adapter import ModelEvent, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
 
+from .calls import CallState, HostedState, ResultState, new_state
 from .failures import API
-from .states import (
-    BlockState,
-    CallState,
-    Events,
-    HostedState,
-    RedactedState,
-    ResultState,
-    TextState,
-    ThinkingState,
-    new_state,
-)
+from .states import BlockState, Events, RedactedState, TextState, ThinkingState
 from .wire import (
     Body,
     Delta,

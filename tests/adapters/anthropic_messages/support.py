@@ -109,6 +109,16 @@ def tool_use(index: int, *pieces: str, call_id: str = "toolu_1", kind: str = "to
     return block(index, body, *({"type": "input_json_delta", "partial_json": piece} for piece in pieces), **more)
 
 
+FOUND: Json = {"type": "web_search_result", "url": "https://a.example", "title": "A", "encrypted_content": "x"}
+RESULT: Json = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [FOUND]}
+
+
+def searched(*pieces: str, result: Json = RESULT) -> list[Json]:
+    """A server tool's call and its result."""
+    use = tool_use(0, *pieces, call_id="srvtoolu_1", kind="server_tool_use", name="web_search")
+    return [*use, *block(1, result)]
+
+
 def ended(reason: str | None = "end_turn", **usage: int) -> list[Json]:
     """The last two events."""
     delta = {"stop_reason": reason, "stop_sequence": None}
