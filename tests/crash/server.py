@@ -45,7 +45,8 @@ async def stall_again(order_id: str, ctx: ToolContext) -> str:
 
 
 async def main(store: str, provider: str, mode: Any) -> None:
-    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k")
+    remote = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
+    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k", hosted_tools=[remote])
     app = create_app(
         Agent(name="support", model=model, tools=[refund, stall, stall_again]), store=store, settings=Settings()
     )
