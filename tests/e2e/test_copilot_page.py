@@ -38,6 +38,8 @@ def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
         "sevenCalls",
         over=ALL,
     )
+    # CopilotKit's Node runtime replays what went through it, so it can't know of a decision that didn't.
+    + cases("decidedElsewhere", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:

@@ -166,6 +166,23 @@ async def test_what_waits_comes_back_on_another_device_days_later(tmp_path: Path
         p.assert_clean()
 
 
+async def test_a_card_that_was_decided_elsewhere_has_its_outcome_and_the_thread_goes_on() -> None:
+    shop = Shop()
+    async with product(shop.tools, script(say("Look:"), refund(), after="Refunded.")) as p:
+        chat = p.chat(tools=[CARD_TOOL])
+        (card,) = (await chat.say("refund A1")).cards
+        (approval,) = (await p.get("/approvals"))["approvals"]
+        assert (await p.decide(approval["id"], YES))["state"] == "done"
+        back = await connect(p, chat)
+        assert_valid(back.raw, resumed=True)
+        chat.messages = apply([], back)
+        results = {m["toolCallId"]: m["content"] for m in chat.messages if m["role"] == "tool"}
+        assert results[card] == results[approval["call_id"]]
+        assert (await chat.say("and now?")).text == "Refunded."
+        assert shop.orders == ["A1"]
+        p.assert_clean()
+
+
 async def test_an_unknown_thread_is_an_empty_stream() -> None:
     async with product([], script()) as p:
         chat = p.chat()

@@ -8,6 +8,7 @@ Without a running run it is the conversation as it stands, ending in what waits 
 messages, anything else is asked by interrupt.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from agui_gate.agent import Agent
@@ -16,13 +17,13 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CardClosedEntry, CardEntry, TurnEntry
+from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.live import LiveRun
 from agui_gate.protocol import cards
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.inbound import RunInput
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.messages import agui_messages, result_id
 from agui_gate.stores.base import Thread
 
 
@@ -74,12 +75,21 @@ def as_it_stands(agent: Agent, run: RunInput, thread: Thread, key: str) -> Reade
     """A reader of a thread that has no running run."""
     told = _Told(run, key)
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
-    messages = agui_messages(thread.entries, approvals, file_sources=False)
+    entries = [*thread.entries, *_settled_cards(thread.entries, approvals)]
+    messages = agui_messages(entries, approvals, file_sources=False)
     told.conversation(messages, {} if thread.state is None else thread.state)
     told.sequencer.finish(_asked(agent, run, thread, approvals))
     ended = EventLog()
     ended.end()
     return Reader(ended, prefix=told.take())
+
+
+def _settled_cards(entries: Sequence[Entry], approvals: Sequence[Approval]) -> list[CardClosedEntry]:
+    """What the next run says of the cards of calls that were decided elsewhere; without it they keep their buttons."""
+    closed = {entry.card_id for entry in entries if isinstance(entry, CardClosedEntry)}
+    outputs = {approval.id: approval.output.content for approval in approvals if approval.output}
+    cards = [entry for entry in entries if isinstance(entry, CardEntry) and entry.id not in closed]
+    return [CardClosedEntry(e.id, result_id(e.id), outputs[e.approval_id]) for e in cards if e.approval_id in outputs]
 
 
 def _asked(agent: Agent, run: RunInput, thread: Thread, approvals: list[Approval]) -> ev.InterruptOutcome | None:

@@ -1,6 +1,7 @@
 /** A person decides: alone, in several places, late, not at all. */
 
 import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
@@ -82,6 +83,7 @@ export async function approveAll(t) {
   const chat = page.locator(".gate-arguments:visible");
   assert.deepEqual(await chat.evaluateAll((lists) => lists.map((list) => list.textContent)), orders.map((id) => `Order id${id}`));
   await t.shot(page, "open");
+  if (t.via === "direct") await accessible(page, "several cards");
   await all.click();
   await t.answered(page, "All put away.");
   await t.chipsAre(page, orders.map(() => "archive_order:done"));
@@ -148,6 +150,26 @@ export async function twoTabs(t) {
   await t.script(says("Both can go on."));
   await t.say(second, "And now?");
   await t.answered(second, "Both can go on.");
+}
+
+/** Decided without any page (`POST /approvals/{id}`, as the command line does): the card settles, and the chat goes on. */
+export async function decidedElsewhere(t) {
+  await t.script(REAL_TURN, says("It was refunded, as you can see."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  const thread = new URL(page.url()).hash.slice(3);
+  const { approvals } = await (await fetch(`${t.urls.server}/approvals`)).json();
+  const { id } = approvals.find(({ thread_id }) => thread_id === thread);
+  const answer = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ approved: true }) };
+  assert.equal((await fetch(`${t.urls.server}/approvals/${id}`, answer)).status, 200);
+  await t.chipsAre(page, ["refund:done"]);
+  assert.equal(await t.card(page).count(), 0);
+  await t.shot(page, "settled");
+  await t.say(page, "What happened?");
+  await t.answered(page, "It was refunded, as you can see.");
+  await t.chipsAre(page, ["refund:done"]);
 }
 
 /** Answered before the other tab could notice: the late answer gets what was decided, and nothing runs twice. */
