@@ -196,6 +196,22 @@ async def test_mcp_tools(teach: Teach, monkeypatch: pytest.MonkeyPatch, tmp_path
         assert tools_of(lesson.product.inputs()[0]) == ["files_read_text_file", "files_write_file"]
 
 
+async def test_hosted_tools(teach: Teach) -> None:
+    note = {"type": "mcp_approval_request", "server_label": "crm", "name": "add_note", "arguments": '{"customer":7}'}
+    listed = {"type": "mcp_list_tools", "server_label": "crm", "tools": [{"name": "add_note", "input_schema": {}}]}
+    search = {"type": "web_search_call", "action": {"type": "search", "query": "EU VAT 2026"}}
+    turns = [{"output": [listed, search, note]}, {"output": [{"type": "mcp_call", "output": "noted"}, say("Noted.")]}]
+    async with teach("hosted_tools", turns) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("What changed in EU VAT this year? Put a note into the file of customer 7.")
+        assert list(asked.calls.values()) == ["web_search", "crm__add_note"]
+        assert list(asked.results) == [next(iter(asked.calls))], "the search is done, the note waits"
+        assert asked_for(asked) == [{"customer": 7}]
+        done = await chat.resume((asked.interrupts[0]["id"], YES))
+        assert (done.text, "noted" in done.results.values()) == ("Noted.", True)
+        assert [item["approve"] for item in items(lesson.product.inputs()[-1], "mcp_approval_response")] == [True]
+
+
 # --- around the agents
 
 
