@@ -13,8 +13,9 @@ from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import Product, client_of, running
 from tests.product.shop import Shop, calls, items, outputs, refund, say, users
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("B5", "B27")]
 YES = {"approved": True}
 SERVER = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example/mcp", "require_approval": "always"}
 HELD = {"type": "mcp_approval_request", "server_label": "crm", "name": "pay", "arguments": '{"to":"ada"}'}

@@ -23,7 +23,7 @@ from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, status, users
 from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("B1")]
 every_mode = pytest.mark.parametrize("mode", MODES)
 styles = pytest.mark.parametrize("tools", [[], [CARD_TOOL]], ids=["interrupts", "cards"])
 

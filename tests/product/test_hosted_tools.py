@@ -10,7 +10,7 @@ from tests.product.kit import MODES, product
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, users
 from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("B14")]
 every_mode = pytest.mark.parametrize("mode", MODES)
 
 WEB = {"type": "web_search_call", "action": {"type": "search", "query": "weather", "sources": [{"url": "https://w"}]}}
