@@ -45,6 +45,7 @@ async function takeOver(url) {
   const page = parked.get(url);
   parked.delete(url);
   page.forget();
+  await page.setViewportSize(VIEW.viewport);
   await page.bringToFront(); // a page behind another one is drawn once a second
   await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
   await page.locator(".welcome").waitFor();

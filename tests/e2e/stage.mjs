@@ -15,8 +15,10 @@ export class Stage {
   // --- pages ---
 
   /** The CopilotKit page over the connection and in the style that this run is about. */
-  async open({ thread, server = this.urls.server, ...options } = {}) {
-    return this.#adopt(await openPage(this.browser, this.address(thread, server), options));
+  async open({ thread, server = this.urls.server, tall = false, ...options } = {}) {
+    const page = this.#adopt(await openPage(this.browser, this.address(thread, server), options));
+    if (tall) await page.setViewportSize({ width: 1180, height: 1200 });
+    return page;
   }
 
   /** Another tab of the person whose page that is. */

@@ -4,6 +4,9 @@ Each scenario (a function in `scenarios/`) ends with no console error, no unhand
 for those that it provokes.
 """
 
+import json
+from urllib.request import urlopen
+
 import pytest
 
 from tests.e2e.stack import Stack
@@ -76,3 +79,10 @@ def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, st
 
 def test_a_page_that_knows_nothing_of_this_server(stack: Stack) -> None:
     stack.run("plain", {})
+
+
+def test_the_provider_was_never_sent_what_it_refuses(stack: Stack) -> None:
+    """After everything above: stops, late answers, broken streams, restarts."""
+    with urlopen(f"{stack.urls['provider']}/emulator/journal", timeout=10) as response:
+        entries = json.load(response)["entries"]
+    assert not [(entry["rule"], entry["error"]) for entry in entries if entry["rule"]]

@@ -55,7 +55,7 @@ export async function edit(t) {
 export async function threeCards(t) {
   const mail = call("send_email", { to: "Ben", subject: "Your refund", body: "It is on its way." });
   await t.script(calls("Three things.", refund("1001"), refund("1002"), mail), says("All three are settled."));
-  const page = await t.open({ viewport: { width: 1180, height: 1200 } });
+  const page = await t.open({ tall: true });
   await t.say(page, "Do three things");
   await t.card(page).waitFor();
   await t.shot(page, "open");
@@ -76,7 +76,7 @@ export async function threeCards(t) {
 export async function approveAll(t) {
   const orders = ["1001", "1002", "1003"];
   await t.script(calls("Three to put away.", ...orders.map((order_id) => call("archive_order", { order_id }))), says("All put away."));
-  const page = await t.open({ viewport: { width: 1180, height: 1200 } });
+  const page = await t.open({ tall: true });
   await t.say(page, "Put them away");
   const all = page.getByRole("button", { name: "Approve all 3" });
   await all.waitFor();
@@ -230,7 +230,7 @@ export async function sevenCalls(t) {
     calls("I'll look these up and prepare the refunds.", ...reads, ...looks, refund("1001"), refund("1005"), mail),
     says("All seven are done."),
   );
-  const page = await t.open({ viewport: { width: 1180, height: 1200 } });
+  const page = await t.open({ tall: true });
   await t.say(page, "Sort out Anna and Ben");
   for (let open = 3; open > 0; open -= 1) {
     await t.press(page, "Approve");
