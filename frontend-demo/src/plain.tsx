@@ -3,14 +3,16 @@ import { CopilotChat, CopilotKitProvider, useInterrupt } from "@copilotkit/react
 import "@copilotkit/react-core/v2/styles.css";
 import { createRoot } from "react-dom/client";
 
+const button = { border: "1px solid", borderRadius: 8, padding: "2px 12px" };
+
 function Interrupts() {
   useInterrupt({
     render: ({ interrupts, resolve }) => (
       <div>
         {interrupts.map(({ id, message }) => (
           <p key={id}>
-            {message} <button onClick={() => void resolve({ approved: true }, id)}>Yes</button>{" "}
-            <button onClick={() => void resolve({ approved: false }, id)}>No</button>
+            {message} <button style={button} onClick={() => void resolve({ approved: true }, id)}>Yes</button>{" "}
+            <button style={button} onClick={() => void resolve({ approved: false }, id)}>No</button>
           </p>
         ))}
       </div>

@@ -44,6 +44,10 @@ export async function guarded(t) {
   page.allow(REFUSED);
   await t.banner(page, "unauthorized").waitFor();
   await t.shot(page, "token");
+  const refused = page.waitForResponse((response) => response.status() === 401);
+  await page.fill("input[name=token]", "looking-glass");
+  await page.keyboard.press("Enter");
+  await refused;
   await page.fill("input[name=token]", "wonderland");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".welcome");
