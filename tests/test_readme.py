@@ -1,13 +1,16 @@
 """What the README shows is what happens: its Python runs, and its transcripts are the demo's events."""
 
 import re
+import shlex
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from agui_gate.cli import demo_agent
+from agui_gate.cli.program import program
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import Stream, product
@@ -52,6 +55,32 @@ def test_the_block_about_hosted_tools_makes_a_model() -> None:
     space: dict[str, Any] = {}
     exec(compile(next(block for block in blocks("python") if "hosted_tools" in block), "README.md", "exec"), space)
     assert space["model"].origin.endswith(":gpt-5.4-mini")
+
+
+def test_the_block_about_models_makes_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    block = next(block for block in blocks("python") if "AnthropicMessages" in block)
+    space: dict[str, Any] = {"made": []}
+    exec(
+        compile(
+            re.sub("^Agent(.*?)(  #.*)?$", r"made.append(Agent\1)", block, flags=re.MULTILINE), "README.md", "exec"
+        ),
+        space,
+    )
+    origins = [agent.adapter.origin for agent in space["made"]]
+    assert origins == [
+        "anthropic-messages:api.anthropic.com:claude-sonnet-4-5",
+        "openai-chat:127.0.0.1:11434:qwen3",
+        "anthropic-messages:api.anthropic.com:claude-sonnet-4-5",
+    ]
+
+
+@pytest.mark.parametrize("line", re.findall(r"^agui-gate (.*?)(?:  #.*)?$", "\n".join(blocks("sh")), re.MULTILINE))
+def test_the_commands_have_these_options(line: str) -> None:
+    command, *arguments = shlex.split(line)
+    context = program.get_command(click.Context(program), command)
+    assert context is not None
+    assert context.make_context(command, arguments, resilient_parsing=False).params
 
 
 async def test_the_transcripts_are_the_demos_events() -> None:
