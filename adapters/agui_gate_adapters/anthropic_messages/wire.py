@@ -88,25 +88,34 @@ _RAWS = ("content_block", "message", "usage", "error")
 def decode_event(payload: bytes) -> WireEvent:
     """One event; it has no type if it is JSON of no use. Raises `ProviderUnavailable` for what is no JSON at all."""
     try:
-        return _event.decode(payload)
-    except msgspec.ValidationError:
-        return _tolerant(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            return _event.decode(payload)
+        except msgspec.ValidationError:  # of what was read so far: the rest may be no JSON
+            return _tolerant(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderUnavailable("The provider's stream is not readable: an event is not JSON.") from error
 
 
 def _tolerant(payload: bytes) -> WireEvent:
     """The members that have the right type, of an event that has others of a wrong one."""
-    members = _read(_members, payload)
-    if members is None:
+    try:
+        members = _members.decode(payload)
+    except msgspec.ValidationError:
         return WireEvent()
     known: dict[str, Any] = {name: members[name] for name in _RAWS if name in members}
     for name, wanted in (("type", str), ("index", int)):
-        value = msgspec.json.decode(members[name]) if name in members else None
+        value = _value(members[name]) if name in members else None
         if type(value) is wanted:
             known[name] = value
     delta = _read(_delta, members["delta"]) if "delta" in members else None
     return WireEvent(**known, delta=delta)
+
+
+def _value(raw: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.ValidationError:  # a number out of range
+        return None
 
 
 def decode_object(raw: msgspec.Raw) -> Body:
@@ -139,7 +148,7 @@ def decode_any(raw: msgspec.Raw | str) -> Any:
     """Any JSON value; None when it can't be read."""
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

@@ -7,6 +7,7 @@
 | `recovery` | what may be tried again |
 | `failures` | what a provider's "no" means |
 | `transport`, `openai_transport` | requests through a vendor's SDK, bytes read by us |
+| `error_bodies` | error replies, read only as far as needed |
 | `ids` | call ids where a transcript's own don't fit |
 | `doctor` | one question to the provider, for `agui-gate doctor` |
 """

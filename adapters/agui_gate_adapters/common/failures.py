@@ -97,6 +97,8 @@ def classify_status(status: int, told: Told, api: Api, *, model: str = "", tools
         kind = Kind.TRANSIENT if status in (503, 529) else Kind.AMBIGUOUS
         error = ProviderUnavailable(f"The provider is not available right now ({status}).")
         return Failure(error, kind, told.retry_after)
+    if 300 <= status < 400:
+        return Failure(ProviderRejected(f"The provider redirects to another address ({status}): check base_url."))
     if status == 404 or told.code == "model_not_found":  # 400 on some hosts
         return Failure(_not_found(told, api, model))
     if _is_too_long(told):

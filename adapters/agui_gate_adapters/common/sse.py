@@ -23,7 +23,7 @@ class SSESplitter:
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self._limit = limit
         self._held: list[bytes] = []  # pieces of a line without its end
-        self._data: bytes | None = None  # the data lines of a frame without its end
+        self._data: bytes | bytearray | None = None  # the data lines of a frame without its end
         self._size = 0
         self._started = False
         self._ended_with_cr = False
@@ -60,13 +60,13 @@ class SSESplitter:
         data = self._data
         for line in lines:
             if line[:6] == b"data: ":
-                data = line[6:] if data is None else data + b"\n" + line[6:]
+                data = line[6:] if data is None else _added(data, line[6:])
             elif not line:
                 if data:
-                    payloads.append(data)
+                    payloads.append(bytes(data))
                 data = None
             elif line[:5] == b"data:":
-                data = line[5:] if data is None else data + b"\n" + line[5:]
+                data = line[5:] if data is None else _added(data, line[5:])
         self._data = data
         return payloads
 
@@ -85,3 +85,11 @@ class SSESplitter:
             chunk = chunk.removeprefix(b"\n")
         self._ended_with_cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _added(data: bytes | bytearray, line: bytes) -> bytearray:
+    """One more line. In place: an event may have a million of them."""
+    lines = data if isinstance(data, bytearray) else bytearray(data)
+    lines += b"\n"
+    lines += line
+    return lines

@@ -101,10 +101,17 @@ async def _events(response: "httpx2.Response", machine: Machine) -> Batches:
             raise machine.failure
         if not machine.done:
             raise unreachable("The provider's answer was cut off.", sent=True)
-    except ProviderUnavailable as error:
-        raise Failure(error, Kind.AMBIGUOUS) from error
+    except (ProviderUnavailable, RecursionError) as error:
+        raise _unreadable(error) from error
     finally:
         await _leave(response, chunks, finished=machine.done)
+
+
+def _unreadable(error: ProviderUnavailable | RecursionError) -> Failure:
+    """What can't be read at all (an event that is too large), or what nests deeper than the decoder goes."""
+    if isinstance(error, ProviderUnavailable):
+        return Failure(error, Kind.AMBIGUOUS)
+    return unreachable("The provider's stream is not readable: an event is nested too deep.", sent=True)
 
 
 async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None], *, finished: bool) -> None:

@@ -9,6 +9,7 @@ connection limits stay its own, and it is never closed here.
 """
 
 import asyncio
+import re
 import ssl
 import weakref
 from abc import ABC, abstractmethod
@@ -22,6 +23,7 @@ import anyio.to_thread
 
 from agui_gate.errors import ProviderAuth, ProviderRejected
 
+from .error_bodies import bound
 from .failures import Api, Failure, Told, classify_status, log, unreachable
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ _STREAM_HEADERS = {
     # Tells the SDK to hand out the response unread.
     "X-Stainless-Raw-Response": "stream",
 }
+_CONTENT_TYPE = re.compile(r"[a-z]{1,20}/[a-z.+]{1,30}")
+_ONE_REQUEST: Any = {"max_retries": 0, "follow_redirects": False}
+"""Of the SDK's options: a redirect is not followed, since keys and conversations are for the address that was named."""
 
 
 class Transport(ABC):
@@ -92,7 +97,9 @@ class Transport(ABC):
 
         timeout = httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS)
         limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=200)
-        http = self._sdk().DefaultAsyncHttpxClient(timeout=timeout, limits=limits, verify=_certificates())
+        http = self._sdk().DefaultAsyncHttpxClient(
+            timeout=timeout, limits=limits, verify=_certificates(), event_hooks={"response": [bound]}
+        )
         return self._new_client(http, timeout)
 
     async def open(self, content: bytes, tools: Sequence[str] = ()) -> "httpx2.Response":
@@ -110,7 +117,7 @@ class Transport(ABC):
                 content=content,
                 stream=True,
                 stream_cls=self._sdk().AsyncStream[object],
-                options={"headers": _STREAM_HEADERS, "max_retries": 0},
+                options={"headers": _STREAM_HEADERS, **_ONE_REQUEST},
             )
         except Exception as error:
             raise self.failure(error, tools) from error
@@ -118,8 +125,9 @@ class Transport(ABC):
         kind = response.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             await response.aclose()
+            said = kind if _CONTENT_TYPE.fullmatch(kind) else "something else"
             raise unreachable(
-                f"The provider answered with {kind[:40]!r} instead of an event stream: check base_url.", sent=True
+                f"The provider answered with {said} instead of an event stream: check base_url.", sent=True
             )
         return response
 
@@ -128,7 +136,7 @@ class Transport(ABC):
         client = await self.client()
         path = f"{self.models}/{quote(self._model, safe='/:@')}"
         try:
-            return await client.get(path, cast_to=object, options={"max_retries": 0})
+            return await client.get(path, cast_to=object, options=_ONE_REQUEST)
         except Exception as error:
             raise self.failure(error) from error
 

@@ -43,7 +43,7 @@ class Call:
             return False
         try:
             return isinstance(msgspec.json.decode("".join(self._pieces)), dict)
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return False
 
     def is_other(self, call_id: str, name: str, arguments: str, *, indexed: bool) -> bool:

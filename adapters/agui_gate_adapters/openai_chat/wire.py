@@ -118,12 +118,12 @@ _tail = msgspec.json.Decoder(Tail)
 def decode_chunk(payload: bytes) -> Chunk:
     """One chunk; an empty one if it is JSON of no use. Raises `ProviderUnavailable` for what is no JSON at all."""
     try:
-        return _chunk.decode(payload)
-    except msgspec.ValidationError:
-        pass
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            return _chunk.decode(payload)
+        except msgspec.ValidationError:  # of what was read so far: the rest may be no JSON
+            members = msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderUnavailable("The provider's stream is not readable: a chunk is not JSON.") from error
-    members = msgspec.json.decode(payload)  # JSON it is, since only its shape was wrong
     chunk = readable(members, Chunk)
     said = members.get("error") if isinstance(members, dict) else None
     return msgspec.structs.replace(chunk, error=msgspec.Raw(msgspec.json.encode(said))) if said else chunk

@@ -141,10 +141,11 @@ _RAWS = ("annotation", "error", "item", "response")
 def decode_event(payload: bytes) -> WireEvent:
     """One event; it has no type if it is JSON of no use. Raises `ProviderUnavailable` for what is no JSON at all."""
     try:
-        return _event.decode(payload)
-    except msgspec.ValidationError:
-        return _tolerant(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            return _event.decode(payload)
+        except msgspec.ValidationError:  # of what was read so far: the rest may be no JSON
+            return _tolerant(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderUnavailable("The provider's stream is not readable: an event is not JSON.") from error
 
 
@@ -157,10 +158,17 @@ def _tolerant(payload: bytes) -> WireEvent:
     known: dict[str, Any] = {name: members[name] for name in _RAWS if name in members}
     for names, wanted in ((_TEXTS, str), (_NUMBERS, int)):
         for name in names:
-            value = msgspec.json.decode(members[name]) if name in members else None
+            value = _value(members[name]) if name in members else None
             if type(value) is wanted:
                 known[name] = value
     return WireEvent(**known)
+
+
+def _value(raw: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.ValidationError:  # a number out of range
+        return None
 
 
 def decode_item(raw: msgspec.Raw) -> Item:
