@@ -1,0 +1,10 @@
+"""Retries without their pause: what is tested is how often, not how long."""
+
+import pytest
+
+from agui_gate_adapters.common import recovery
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "RETRY_SECONDS", (0.0, 0.0))
