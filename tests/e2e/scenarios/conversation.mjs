@@ -1,6 +1,7 @@
 /** Talk: stopping, long answers, many turns, several threads. */
 
 import assert from "node:assert/strict";
+import { longFrames } from "../frames.mjs";
 import { call, calls, says } from "../stage.mjs";
 
 const WORDS = Array.from({ length: 400 }, (_, at) => `word${at} `);
@@ -56,24 +57,13 @@ export async function longAnswer(t) {
   await t.script(streamed(deltas));
   const page = await t.open();
   await page.waitForSelector(".welcome");
-  await page.evaluate(watchFrames);
-  await t.say(page, "Everything, please");
-  await t.answered(page, "w1999.");
-  assert.deepEqual(await page.evaluate(() => globalThis.longFrames), [], "frames longer than 200 ms");
+  const long = await longFrames(page, async () => {
+    await t.say(page, "Everything, please");
+    await t.answered(page, "w1999.");
+  });
+  assert.deepEqual(long, [], "frames longer than 200 ms");
   const text = await page.locator('[data-testid="copilot-assistant-message"]').last().textContent();
   assert.deepEqual(text.match(/w\d+/g), deltas.map((_, at) => `w${at}`));
-}
-
-/** Keeps the duration of every frame over 200 ms in `longFrames`. Runs in the page. */
-function watchFrames() {
-  globalThis.longFrames = [];
-  let last = performance.now();
-  const tick = (now) => {
-    if (now - last > 200) globalThis.longFrames.push(Math.round(now - last));
-    last = now;
-    requestAnimationFrame(tick);
-  };
-  requestAnimationFrame(tick);
 }
 
 /** Twenty turns with a tool each: nothing is there twice, nothing is stuck, and a reload brings back the same. */
