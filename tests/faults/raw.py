@@ -25,6 +25,9 @@ class Act(Enum):
     """The proper end of a chunked body."""
 
 
+MAKING = "/v1/conversations"
+"""Where the Responses API makes conversations."""
+
 RESET, SILENCE, END = Act.RESET, Act.SILENCE, Act.END
 
 Step = bytes | Act
@@ -59,7 +62,9 @@ class _Request(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """The mark of its conversation; "" if it is not for a turn."""
+        """The mark of its conversation; `MAKING` if it asks for one to be made."""
+        if self.head.startswith(b"POST " + MAKING.encode()):
+            return MAKING
         found = re.search(rb"#\d+", self.body)
         return found[0].decode() if found else ""
 
@@ -76,7 +81,10 @@ class Played:
 
 
 class RawProvider:
-    """Knows conversations by a mark in what the person says, such as ``#17``. ``requests`` counts all requests."""
+    """Knows conversations by a mark in what the person says, such as ``#17``; `MAKING` is for requests that make one.
+
+    ``requests`` counts all requests.
+    """
 
     def __init__(self, emulator: str = "") -> None:
         self._emulator = urlsplit(emulator)

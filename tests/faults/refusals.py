@@ -180,3 +180,18 @@ CONNECTIONS = [
 ]
 
 REFUSALS = [*STATUSES, *MEANINGS, *REDIRECTS, *spread([*WAITS, *BODIES, *CONNECTIONS])]
+
+NOT_MADE = [
+    Fault("hung up", lambda answer: [], UNAVAILABLE, 2),
+    Fault("500", lambda answer: reply("500 Internal Server Error", answer.refusal(SECRET)), UNAVAILABLE, 2),
+    Fault("401", lambda answer: reply("401 Unauthorized", answer.refusal(SECRET)), AUTH),
+    Fault("404", lambda answer: reply("404 Not Found", answer.refusal(SECRET)), REJECTED),
+    Fault("a redirect", lambda a: reply("308 Permanent Redirect", location=f"{a.elsewhere}/x"), REJECTED),
+    Fault("a page", lambda answer: reply("200 OK", SECRET.encode(), "text/html"), UNAVAILABLE, 2),
+    Fault("a list", lambda answer: reply("200 OK", b"[]"), UNAVAILABLE, 2),
+    Fault("an id that is a number", lambda answer: reply("200 OK", b'{"id": 5}'), UNAVAILABLE, 2),
+    Fault("half a reply", lambda answer: reply("200 OK", b'{"id": "conv_'), UNAVAILABLE, 2),
+    Fault("a reply nested deep", lambda answer: reply("200 OK", b"[" * 50_000), UNAVAILABLE, 2),
+    Fault("once", lambda answer: reply("503 Service Unavailable"), text="Back.", asked=2),
+]
+"""Conversations that the Responses API does not make."""

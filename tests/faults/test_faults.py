@@ -28,10 +28,10 @@ from tests.requirements import shows
 from .answers import ANSWERS
 from .calls import CALLS
 from .calls import CUTS as CALL_CUTS
-from .fault import APIS, SECRET, Fault
+from .fault import APIS, SECRET, UNAVAILABLE, Fault
 from .framing import FRAMING
-from .raw import Played, RawProvider
-from .refusals import REFUSALS, STATUSES
+from .raw import MAKING, Played, RawProvider
+from .refusals import NOT_MADE, REFUSALS, STATUSES
 from .streams import CUTS as STREAM_CUTS
 from .streams import STREAMS
 
@@ -65,9 +65,9 @@ class Ground:
 
         self.tool = search
 
-    def begin(self, fault: Fault, agent: str) -> "Talk":
-        """A new conversation in which this will happen."""
-        mark = f"#{next(_marks)}"
+    def begin(self, fault: Fault, agent: str, mark: str = "") -> "Talk":
+        """A new conversation in which this will happen, to its turns or to the requests with this mark."""
+        mark = mark or f"#{next(_marks)}"
         answer = ANSWERS.get(agent, ANSWERS["responses"])
         played = self.provider.play(mark, lambda: fault.steps(answer(self.elsewhere_url)), fault.happens)
         path = f"/agents/{agent}{'-hasty' if fault.silent else ''}"
@@ -152,7 +152,9 @@ def valid(stream: Stream, *but: str) -> None:
 
 
 CASES = [(fault, api) for fault in TABLE if not fault.silent for api in fault.only]
-MODES = list(zip([f for f in (*STATUSES, *STREAM_CUTS, *CALL_CUTS) if not f.silent], cycle(MEMORIES), strict=False))
+MODES = list(
+    zip([f for f in (*STATUSES, *STREAM_CUTS, *CALL_CUTS) if not (f.silent or f.most)], cycle(MEMORIES), strict=False)
+)
 
 
 @pytest.mark.usefixtures("_nothing_crashes")
@@ -185,6 +187,30 @@ async def test_a_minute_of_silence_ends_whatever_it_began_in(ground: Ground, api
         for talk in talks:
             await talk.goes_on()
     assert (ground.searches, ground.emulator.refusals) == ([], [])
+
+
+@pytest.mark.usefixtures("_nothing_crashes")
+@pytest.mark.parametrize("fault", NOT_MADE, ids=lambda fault: fault.name)
+async def test_a_conversation_that_is_not_made(ground: Ground, fault: Fault) -> None:
+    ground.emulator.reset()
+    talk = ground.begin(fault, "conversation", MAKING)
+    with anyio.fail_after(LIMIT):
+        await talk.fails()
+        await talk.goes_on()
+    assert (ground.emulator.refusals, ground.elsewhere.requests) == ([], 0)
+
+
+@pytest.mark.usefixtures("_nothing_crashes")
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("where", ["a closed port", "a server without TLS"])
+async def test_nobody_is_there(ground: Ground, api: str, where: str) -> None:
+    async with RawProvider().serving() as closed:
+        pass
+    model = adapters(closed if where == "a closed port" else ground.url.replace("http:", "https:"), PATIENCE)[api]
+    fault = Fault(where, lambda answer: [], UNAVAILABLE)
+    async with serving(create_app(Agent(name="away", model=model), store="memory://")) as url:
+        with anyio.fail_after(LIMIT):
+            check(await AGUIClient(ground.http, url).say("Hello?"), fault)
 
 
 def test_the_table_has_sixty_faults_for_every_api() -> None:

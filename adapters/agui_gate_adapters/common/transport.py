@@ -98,7 +98,11 @@ class Transport(ABC):
         timeout = httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS)
         limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=200)
         http = self._sdk().DefaultAsyncHttpxClient(
-            timeout=timeout, limits=limits, verify=_certificates(), event_hooks={"response": [bound]}
+            timeout=timeout,
+            limits=limits,
+            verify=_certificates(),
+            follow_redirects=False,
+            event_hooks={"response": [bound]},
         )
         return self._new_client(http, timeout)
 
