@@ -1,11 +1,10 @@
-"""An adapter in an afternoon: any Chat Completions server as a model, with an HTTP client and nothing else.
+"""An adapter in an afternoon: a Chat Completions server as a model, with an HTTP client and nothing else.
 
 `adapters/README.md` reads it with you; the conformance suite holds it to what every adapter must do.
 
     agui-gate serve adapter_in_an_afternoon:agent
 """
 
-import json
 import os
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -152,7 +151,7 @@ class Answer:
         if not line.startswith(b"data:") or (payload := line[5:].strip()) == b"[DONE]":
             return
         try:
-            chunk = json.loads(payload)
+            chunk = msgspec.json.decode(payload, type=Json)
         except ValueError as error:
             raise Again("The provider's answer is not readable.") from error
         if "error" in chunk:
