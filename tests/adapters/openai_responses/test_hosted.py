@@ -50,7 +50,7 @@ def told(*items: dict[str, Any], hosting: Hosting = Hosting(), **turn: Any) -> l
     exchange = emulator.create(msgspec.json.encode({"model": "m", "input": "go", "stream": True}))
     body = b"".join(frame.data for frame in exchange.frames())  # type: ignore[union-attr]  # a Reply fails here
     whole = fed(body, len(body), hosting)
-    assert fed(body, 1, hosting) == whole
+    assert fed(body, 1 if len(body) < 100_000 else 4093, hosting) == whole
     return [event for event in whole if not isinstance(event, TurnDone)]
 
 
