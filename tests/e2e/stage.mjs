@@ -91,9 +91,9 @@ export class Stage {
     const input = page.getByTestId("copilot-chat-textarea");
     await input.fill(text);
     // The chat takes nothing while it still looks for the thread's past: press again, as a person would.
-    for (let tries = 0; (await input.inputValue()) !== "" && tries < 20; tries += 1) {
+    for (let tries = 0; (await input.inputValue()) !== "" && tries < 60; tries += 1) {
       await page.keyboard.press("Enter");
-      await page.waitForFunction((field) => field.value === "", await input.elementHandle(), { timeout: 500 }).catch(() => {});
+      await page.waitForFunction((field) => field.value === "", await input.elementHandle(), { timeout: 150 }).catch(() => {});
     }
   }
 
