@@ -22,7 +22,8 @@ START = 30.0
 SCENARIO = 90.0
 """Seconds for one scenario."""
 NAMES = ("provider", "server", "guarded", "runtime")
-TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland", "AGUI_GATE_MAX_BODY_BYTES": "20000"}
+LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
+TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland"}
 
 
 def free_ports(count: int) -> list[str]:
@@ -97,7 +98,7 @@ class Stack:
         self.urls = url
         self.processes = {
             "provider": program("provider", ports["provider"]),
-            "server": program("server", ports["server"], model, f"sqlite:///{directory}/open.db"),
+            "server": program("server", ports["server"], model, f"sqlite:///{directory}/open.db", env=LIMITS),
             "guarded": program("server", ports["guarded"], model, f"sqlite:///{directory}/guarded.db", env=TOKENS),
             "runtime": Process(
                 node,

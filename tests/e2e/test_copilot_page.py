@@ -59,7 +59,7 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("providerFails", "serverAway", "busy", "cutStream", over=CARDS)
+    cases("providerFails", "serverAway", "busy", "cutStream", "tooLarge", over=CARDS)
     + cases("guarded", over=[("direct", "card"), ("browser", "card")])
     + cases("expired", over=[("direct", "card")])
     + cases("wrongAddress", over=[("runtime", "card")]),

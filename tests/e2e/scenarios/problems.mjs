@@ -37,7 +37,7 @@ export async function serverAway(t) {
   assert.equal(await t.userMessages(page), 1, "what was said is not lost");
 }
 
-/** A server that wants a token: asked for in the page, and then everything works; what is too large is told. */
+/** A server that wants a token: asked for in the page, and then everything works. */
 export async function guarded(t) {
   await t.script(calls("I'll refund it.", refund()), says("Refunded for Alice."));
   const page = await t.open({ server: t.urls.guarded });
@@ -54,10 +54,18 @@ export async function guarded(t) {
   await t.say(page, "Refund ten cents of order 1003");
   await t.press(page, "Approve");
   await t.answered(page, "Refunded for Alice.");
-  await t.say(page, "x".repeat(30_000));
+}
+
+/** More than the server takes: told, taken back, and the conversation goes on. */
+export async function tooLarge(t) {
+  await t.script(says("Go ahead."), says("Short enough."));
+  const page = await t.open();
+  page.allow(REFUSED);
+  await t.say(page, "May I?");
+  await t.answered(page, "Go ahead.");
+  await t.say(page, "x".repeat(70_000));
   await t.banner(page, "too_large").waitFor();
-  await t.shot(page, "too-large");
-  await t.script(says("Short enough."));
+  await t.shot(page, "banner");
   await page.getByRole("button", { name: "Take it back" }).click();
   await t.say(page, "In short");
   await t.answered(page, "Short enough.");
