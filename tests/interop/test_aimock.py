@@ -32,7 +32,8 @@ Json = dict[str, Any]
 TIMEOUT = 20.0
 KEY = "the-key"
 BEARER = {"authorization": f"Bearer {KEY}"}
-HELLO = "Hello wärld, it is 20 °C — €2."
+HELLO = "Hello wärld, it is 20 °C — €2. 🌞🌞🌞"
+"""aimock counts in UTF-16 and cuts some of the suns in two."""
 FIXTURES: list[Json] = [
     {"match": {"userMessage": "thanks"}, "response": {"content": "Bye."}},
     {"match": {"userMessage": "hello"}, "response": {"content": HELLO}, "chunkSize": 3},

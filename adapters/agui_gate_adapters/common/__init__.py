@@ -3,6 +3,7 @@
 | module | what |
 |---|---|
 | `sse` | server-sent events out of byte chunks |
+| `halves` | characters that a server cut in two, whole again |
 | `stream` | one turn: request, bytes, model events, and what is tried again |
 | `recovery` | what may be tried again |
 | `failures` | what a provider's "no" means |

@@ -11,6 +11,7 @@ from agui_gate.adapter import ModelEvent
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
 
 from .failures import Failure, Kind, unreachable
+from .halves import Halves
 from .recovery import Ladder
 from .sse import SSESplitter
 from .transport import read
@@ -80,11 +81,11 @@ async def run_turn(
 
 async def _events(response: "httpx2.Response", machine: Machine) -> Batches:
     """Batches until the terminal event. Raises `Failure` when the response fails, or ends without one."""
-    splitter = SSESplitter()
+    splitter, halves = SSESplitter(), Halves()
     chunks = read(response)
     try:
         async for chunk in chunks:
-            batch = machine.feed(splitter.feed(chunk))
+            batch = machine.feed(halves.joined(splitter.feed(chunk)))
             if batch:
                 yield batch
             if machine.done or machine.failure is not None:
@@ -92,7 +93,7 @@ async def _events(response: "httpx2.Response", machine: Machine) -> Batches:
         else:
             # A frame without its end is one only if its JSON has an end.
             rest = [payload for payload in splitter.flush() if payload.endswith((b"}", b"[DONE]"))]
-            batch = machine.feed(rest)
+            batch = machine.feed(halves.joined(rest))
             if not machine.done and machine.failure is None:
                 batch += machine.end()
             if batch:
