@@ -6,11 +6,12 @@ import { launch, shot } from "./browser.mjs";
 import * as builtin from "./scenarios/builtin.mjs";
 import * as conversation from "./scenarios/conversation.mjs";
 import * as approvals from "./scenarios/approvals.mjs";
+import * as elsewhere from "./scenarios/elsewhere.mjs";
 import * as looks from "./scenarios/looks.mjs";
 import * as problems from "./scenarios/problems.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...conversation, ...problems, ...looks, ...builtin };
+const SCENARIOS = { ...approvals, ...elsewhere, ...conversation, ...problems, ...looks, ...builtin };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {
