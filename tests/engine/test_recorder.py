@@ -131,6 +131,19 @@ def test_arguments_are_shown_once_and_end_as_json(deltas, end, shown):
     assert call.arguments == (end.strip() or "{}")
 
 
+@pytest.mark.parametrize("written", ["ada", "<p>Oh no</p>", '"text"', "[1]", "  nope"])
+@pytest.mark.parametrize("ends", [True, False])
+def test_words_in_the_place_of_arguments_are_recorded_and_not_shown(written, ends):
+    recorder, sequencer, events = made()
+    recorder.feed([ad.CallStart("0", "c", "search"), *(ad.CallDelta("0", letter) for letter in written)])
+    recorder.feed([ad.CallEnd("0", written), ad.TurnDone()] if ends else [ad.TurnDone("incomplete", "limit")])
+    recorder.close_calls()
+    sequencer.finish()
+    assert streamed_arguments(decoded(events)) == {"c": "{}"}
+    (call,) = recorder.entry().calls
+    assert (call.malformed, call.arguments) == (True, written)
+
+
 def test_late_events_of_an_ended_item_change_nothing():
     recorder, _, events = made()
     recorder.feed([ad.CallStart("0", "c", "search"), ad.CallEnd("0", "{}")])

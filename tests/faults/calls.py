@@ -104,7 +104,7 @@ BETWEEN = [
 
 ARGUMENTS = [
     broken("arguments that are half", '{"q": "a'),
-    broken("arguments that are a word", "ada", garbled=True),
+    broken("arguments that are a word", "ada"),
     broken("arguments that are null", "null"),
     broken("arguments that are a list", '["ada"]'),
     broken("arguments that are text", '"ada"'),
@@ -115,7 +115,7 @@ ARGUMENTS = [
     broken("arguments with a number that is none", '{"q": "ada", "n": NaN}'),
     broken("arguments twice", ADA, ADA, garbled=True),
     broken("arguments nested deep", '{"q": ' + "[" * 20_000 + "]" * 20_000 + "}"),
-    broken("arguments that are a page", "<p>Oh no</p>", garbled=True),
+    broken("arguments that are a page", "<p>Oh no</p>"),
     running("arguments of 100 kB", '{"q": "' + "x" * 100_000 + '"}', ran=("x" * 100_000,)),
     running("arguments in 5,000 pieces", *'{"q": "', *"x" * 5000, '"}', ran=("x" * 5000,)),
     running("arguments with a member twice", '{"q": "bob", "q": "ada"}'),

@@ -55,6 +55,7 @@ class _Item:
         "id",
         "kind",
         "name",
+        "opened",
         "paragraph",
         "parent_id",
         "pieces",
@@ -68,6 +69,8 @@ class _Item:
         self.private: Private | None = None
         self.encrypted: str | None = None
         self.ended = False
+        self.opened = False
+        """Of a call: whether its arguments begin as an object, so that they are shown."""
         self.paragraph = 0
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
@@ -114,7 +117,7 @@ class Recorder:
         """
         for item in self._order:
             if item.kind == "call" and not item.ended:
-                self._end_args(item, "".join(item.pieces))
+                self._end_args(item, "".join(item.pieces) if item.opened else "")
 
     def entry(self) -> TurnEntry:
         """The turn as it is recorded now. Without a `TurnDone` it is a cut one."""
@@ -193,16 +196,31 @@ class Recorder:
         item = self._items.get(("call", key))
         if item is not None and not item.ended and text:
             item.pieces.append(text)
-            self._seq.call_args(item.id, text)
+            if item.opened:
+                self._seq.call_args(item.id, text)
+            else:
+                self._open_args(item)
+
+    def _open_args(self, item: _Item) -> None:
+        """Show the arguments from where they begin as an object. Clients parse what they were shown, so words that a
+        model writes in their place are recorded (and told to it), but not shown.
+        """
+        begun = "".join(item.pieces)
+        if begun.lstrip().startswith("{"):
+            item.opened = True
+            self._seq.call_args(item.id, begun)
 
     def _call_end(self, event: CallEnd) -> None:
         item = self._items.get(("call", event.key))
         if item is None or item.ended:
             return
-        streamed = "".join(item.pieces)
+        streamed = "".join(item.pieces) if item.opened else ""
         arguments = event.arguments if event.arguments.strip() else "{}"
         item.pieces, item.private, item.ended = [arguments], event.private, True
-        if arguments.startswith(streamed):  # what was not streamed yet
+        if not streamed:
+            self._open_args(item)
+            streamed = arguments if item.opened else ""
+        elif arguments.startswith(streamed):  # what was not streamed yet
             self._seq.call_args(item.id, arguments[len(streamed) :])
             streamed = arguments
         self._end_args(item, streamed)
