@@ -6,8 +6,8 @@
 | `provider_url` | the base URL of that emulator, served on loopback for the test |
 | `agui_client` | `await agui_client(agent_or_app)`: a scripted `AGUIClient` of a served agent |
 
-Nothing is imported before a fixture is asked for: pytest loads this wherever agui-gate is installed. A test that uses `provider_url` passes only if the provider refused
-nothing, unless it empties `emulator.refusals` itself by `emulator.journal.clear()`.
+Nothing is imported before a fixture is asked for: pytest loads this wherever agui-gate is installed. A test that uses
+`provider_url` passes only if the provider refused nothing, unless it empties `emulator.journal` itself.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
