@@ -76,6 +76,28 @@ async def test_fifty_posts_at_once(store: str, tmp_path: Path) -> None:
         p.assert_clean()
 
 
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+@shows("B2", "B6")
+async def test_two_approvals_of_one_thread_are_decided_at_once(store: str, tmp_path: Path) -> None:
+    bank, shop = Bank(), Shop()
+    url = "memory://" if store == "memory" else f"sqlite:///{tmp_path / 't.db'}"
+    async with product([*bank.tools, *shop.tools], script(call("pay"), refund()), store=url) as p:
+        async with asyncio.timeout(TIMEOUT):
+            chat = p.chat()
+            pay, other = (await chat.say("pay and refund")).interrupts
+            first = asyncio.ensure_future(p.decide(pay["id"], YES))
+            await bank.started.wait()
+            second = asyncio.ensure_future(p.decide(other["id"], YES))
+            again = asyncio.ensure_future(p.decide(other["id"], YES))
+            bank.go_on.set()
+            answers = [await first, await second, await again]
+        assert [answer["state"] for answer in answers] == ["done"] * 3
+        assert sorted(answer["status_code"] for answer in answers) == [200, 200, 409]
+        assert (bank.runs, shop.orders) == (1, ["A1"])
+        assert (await chat.go()).text == "Done."
+        p.assert_clean()
+
+
 @pytest.mark.parametrize("mode", MODES)
 @shows("B6", "B18")
 async def test_fifty_resumes_at_once(mode: str) -> None:

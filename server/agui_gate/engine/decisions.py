@@ -1,7 +1,7 @@
 """Decisions out of band: `POST /approvals/{id}` and the shell, outside any run."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,12 +12,20 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.intake import NewId
+from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.settlement import Judgement, Settlement, judge
 from agui_gate.engine.tools import run_tool
-from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, Unavailable
+from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.tool import ToolContext
+
+DECIDE_SECONDS = 10.0
+"""How long a decision waits for its thread, before it says that the thread is busy."""
+BUSY_SECONDS = 0.05
+"""How often it looks whether another decision, or another process, is done with the thread."""
+
+Following = Callable[[str, str], LiveRun | None]
 
 
 class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,19 +37,45 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decisions:
-    """Decides approvals under their threads' leases. ``holding`` are the keys of the leases held now."""
+    """Decides approvals under their threads' leases. ``holding`` are the keys of the leases held now.
 
-    def __init__(self, agents: Mapping[str, Agent], store: Store, new_id: NewId) -> None:
-        self._agents, self._store, self._new_id = agents, store, new_id
+    ``following`` finds the run of a principal's thread that is in flight here.
+    """
+
+    def __init__(self, agents: Mapping[str, Agent], store: Store, new_id: NewId, following: Following) -> None:
+        self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
         self.holding: set[str] = set()
 
     async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
         """Decide one approval out of band, and run its tool now if it was approved.
 
-        Returns the outcome, and whether it was this decision that made it (False: it had been decided before).
-        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), `ThreadBusy` and `Unavailable` (nothing was
-        decided).
+        While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most: a run
+        often ends in asking about this very call. Returns the outcome, and whether it was this decision that made it
+        (False: it had been decided before). Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit),
+        `ThreadBusy` and `Unavailable` (nothing was decided).
         """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + DECIDE_SECONDS
+        while True:
+            await self._idle(principal, approval_id, until - loop.time())
+            try:
+                return await self._decide(principal, approval_id, payload)
+            except ThreadBusy:
+                if loop.time() + BUSY_SECONDS > until:
+                    raise
+            await asyncio.sleep(BUSY_SECONDS)
+
+    async def _idle(self, principal: str, approval_id: str, seconds: float) -> None:
+        """Wait until the thread's run is over, if one is in flight here and the approval still waits."""
+        approval = await self._store.approval(principal, approval_id)
+        if approval is None or approval.state is not State.PENDING:
+            return
+        live = self._following(principal, approval.thread_id)
+        if live is not None and live.task is not None:
+            await asyncio.wait([live.task], timeout=seconds)
+
+    async def _decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
+        """As `decide`, without waiting."""
         approval = await self._store.approval(principal, approval_id)
         if approval is None:
             raise NotFound("There is no such approval.")

@@ -12,7 +12,6 @@ from agui_gate.agent import Agent
 from agui_gate.bus.base import Bus, Published
 from agui_gate.bus.log import Reader
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Dialect, choose
 from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
@@ -23,9 +22,6 @@ from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import LEASE_MS, Change, Store, Thread
-
-DECIDE_SECONDS = 10.0
-"""How long a decision waits for a run of its thread to end, before it says that the thread is busy."""
 
 STOP_SECONDS = 10.0
 """How long a stopped run may take to save how it ended."""
@@ -65,7 +61,7 @@ class Engine:
         self._grace = disconnect_grace
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
-        self._decisions = Decisions(self.agents, store, new_id)
+        self._decisions = Decisions(self.agents, store, new_id, self.following)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
@@ -212,16 +208,7 @@ class Engine:
         self._bus.forget(thread.principal, thread.id)
 
     async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
-        """Decide one approval out of band: see `Decisions.decide`.
-
-        A run of the same thread that is in flight here is waited for, `DECIDE_SECONDS` at most: it often ends in
-        asking about this very call.
-        """
-        approval = await self.store.approval(principal, approval_id)
-        waits = approval is not None and approval.state is State.PENDING
-        live = self.following(principal, approval.thread_id) if approval is not None and waits else None
-        if live is not None and live.task is not None:
-            await asyncio.wait([live.task], timeout=DECIDE_SECONDS)
+        """Decide one approval out of band: see `Decisions.decide`."""
         return await self._decisions.decide(principal, approval_id, payload)
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
