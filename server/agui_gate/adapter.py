@@ -264,8 +264,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 def retold(call: SettledCall) -> str:
     """A call that the provider ran (or would have run) itself, as a line of text for a model that can't be shown it."""
-    output = _cut(call.output.content)
-    return f"[{call.part.name} {_cut(call.arguments)} was run by the provider: {output}]"
+    what = "asked for approval" if call.part.kind == "held" else "was run by the provider"
+    return f"[{call.part.name} {_cut(call.arguments)} {what}: {_cut(call.output.content)}]"
 
 
 def _cut(text: str) -> str:

@@ -36,6 +36,8 @@ _ADDRESS = "Check base_url ({}): it must be the address of the API (usually up t
 def _fix(error: ProviderError, model: str, key: str) -> str:
     """What to change; "" when it is the address."""
     match error:
+        case ProviderAuth() if not key.isupper():
+            return f"Check {key}: who it speaks for needs the right to use the model."
         case ProviderAuth():
             return f"Set {key} (or api_key) to a key of this provider that may use the model."
         case RateLimited():

@@ -64,7 +64,7 @@ class Api(msgspec.Struct, frozen=True):
 
     name: str
     key: str
-    """The environment variable that holds the key."""
+    """The environment variable that holds the key, or the option that brings what stands in its place."""
     known: Callable[[Told], Failure | None] = lambda _: None
     address: str = ""
     """The environment variable that holds the address, where it is not called as the key is, with BASE_URL."""

@@ -9,6 +9,7 @@ connection limits stay its own, and it is never closed here.
 """
 
 import asyncio
+import inspect
 import re
 import ssl
 import weakref
@@ -21,7 +22,7 @@ from urllib.parse import quote, urlsplit
 
 import anyio.to_thread
 
-from agui_gate.errors import ProviderAuth, ProviderRejected
+from agui_gate.errors import ConfigurationError, ProviderAuth, ProviderRejected
 
 from .error_bodies import bound
 from .failures import Api, Failure, Told, classify_status, log, unreachable
@@ -49,13 +50,15 @@ class Transport(ABC):
     """Requests of one adapter. Its own client is made on first use, one an event loop, and shared by all turns.
 
     ``path`` is where turns are POSTed, ``given`` a client of the caller's, ``timeout`` how many seconds the provider
-    may be silent.
+    may be silent. Raises `ConfigurationError` for a client that would block the event loop.
     """
 
     models = "/models"
     """Where models are described."""
 
     def __init__(self, api: Api, *, model: str, path: str, given: Any, timeout: float) -> None:
+        if given is not None and not inspect.iscoroutinefunction(getattr(given, "post", None)):
+            raise ConfigurationError("client must be the SDK's asynchronous one, such as openai.AsyncOpenAI")
         self.api = api
         self._model = model
         self._path = path
@@ -116,7 +119,7 @@ class Transport(ABC):
 
         try:
             reply = await client.post(
-                self._path,
+                self._address(client),
                 cast_to=cast("type[Any]", httpx2.Response),
                 content=content,
                 stream=True,
@@ -134,6 +137,10 @@ class Transport(ABC):
                 f"The provider answered with {said} instead of an event stream: check base_url.", sent=True
             )
         return response
+
+    def _address(self, client: Any) -> str:
+        """Where this client's turns are POSTed."""
+        return self._path
 
     async def get_model(self) -> Any:
         """What the provider says about the model. Raises `Failure`."""

@@ -23,10 +23,11 @@ MAX_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """A tool's annotations, with MCP's defaults for what isn't said."""
+    """A tool's annotations. One that contradicts itself (read-only and destructive) counts as destructive."""
 
     read_only: bool = False
-    destructive: bool = True
+    destructive: bool | None = None
+    """None where it isn't said: then only what is read-only does no harm."""
     idempotent: bool = False
 
     @classmethod
@@ -34,7 +35,7 @@ class Hints:
         """From the SDK's `ToolAnnotations`, or None. Only a plain true or false counts."""
         return cls(
             read_only=getattr(annotations, "read_only_hint", None) is True,
-            destructive=getattr(annotations, "destructive_hint", None) is not False,
+            destructive=said if isinstance(said := getattr(annotations, "destructive_hint", None), bool) else None,
             idempotent=getattr(annotations, "idempotent_hint", None) is True,
         )
 
@@ -46,7 +47,7 @@ def gate_of(name: str, hints: Hints, policy: GatePolicy) -> bool | Gate:
     for pattern, answer in (policy or {}).items():
         if fnmatchcase(name, pattern):
             return answer
-    return hints.destructive and not hints.read_only
+    return not hints.read_only if hints.destructive is None else hints.destructive
 
 
 def may_run_twice(name: str, hints: Hints, patterns: Sequence[str]) -> bool:

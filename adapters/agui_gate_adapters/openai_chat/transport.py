@@ -2,6 +2,7 @@
 
 import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from agui_gate.errors import ProviderRejected
 from agui_gate_adapters.common.failures import Failure, Told
@@ -25,6 +26,12 @@ class ChatTransport(OpenAITransport):
         if elsewhere and not self._api_key and not os.environ.get("OPENAI_API_KEY"):
             self._api_key = _NO_KEY
         return super()._new_client(http, timeout)
+
+    def _address(self, client: Any) -> str:
+        """As for OpenAI; the older Azure client wants the deployment in it, which it finds in bodies that it writes."""
+        if isinstance(client, self._sdk().AsyncAzureOpenAI) and "/deployments/" not in str(client.base_url):
+            return f"/deployments/{quote(self._model, safe='')}{self._path}"
+        return self._path
 
     async def get_model(self) -> Any:
         """What the server says about the model; many have only the list of all (vLLM, llama.cpp, DeepSeek)."""

@@ -28,6 +28,7 @@ from .hosts import (
     check_mode,
     foundry_url,
     key_of,
+    with_tokens,
 )
 from .machine import ResponseMachine
 from .recovery import ReplayLadder
@@ -121,7 +122,7 @@ class OpenAIResponses:
         check_mode(mode, conversations=conversations)
         url = azure_url(endpoint, resource)
         key = key_of(api_key, token_provider, AZURE_SCOPE)
-        return cls(model, mode=mode, base_url=url, api_key=key, host=AZURE, **options)
+        return cls(model, mode=mode, base_url=url, api_key=key, host=with_tokens(AZURE, token_provider), **options)
 
     @classmethod
     def foundry(
@@ -144,7 +145,7 @@ class OpenAIResponses:
         """
         url = foundry_url(endpoint, project)
         key = key_of(api_key, token_provider, FOUNDRY_SCOPE)
-        return cls(model, mode=mode, base_url=url, api_key=key, host=FOUNDRY, **options)
+        return cls(model, mode=mode, base_url=url, api_key=key, host=with_tokens(FOUNDRY, token_provider), **options)
 
     def __repr__(self) -> str:
         return f"<OpenAIResponses {self.origin}>"

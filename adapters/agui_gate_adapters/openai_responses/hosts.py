@@ -54,6 +54,13 @@ FOUNDRY = Host(
 )
 
 
+def with_tokens(host: Host, token_provider: TokenProvider | None) -> Host:
+    """The host as people are told about it who use tokens instead of a key."""
+    if token_provider is None:
+        return host
+    return msgspec.structs.replace(host, api=msgspec.structs.replace(host.api, key="token_provider"))
+
+
 def azure_url(endpoint: str | None, resource: str | None) -> str:
     """The v1 address of a resource. Raises `ConfigurationError`."""
     if endpoint and resource:

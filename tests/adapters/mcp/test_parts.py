@@ -28,7 +28,7 @@ def hints(**annotations: Any) -> Hints:
         (Hints.of(None), None, True),
         (hints(), None, True),
         (hints(read_only_hint=True), None, False),
-        (hints(read_only_hint=True, destructive_hint=True), None, False),  # MCP: then the second means nothing
+        (hints(read_only_hint=True, destructive_hint=True), None, True),  # a contradiction: the worse counts
         (hints(read_only_hint=False), None, True),
         (hints(destructive_hint=True), None, True),
         (hints(destructive_hint=False), None, False),

@@ -243,3 +243,27 @@ async def test_check_is_content_with_a_server_that_works() -> None:
     async with talking([]) as (_, thread):
         (finding,) = await thread.model.check()
     assert finding.ok
+
+
+async def test_the_older_azure_client_finds_its_deployment() -> None:
+    """It puts the deployment into the path only for bodies that it writes itself."""
+    paths = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        paths.append(request.url.path)
+        return httpx2.Response(200, headers=STREAM, content=HI)
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+    options: dict[str, Any] = {"api_key": "k", "api_version": "2024-10-21", "http_client": http}
+    for deployment in (None, "chosen"):
+        client = openai.AsyncAzureOpenAI(azure_endpoint="http://127.0.0.1", azure_deployment=deployment, **options)
+        await asked(OpenAIChat("my deployment", client=client, profile="azure"))
+    assert paths == [
+        "/openai/deployments/my deployment/chat/completions",
+        "/openai/deployments/chosen/chat/completions",
+    ]
+
+
+def test_a_client_that_would_block_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="asynchronous"):
+        OpenAIChat("gpt", client=openai.OpenAI(api_key="k"))  # type: ignore[arg-type]  # what is tested
