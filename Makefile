@@ -89,12 +89,14 @@ frontend-demo/dist/.stamp: frontend-demo/node_modules/.stamp $(wildcard frontend
 demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
 	@$(if $(NODE),$(MAKE) --no-print-directory .page &) exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
-# Without Node the interop tests are left out, with a line that says so, except in CI, where they fail. One process a
-# core (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed.
+# One process a core (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed. What
+# they stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
+PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
+
 .PHONY: test
-test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property, scenario and interop tests
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal \
-		--ignore=tests/e2e --ignore=tests/live --ignore=tests/llama --ignore=tests/crash/test_sigterm.py $(ARGS)
+test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
+	@$(PYTEST) --maxprocesses=8 --dist=worksteal --replay \
+		$(foreach path,e2e interop live llama crash/test_sigterm.py,--ignore=tests/$(path)) $(ARGS)
 
 .PHONY: check format lint types imports structure
 check: format lint types imports structure ## Format, lint, types, import contracts, sizes (make -k: all, even if one fails)
@@ -119,9 +121,13 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
+# What the browser tests need besides Python.
+.PHONY: .browser
+.browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e)
+
 .PHONY: e2e
-e2e: .node $(VENV)/.test frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop) ## Real AG-UI clients in Node, and the browser tests
-	@$(BIN)/python -m pytest $(if $(E2E),tests/e2e) tests/interop tests/crash/test_sigterm.py $(ARGS)
+e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients and servers in Node, and the browser tests
+	@$(PYTEST) --maxprocesses=2 --dist=loadgroup $(if $(E2E),tests/e2e) tests/interop tests/crash/test_sigterm.py $(ARGS)
 
 .PHONY: load
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do

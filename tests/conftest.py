@@ -13,7 +13,13 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 LEFT_OUT = pytest.StashKey[str]()
-REPLAYS = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of ours."""
+    parser.addoption(
+        "--replay", action="store_true", help="replay every recorded stream to the real clients in the end"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -24,12 +30,12 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In a session that has interop tests, what all its tests have streamed is replayed to the real clients in the end.
+    """With `--replay`, what the session's tests have streamed is replayed to the real clients in the end.
 
     (As an error at the teardown of the last test: only then is all of it there.)
     """
     yield
-    if request.config.stash.get(REPLAYS, False):
+    if request.config.getoption("--replay") and (os.environ.get("CI") == "true" or not unavailable()):
         from tests.interop.recorded import assert_all_accepted
 
         assert_all_accepted()
@@ -37,9 +43,11 @@ def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the interop tests out where the clients can't run, and say so; in CI they stay in and fail."""
+    if config.getoption("dist", "no") == "loadgroup":  # a browser for one process, the other files for the others
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group("e2e" if "e2e" in item.path.parts else item.path.stem))
     interop = [item for item in items if item.get_closest_marker("interop")]
     if not interop or os.environ.get("CI") == "true" or not (reason := unavailable()):
-        config.stash[REPLAYS] = bool(interop)
         return
     config.hook.pytest_deselected(items=interop)
     items[:] = [item for item in items if item not in interop]
