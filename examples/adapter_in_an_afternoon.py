@@ -1,93 +1,56 @@
-"""An adapter in an afternoon: a Chat Completions server as a model, with an HTTP client and nothing else.
+"""An adapter in an afternoon: a server that keeps to OpenAI's form of Chat Completions, as a model.
 
 `adapters/README.md` reads it with you; the conformance suite holds it to what every adapter must do.
 
     agui-gate serve adapter_in_an_afternoon:agent
 """
 
-import os
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import quote
 
-import anyio
-import httpx2
 import msgspec
 
-from agui_gate import Agent, errors
+from agui_gate import Agent
 from agui_gate import adapter as port
+from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.failures import Api, Failure, Kind
+from agui_gate_adapters.common.openai_transport import OpenAITransport
+from agui_gate_adapters.common.recovery import Once
+from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.transport import host_of
 
 Json = dict[str, Any]
-Batches = AsyncGenerator[Sequence[port.ModelEvent], None]
-
-PAUSE, PATIENCE = 0.3, 5.0
-"""Seconds before the second try, and the most that a provider may ask for instead."""
-
-
-class Again(Exception):
-    """A failure that a second try, ``wait`` seconds later, may not meet."""
-
-    def __init__(self, message: str, wait: float | None = None, kind: type = errors.ProviderUnavailable) -> None:
-        self.error, self.wait = kind(message), PAUSE if wait is None else wait
+API = Api("Chat Completions API", "OPENAI_API_KEY")
 
 
 class SmallChat:
     """A model behind a Chat Completions server, which remembers nothing: each turn sends the whole conversation."""
 
     def __init__(self, model: str, *, base_url: str = "https://api.openai.com/v1", api_key: str | None = None) -> None:
-        key = api_key or os.environ.get("OPENAI_API_KEY", "")
-        self.model, self.host = model, httpx2.URL(base_url).netloc.decode()
-        self.http = httpx2.AsyncClient(base_url=base_url, headers={"authorization": f"Bearer {key}"}, timeout=60)
+        self.model, self.host = model, host_of(base_url)
+        options: Json = {"base_url": base_url, "api_key": api_key, "client": None, "timeout": 60.0}
+        self.transport = OpenAITransport(API, model=model, path="/chat/completions", **options)
 
     @property
     def origin(self) -> str:
         """Whose private parts and refs may be used again; this adapter makes none."""
         return f"small-chat:{self.host}:{self.model}"
 
-    async def stream(self, request: port.TurnRequest) -> Batches:
+    def stream(self, request: port.TurnRequest) -> Batches:
         """One turn. What may help is tried once more, as long as nothing was shown."""
-        shown = retried = False
-        while True:
-            try:
-                async with aclosing(self._attempt(request)) as batches:
-                    async for batch in batches:
-                        shown = True
-                        yield batch
-                return
-            except Again as failure:
-                if shown or retried or failure.wait > PATIENCE:
-                    raise failure.error from failure
-                retried = True
-                await anyio.sleep(failure.wait)
+        return run_turn(self._begin, request, Once())
 
-    async def _attempt(self, request: port.TurnRequest) -> Batches:
-        """One request. A batch is what one network read brought, wherever the network cut it."""
-        answer, rest = Answer(self.model), b""
-        try:
-            async with self.http.stream("POST", "chat/completions", json=body(request, self.model)) as response:
-                check_reply(response)
-                async for chunk in response.aiter_bytes():
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    if batch := [event for line in lines for event in answer.read(line)]:
-                        yield batch
-        except httpx2.HTTPError as error:
-            raise Again("The provider can't be reached.") from error
-        yield [*answer.read(rest), *answer.end()]
+    async def _begin(self, request: port.TurnRequest) -> Opened:
+        return Opened(await self.transport.open(encoded(body(request, self.model))), Answer(self.model))
 
     async def check(self) -> Sequence[port.Finding]:
         """For `agui-gate doctor`: does it answer, and does it know the model?"""
-        what, fix = f"model {self.model} at {self.host}", "Check base_url, OPENAI_API_KEY and the model's name."
-        try:
-            reply = await self.http.get(f"models/{quote(self.model)}", timeout=10)
-        except httpx2.HTTPError:
-            return [port.Finding(what, False, "can't be reached", fix)]
-        well = reply.is_success and "json" in reply.headers.get("content-type", "")
-        return [port.Finding(what, well, f"answers with {reply.status_code}", "" if well else fix)]
+        return [await doctor.check(self.transport, self.model, self.host)]
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self.http.aclose()
+        await self.transport.aclose()
 
 
 # --- To the provider. In a settled transcript every call has its output, so there is nothing left to be paired.
@@ -95,10 +58,9 @@ class SmallChat:
 
 def body(request: port.TurnRequest, model: str) -> Json:
     """The request for a turn."""
+    tools = [{"type": "function", "function": msgspec.to_builtins(tool)} for tool in request.tools]
     made: Json = {"model": model, "messages": messages(request), "stream": True}
-    if request.tools:
-        made["tools"] = [{"type": "function", "function": msgspec.to_builtins(tool)} for tool in request.tools]
-    return made | {"stream_options": {"include_usage": True}}
+    return made | {"stream_options": {"include_usage": True}} | ({"tools": tools} if tools else {})
 
 
 def messages(request: port.TurnRequest) -> list[Json]:
@@ -142,20 +104,25 @@ class Answer:
     """Chunks to events. Nothing ends before the whole answer was read: what was cut off must not look complete."""
 
     def __init__(self, model: str) -> None:
-        self.model, self.finish, self.text = model, "", False
+        self.model, self.finish, self.text, self.done = model, "", False, False
+        self.failure: Failure | None = None
         self.usage: dict[str, int] = {}
         self.calls: dict[int, str] = {}
 
-    def read(self, line: bytes) -> Iterator[port.ModelEvent]:
-        """The events of one line of the body."""
-        if not line.startswith(b"data:") or (payload := line[5:].strip()) == b"[DONE]":
+    def feed(self, payloads: list[bytes]) -> list[port.ModelEvent]:
+        """The events of what one network read completed."""
+        return [event for payload in payloads if not self.failure for event in self._read(payload)]
+
+    def _read(self, payload: bytes) -> Iterator[port.ModelEvent]:
+        if payload == b"[DONE]":
+            yield from self.end()
             return
         try:
             chunk = msgspec.json.decode(payload, type=Json)
-        except ValueError as error:
-            raise Again("The provider's answer is not readable.") from error
+        except ValueError:
+            chunk = {"error": "not readable"}
         if "error" in chunk:
-            raise Again("The provider failed while it answered.")
+            self.failure = Failure(ProviderUnavailable("The provider failed while it answered."), Kind.AMBIGUOUS)
         self.usage = chunk.get("usage") or self.usage
         for choice in chunk.get("choices") or ():
             self.finish = choice.get("finish_reason") or self.finish
@@ -176,34 +143,16 @@ class Answer:
                 self.calls[index] += text
                 yield port.CallDelta(f"call-{index}", text)
 
-    def end(self) -> Iterator[port.ModelEvent]:
-        """The last events. A call in an answer that a limit cut is never ended, so it never runs."""
-        if not self.finish:
-            raise Again("The provider's answer was cut off.")
-        if self.text:
-            yield port.TextEnd("text")
-        whole = self.finish not in ("length", "content_filter")
-        for index, arguments in self.calls.items() if whole else ():
-            yield port.CallEnd(f"call-{index}", arguments or "{}")
+    def end(self) -> list[port.ModelEvent]:
+        """The last events; none if it was cut off. Calls of an answer that a limit cut are never ended, so never run."""
+        if self.done or not self.finish:
+            return []
+        self.done, whole = True, self.finish not in ("length", "content_filter")
+        ends = [port.CallEnd(f"call-{i}", text or "{}") for i, text in self.calls.items()] if whole else []
         taken, given = self.usage.get("prompt_tokens", 0), self.usage.get("completion_tokens", 0)
         usage = port.Usage("small-chat", self.model, taken, given, taken + given)
-        yield port.TurnDone("completed" if whole else "incomplete", None if whole else self.finish, usage)
-
-
-def check_reply(response: httpx2.Response) -> None:
-    """Raise what a refusal means, in our words: the provider's own may quote the conversation."""
-    status, wait = response.status_code, response.headers.get("retry-after", "")
-    seconds = float(wait) if wait.isdecimal() else None
-    if status == 429:
-        raise Again("The provider asks to slow down (429).", seconds, errors.RateLimited)
-    if status in (408, 409) or status >= 500:
-        raise Again(f"The provider is not available right now ({status}).", seconds)
-    if status in (401, 403):
-        raise errors.ProviderAuth(f"The provider does not accept the API key ({status}): check OPENAI_API_KEY.")
-    if status != 200:
-        raise errors.ProviderRejected(f"The provider refuses this ({status}): check base_url, model and tools.")
-    if "event-stream" not in response.headers.get("content-type", ""):
-        raise Again("The provider's answer is no event stream: check base_url.")
+        done = port.TurnDone("completed" if whole else "incomplete", None if whole else self.finish, usage)
+        return [*([port.TextEnd("text")] if self.text else []), *ends, done]
 
 
 agent = Agent(name="assistant", model=SmallChat("gpt-5.4-mini"))

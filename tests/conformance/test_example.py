@@ -1,17 +1,11 @@
-"""The adapter of the author's guide, which has nothing of ours but the port."""
-
-import pytest
+"""The adapter of the author's guide."""
 
 from agui_gate_adapters.testkit.conformance import AdapterConformance
-from examples import adapter_in_an_afternoon
 from examples.adapter_in_an_afternoon import SmallChat
+from tests.requirements import shows
 
 
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter_in_an_afternoon, "PAUSE", 0.0)
-
-
+@shows("B24")
 class TestSmallChat(AdapterConformance):
     """It shows no reasoning; of what else the suite asks, nothing is left out."""
 
