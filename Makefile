@@ -96,7 +96,7 @@ PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
 	@$(PYTEST) --maxprocesses=8 --dist=worksteal --replay \
-		$(foreach path,e2e interop live llama crash/test_sigterm.py,--ignore=tests/$(path)) $(ARGS)
+		$(foreach path,crash e2e interop live llama,--ignore=tests/$(path)) $(ARGS)
 
 .PHONY: check format lint types imports structure
 check: format lint types imports structure ## Format, lint, types, import contracts, sizes (make -k: all, even if one fails)
@@ -126,8 +126,8 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 .browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e)
 
 .PHONY: e2e
-e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients and servers in Node, and the browser tests
-	@$(PYTEST) --maxprocesses=2 --dist=loadgroup $(if $(E2E),tests/e2e) tests/interop tests/crash/test_sigterm.py $(ARGS)
+e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
+	@$(PYTEST) --maxprocesses=2 --dist=loadgroup $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
 
 .PHONY: load
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do

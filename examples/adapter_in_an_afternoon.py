@@ -144,7 +144,7 @@ class Answer:
                 yield port.CallDelta(f"call-{index}", text)
 
     def end(self) -> list[port.ModelEvent]:
-        """The last events; none if it was cut off. Calls of an answer that a limit cut are never ended, so never run."""
+        """The last events, if it was not cut off. Calls in an answer that a limit cut are never ended, so never run."""
         if self.done or not self.finish:
             return []
         self.done, whole = True, self.finish not in ("length", "content_filter")
