@@ -53,6 +53,8 @@ class Agent:
     def __post_init__(self) -> None:
         given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
         object.__setattr__(self, "tools", tuple(given))
+        # Found out once, not with every run: looking for a protocol's members is slow.
+        object.__setattr__(self, "_sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
         self._remember(self._distinct())
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
@@ -74,7 +76,8 @@ class Agent:
     @property
     def sources(self) -> tuple[ToolSource, ...]:
         """Where tools are found when a run starts."""
-        return tuple(t for t in self.tools if isinstance(t, ToolSource))
+        sources: tuple[ToolSource, ...] = getattr(self, "_sources")  # noqa: B009  (a frozen class; see `_remember`)
+        return sources
 
     async def ready(self) -> "Agent":
         """This agent with the tools that its sources have now in the sources' places: what a run works with.
