@@ -19,10 +19,11 @@ kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adap
 and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
 their place in the turn, in the words of `retold`.
 
-A held call's `consent`, in the newest turn, is what the provider is to be told now. An adapter that can't tell it
-raises `ConsentLost` before its first event and is asked again, without it. True is in one request only, which must
-never be repeated unless the provider is known not to have acted on it. With it in the transcript, `RateLimited` and
-`ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not known.
+A held call's `consent`, in the newest turn, is what the provider is to be told now. An adapter that can't tell a True
+raises `ConsentLost` before its first event and is asked again, without it; a False that can't be told is told as text.
+True is in one request only, which must never be repeated unless the provider is known not to have acted on it. With it
+in the transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not
+known.
 """
 
 from collections.abc import AsyncGenerator, Sequence

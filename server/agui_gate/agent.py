@@ -87,11 +87,16 @@ class Agent:
         """
         if not self.sources:
             return self
-        found = dict(zip(self.sources, await asyncio.gather(*map(_tools_of, self.sources)), strict=True))
+        found = await asyncio.gather(*map(_tools_of, self.sources))
         tools: list[Tool | Callable[..., Any]] = []
+        has = iter(found)
         for given in self.tools:
-            tools.extend(found[given] or ()) if isinstance(given, ToolSource) else tools.append(given)
-        away = tuple(source.name for source, has in found.items() if has is None)
+            if isinstance(given, ToolSource):
+                theirs = next(has)
+                tools.extend(theirs or ())
+            else:
+                tools.append(given)
+        away = tuple(source.name for source, tools_of in zip(self.sources, found, strict=True) if tools_of is None)
         ready = replace(self, tools=tools, instructions=_with_note(self.instructions, away))
         object.__setattr__(ready, "away", away)
         self._remember(ready.by_name)

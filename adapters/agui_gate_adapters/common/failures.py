@@ -48,6 +48,8 @@ class Failure(Exception):
         self.error = error
         self.kind = kind
         self.retry_after = retry_after
+        self.accepted = False
+        """Whether the request was accepted first, and failed later: then nobody knows what was done for it."""
 
 
 class Told(msgspec.Struct, frozen=True):

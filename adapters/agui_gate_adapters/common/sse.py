@@ -1,6 +1,6 @@
 """Server-sent events out of byte chunks, wherever the network cut them.
 
-Only `data` matters: every JSON payload of this API names its own type. A frame ends at an empty line; LF, CRLF and CR
+Only `data` matters: every JSON payload says itself what it is. A frame ends at an empty line; LF, CRLF and CR
 all end lines, several `data` lines are joined by LF, comments and other fields are dropped (WHATWG HTML §9.2).
 
 Divergence: at the end of the stream an unterminated frame is still delivered (`flush`), because some servers leave out

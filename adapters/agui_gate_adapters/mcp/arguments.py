@@ -9,6 +9,8 @@ from typing import Any
 MAX_PROBLEMS = 5
 MAX_RULE = 200
 """Characters of a schema's rule that are quoted."""
+MAX_REFERENCES = 100
+"""References in a schema that is checked: those that double what they refer to can take for ever."""
 
 
 NOT_FOR_MODELS = frozenset({"$id", "$schema", "allOf", "anyOf", "enum", "not", "oneOf"})
@@ -39,15 +41,35 @@ def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str | No
 
 def _validator(schema: Mapping[str, Any]) -> Any:
     from jsonschema import SchemaError
-    from jsonschema.validators import validator_for
+    from jsonschema.validators import extend, validator_for
     from referencing import Registry
 
-    kind = validator_for(schema)
     try:
+        if json.dumps(schema).count('"$ref"') > MAX_REFERENCES:
+            return None
+        kind = validator_for(schema)
         kind.check_schema(dict(schema))
-    except SchemaError:
+        patient: Any = extend(kind, _WITHOUT_PATTERNS)  # type: ignore[no-untyped-call]  # its stubs are incomplete
+        return patient(dict(schema), registry=Registry())
+    except (SchemaError, TypeError, ValueError, AttributeError, RecursionError):
         return None
-    return kind(dict(schema), registry=Registry())
+
+
+def _unknown_names(validator: Any, rule: Any, arguments: Any, schema: Mapping[str, Any]) -> Any:
+    """`additionalProperties`, where no pattern says which names are known."""
+    from jsonschema.validators import Draft202012Validator
+
+    if "patternProperties" in schema:
+        return ()
+    return Draft202012Validator.VALIDATORS["additionalProperties"](validator, rule, arguments, schema) or ()
+
+
+_WITHOUT_PATTERNS = {
+    "pattern": lambda *_: (),
+    "patternProperties": lambda *_: (),
+    "additionalProperties": _unknown_names,
+}
+"""A server's regular expressions are left to the server: one that backtracks for minutes would stop everybody here."""
 
 
 def _problems(validator: Any, arguments: Mapping[str, Any]) -> str | None:

@@ -42,7 +42,7 @@ class Connection:
 
     def __init__(self, server: Server, start_timeout: float) -> None:
         self._server, self._limit = server, start_timeout
-        self._courier = Courier(server.headers) if isinstance(server, HTTPServer) else None
+        self._courier = Courier(server) if isinstance(server, HTTPServer) else None
         self._closing = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[Client] = self._loop.create_future()

@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 
 from .errors import Lost, Refused, Trouble, Undelivered
-from .servers import Headers
+from .servers import HTTPServer
 
 CONNECT_SECONDS = 10.0
 NOTICE_SECONDS = 5.0
@@ -32,15 +32,15 @@ _KINDS: dict[str, type[Trouble]] = {kind.__name__: kind for kind in (Undelivered
 
 
 class Courier(httpx2.AsyncClient):
-    """Sends requests with ``headers``. What goes wrong is answered as a JSON-RPC error, never raised.
+    """Sends requests with the server's headers. What goes wrong is answered as a JSON-RPC error, never raised.
 
     A call may take as long as its tool may, so waiting for an answer has no time limit of its own here.
     """
 
-    def __init__(self, headers: Headers) -> None:
+    def __init__(self, server: HTTPServer) -> None:
         timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
         super().__init__(timeout=timeout, verify=certificates())
-        self._headers_of = headers
+        self._server = server
         self._seal = secrets.token_hex(16)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -76,10 +76,12 @@ class Courier(httpx2.AsyncClient):
         return httpx2.Response(503, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
 
     async def _extra(self) -> Mapping[str, str]:
-        if isinstance(self._headers_of, Mapping):
-            return self._headers_of
-        made: Mapping[str, str] | Awaitable[Mapping[str, str]] = self._headers_of()
-        return await made if inspect.isawaitable(made) else made
+        headers = self._server.headers
+        if isinstance(headers, Mapping):
+            return headers
+        made: Mapping[str, str] | Awaitable[Mapping[str, str]] = headers()
+        self._server.latest.update(await made if inspect.isawaitable(made) else made)
+        return self._server.latest
 
 
 def _is_notice(request: httpx2.Request) -> bool:

@@ -52,7 +52,8 @@ def gate_of(name: str, hints: Hints, policy: GatePolicy) -> bool | Gate:
 
 def may_run_twice(name: str, hints: Hints, patterns: Sequence[str]) -> bool:
     """Whether a call that was cut off may simply be made again."""
-    return hints.read_only or hints.idempotent or matches(name, patterns)
+    harmless = hints.read_only and not hints.destructive
+    return harmless or hints.idempotent or matches(name, patterns)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:

@@ -47,6 +47,8 @@ class HTTPServer:
 
     url: str = field(repr=False)
     headers: Headers = field(repr=False)
+    latest: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The headers that were sent last."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -61,7 +63,7 @@ class HTTPServer:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown, should the server repeat it."""
-        headers = self.headers if isinstance(self.headers, Mapping) else {}
+        headers = self.headers if isinstance(self.headers, Mapping) else self.latest
         words = [word for value in headers.values() for word in value.split()]
         parts = urlsplit(self.url)
         found = [*words, parts.password or "", *(value for _, value in parse_qsl(parts.query))]

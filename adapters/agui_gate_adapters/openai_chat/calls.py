@@ -26,11 +26,12 @@ _PLACEHOLDER = "{}"
 class Call:
     """One call while it streams. ``given_id`` is the server's id, "" as long as it named none."""
 
-    __slots__ = ("_held", "_key", "_pieces", "_shown", "given_id", "name")
+    __slots__ = ("_held", "_key", "_length", "_pieces", "_shown", "given_id", "name")
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._pieces: list[str] = []
+        self._length = 0
         self._held = ""
         self._shown = False
         self.given_id = ""
@@ -61,7 +62,7 @@ class Call:
 
     def _is_again(self, arguments: str) -> bool:
         """Whether arguments are the ones that this call has: some servers repeat the whole call when it is complete."""
-        return arguments == "".join(self._pieces)
+        return len(arguments) == self._length and arguments == "".join(self._pieces)
 
     def show(self, call_id: str, name: str, mint: Callable[[], str], out: Events) -> None:
         """Take over what a piece says about the call; begin it as soon as it has a name."""
@@ -97,6 +98,7 @@ class Call:
 
     def _push(self, text: str, out: Events) -> None:
         self._pieces.append(text)
+        self._length += len(text)
         if self._shown:
             out.append(CallDelta(self._key, text))
 

@@ -230,7 +230,10 @@ class ResponseMachine:
 def _failure(error: ErrorBody) -> Failure:
     failure = classify_code(Told(str(error.code or error.type or ""), error.message or ""), API)
     # Accepted first and failed later: in a conversation the items may be there, so it is never surely undone.
-    return Failure(failure.error, Kind.AMBIGUOUS) if failure.kind is Kind.TRANSIENT else failure
+    if failure.kind is Kind.TRANSIENT:
+        failure = Failure(failure.error, Kind.AMBIGUOUS)
+    failure.accepted = True
+    return failure
 
 
 _HANDLERS: dict[str, Callable[[ResponseMachine, WireEvent, Events], None]] = {

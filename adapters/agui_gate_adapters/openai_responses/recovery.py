@@ -16,7 +16,7 @@ failure it may have run, and the caller is told so: `ProviderUnavailable`.
 
 from collections.abc import Callable
 
-from agui_gate.errors import ConsentLost, ProviderUnavailable, RateLimited
+from agui_gate.errors import ConsentLost, ProviderAuth, ProviderUnavailable, RateLimited
 from agui_gate_adapters.common.failures import Failure, Kind, log
 from agui_gate_adapters.common.recovery import Step, retry_wait
 
@@ -72,6 +72,8 @@ def _check_consent(failure: Failure) -> None:
     """Raise what a request that agrees to something comes to, unless the provider surely did not act on it."""
     if failure.kind in (Kind.FORGOTTEN, Kind.MISMATCH):
         raise ConsentLost("The provider no longer has what was approved, so it was not run.") from failure
+    if failure.accepted and isinstance(failure.error, RateLimited | ProviderAuth):
+        raise ProviderUnavailable(failure.error.message) from failure
     limited = failure.kind is Kind.TRANSIENT and isinstance(failure.error, RateLimited)
     if failure.kind in (Kind.TRANSIENT, Kind.AMBIGUOUS) and not limited:
         raise ProviderUnavailable(failure.error.message) from failure

@@ -22,12 +22,13 @@ async def check_agent(agent: Agent, *, ask: bool) -> AsyncIterator[Finding]:
             yield _of(agent, found)
         if ask and well:
             yield _of(agent, await _asked(agent))
+        for source in agent.sources:
+            for found in await source.check():
+                yield _of(agent, found)
     finally:
         await agent.adapter.aclose()
-    for source in agent.sources:
-        for found in await source.check():
-            yield _of(agent, found)
-        await source.aclose()
+        for source in agent.sources:
+            await source.aclose()
 
 
 def _of(agent: Agent, found: Finding) -> Finding:

@@ -83,7 +83,7 @@ class Consents:
         return [a for a in self._thread.claimed() if self._thread.is_held(a)]
 
     def _is_ours(self, approval: Approval) -> bool:
-        """Whether this agent asked, with this very model, and nothing was said since."""
+        """Whether this agent asked, with this very model, and no model has answered since."""
         turn = self._thread.last_turn()
         asked = turn is not None and turn.id == approval.turn_id and turn.origin == self._agent.adapter.origin
         return asked and approval.agent == self._agent.name

@@ -87,7 +87,8 @@ class Decisions:
         agent = self._agents.get(approval.agent)
         if agent is None:
             raise Unavailable(f"The agent {approval.agent!r} that asked is not served here now.")
-        agent = await agent.ready()
+        if answer.verdict == "approve":  # a rejection needs no tools
+            agent = await agent.ready()
         judgement = judge([answer], {approval_id: approval}, agent.by_name, principal)
         if not judgement.verdicts:
             raise ApprovalRefused(judgement.refused[approval_id])

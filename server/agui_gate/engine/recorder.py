@@ -69,8 +69,8 @@ class _Item:
         self.private: Private | None = None
         self.encrypted: str | None = None
         self.ended = False
-        self.opened = False
-        """Of a call: whether its arguments begin as an object, so that they are shown."""
+        self.opened: bool | None = None
+        """Of a call: whether its arguments begin as an object, so that they are shown; None before they begin."""
         self.paragraph = 0
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
@@ -199,16 +199,16 @@ class Recorder:
             if item.opened:
                 self._seq.call_args(item.id, text)
             else:
-                self._open_args(item)
+                self._open_args(item, text)
 
-    def _open_args(self, item: _Item) -> None:
+    def _open_args(self, item: _Item, text: str) -> None:
         """Show the arguments from where they begin as an object. Clients parse what they were shown, so words that a
         model writes in their place are recorded (and told to it), but not shown.
         """
-        begun = "".join(item.pieces)
-        if begun.lstrip().startswith("{"):
-            item.opened = True
-            self._seq.call_args(item.id, begun)
+        if item.opened is None and (begun := text.lstrip()):
+            item.opened = begun.startswith("{")
+            if item.opened:
+                self._seq.call_args(item.id, "".join(item.pieces))
 
     def _call_end(self, event: CallEnd) -> None:
         item = self._items.get(("call", event.key))
@@ -218,8 +218,9 @@ class Recorder:
         arguments = event.arguments if event.arguments.strip() else "{}"
         item.pieces, item.private, item.ended = [arguments], event.private, True
         if not streamed:
-            self._open_args(item)
-            streamed = arguments if item.opened else ""
+            item.opened = None
+            self._open_args(item, arguments)
+            streamed = arguments if arguments.lstrip().startswith("{") else ""
         elif arguments.startswith(streamed):  # what was not streamed yet
             self._seq.call_args(item.id, arguments[len(streamed) :])
             streamed = arguments

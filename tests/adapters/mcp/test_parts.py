@@ -9,6 +9,7 @@ import pytest
 from agui_gate import ConfigurationError, Gate, SchemaTool, ToolContext, ToolSource
 from agui_gate_adapters.mcp import MCPTools
 from agui_gate_adapters.mcp.arguments import checker, for_models
+from agui_gate_adapters.mcp.courier import Courier
 from agui_gate_adapters.mcp.policy import Hints, agent_name, gate_of, idle_patterns, may_run_twice
 from agui_gate_adapters.mcp.progress import Progress
 from agui_gate_adapters.mcp.results import as_text
@@ -45,9 +46,26 @@ def test_the_gate_of_delete_page(given: Hints, policy: Any, gate: Any) -> None:
     assert gate_of("delete_page", given, policy) == gate
 
 
+HOSTILE = {
+    "a pattern that backtracks": {"properties": {"a": {"pattern": "^(a+)+$"}}},
+    "names by such a pattern": {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
+    "references that double": {"$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}},
+    "a dialect that is none": {"$schema": 5},
+    "a list for a dialect": {"$schema": ["x"]},
+    "no JSON": {"properties": {"a": {"const": object}}},
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_schema_that_would_stop_everybody_checks_nothing(kind: str) -> None:
+    schema = {"type": "object", "$ref": "#/$defs/d0"} if "double" in kind else {"type": "object"}
+    assert checker(schema | HOSTILE[kind])({"a" * 40 + "!": 1, "a": "a" * 40 + "!"}) is None
+
+
 def test_what_may_run_twice() -> None:
     assert may_run_twice("x", hints(read_only_hint=True), ())
     assert may_run_twice("x", hints(idempotent_hint=True), ())
+    assert not may_run_twice("x", hints(read_only_hint=True, destructive_hint=True), ())
     assert may_run_twice("put_x", Hints(), ["put_*"])
     assert not may_run_twice("x", Hints(), ["put_*"])
 
@@ -119,6 +137,14 @@ def test_secrets_of_a_server_are_masked() -> None:
     said = "Bearer abc.def.ghi passw0rd at /mcp/0123456789abcdef0123 with k3y-of-docs"
     assert masked(said, server) == "Bearer *** *** at /mcp/*** with ***"
     assert repr(server) == "HTTPServer()"
+
+
+@pytest.mark.anyio
+async def test_a_token_that_was_made_is_masked_too() -> None:
+    server = HTTPServer("https://host/mcp", lambda: {"authorization": "Bearer sk-secret-12345678"})
+    async with Courier(server) as courier:
+        assert (await courier._extra())["authorization"] == "Bearer sk-secret-12345678"
+    assert masked("invalid token sk-secret-12345678", server) == "invalid token ***"
 
 
 async def _call(arguments: dict[str, Any], context: ToolContext) -> str:
