@@ -70,7 +70,8 @@ def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("accessibility", "narrow", over=[("direct", "card")])
+    cases("accessibility", over=[("direct", "card"), ("runtime", "card")])
+    + cases("narrow", over=[("direct", "card")])
     + cases("keyboard", over=[("direct", "card"), ("direct", "interrupt")]),
 )
 def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, str]) -> None:
