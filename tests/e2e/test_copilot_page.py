@@ -70,7 +70,7 @@ def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("accessibility", over=[("direct", "card"), ("runtime", "card")])
+    cases("accessibility", over=CARDS)
     + cases("narrow", over=[("direct", "card")])
     + cases("keyboard", over=[("direct", "card"), ("direct", "interrupt")]),
 )

@@ -40,7 +40,7 @@ export async function accessibility(t) {
     await page.waitForSelector(`html[data-theme=${other}]`);
     await page.getByRole("button", { name: `Use the ${colorScheme} theme` }).click();
     page.allow(/HTTP 503|status of 503|agent/i);
-    await page.route("**/run", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "The server is shutting down." } } }));
+    await page.route(t.via === "browser" ? "**/agents/support" : "**/run", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "The server is shutting down." } } }));
     await t.say(page, "And more");
     await t.banner(page, "unavailable").waitFor();
     await t.shot(page, `${colorScheme}-banner`);
