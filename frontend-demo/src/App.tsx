@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAgentInfo } from "./agents";
 import { activities } from "./components/activity";
 import { useThreadList } from "./components/thread-list";
-import { providerProps, SERVER, useChoice, type Choice } from "./connection";
+import { providerProps, SERVER, useChoice, withHeaders, type Choice } from "./connection";
 import { CUT, SILENT, toProblem, type Problem } from "./problems";
 import { Banner } from "./shell/Banner";
 import { Boundary } from "./shell/Boundary";
@@ -26,8 +26,15 @@ export function App() {
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
   const clear = useCallback(() => setProblem(null), []);
-  const cut = useCallback((began: boolean) => setProblem(began ? CUT : SILENT), []);
+  const cut = useCallback(
+    (began: boolean) => {
+      setProblem(began ? CUT : SILENT);
+      if (!began) void load(); // CopilotKit's Node runtime keeps the reason to itself; the server tells (401, say)
+    },
+    [load],
+  );
   const resend = useRef<Resend>({ again: () => false, takeBack: () => {} });
+  useEffect(() => void resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
   const renew = () => {
     setProblem(null);
     setAttempt((before) => before + 1);
@@ -81,12 +88,13 @@ export function App() {
 
 /** The provider's properties; stable for as long as nothing they are made of changes. */
 function useConnection(choice: Choice, name: string | undefined, headers: Record<string, string>, attempt: number, thread: string) {
-  const connection = useMemo(
-    () => (name ? providerProps(choice, name, headers) : null),
+  const address = useMemo(
+    () => (name ? providerProps(choice, name) : null),
     // A direct agent belongs to one thread and one attempt.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [choice, name, headers, attempt, thread],
+    [choice, name, attempt, thread],
   );
+  const connection = useMemo(() => address && withHeaders(address, headers), [address, headers]);
   const titled = useRef(document.title);
   useEffect(() => {
     document.title = name ? `${name} · ${titled.current}` : titled.current;

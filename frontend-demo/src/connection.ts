@@ -86,11 +86,20 @@ export class RestoringAgent extends HttpAgent {
   }
 }
 
-/** The provider's properties for a choice. `agent` is the agent's name on the server. */
-export function providerProps({ via, runtime }: Choice, agent: string, headers: Record<string, string>) {
+type Address = { runtimeUrl: string } | { agents__unsafe_dev_only: Record<string, RestoringAgent> };
+
+/** The provider's properties for a choice, without headers. `agent` is the agent's name on the server. */
+export function providerProps({ via, runtime }: Choice, agent: string): Address {
   if (via === "browser") {
     const url = new URL(`agents/${encodeURIComponent(agent)}`, SERVER).href;
-    return { agents__unsafe_dev_only: { [agent]: new RestoringAgent({ url, headers }) } };
+    return { agents__unsafe_dev_only: { [agent]: new RestoringAgent({ url }) } };
   }
-  return { runtimeUrl: via === "runtime" ? runtime : new URL("copilotkit", SERVER).href, headers };
+  return { runtimeUrl: via === "runtime" ? runtime : new URL("copilotkit", SERVER).href };
+}
+
+/** The same properties for requests with these headers. Direct agents stay who they are, with all that was said. */
+export function withHeaders(address: Address, headers: Record<string, string>) {
+  if ("runtimeUrl" in address) return { ...address, headers };
+  for (const agent of Object.values(address.agents__unsafe_dev_only)) agent.headers = headers;
+  return address;
 }

@@ -21,9 +21,12 @@ START = 30.0
 """Seconds for a process to come up."""
 SCENARIO = 90.0
 """Seconds for one scenario."""
-NAMES = ("provider", "server", "guarded", "runtime")
+NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime")
+ON_DEMAND = "guarded runtime"
+"""Only one scenario wants it, and starts it."""
 LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
 TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland"}
+TOKEN = {"AGUI_GATE_TOKEN": "wonderland"}
 
 
 def free_ports(count: int) -> list[str]:
@@ -86,6 +89,13 @@ def program(*arguments: str, env: Mapping[str, str] | None = None) -> Process:
     return Process(sys.executable, "-m", "tests.e2e.programs", *arguments, env=env)
 
 
+def runtime(node: str, server: str, port: str, env: Mapping[str, str] | None = None) -> Process:
+    """CopilotKit's Node runtime in front of a server."""
+    return Process(
+        node, "server.mjs", cwd=PAGE / "runtime", env={"AGUI_GATE_URL": server, "PORT": port, **(env or {})}
+    )
+
+
 class Stack:
     """Everything, running."""
 
@@ -100,12 +110,8 @@ class Stack:
             "provider": program("provider", ports["provider"]),
             "server": program("server", ports["server"], model, f"sqlite:///{directory}/open.db", env=LIMITS),
             "guarded": program("server", ports["guarded"], model, f"sqlite:///{directory}/guarded.db", env=TOKENS),
-            "runtime": Process(
-                node,
-                "server.mjs",
-                cwd=PAGE / "runtime",
-                env={"AGUI_GATE_URL": url["server"], "PORT": ports["runtime"]},
-            ),
+            "runtime": runtime(node, url["server"], ports["runtime"]),
+            ON_DEMAND: runtime(node, url["guarded"], ports[ON_DEMAND], TOKEN),
             "driver": Process(node, "driver.mjs", cwd=HERE, by_input=True),
         }
 
@@ -114,8 +120,8 @@ class Stack:
         try:
             self._run(scenario, options)
         finally:
-            for process in self.processes.values():
-                if process.child is None:  # a scenario failed before it had started again what it stopped
+            for name, process in self.processes.items():
+                if process.child is None and name != ON_DEMAND:  # a scenario failed before it had started again what it stopped
                     process.start()
 
     def _run(self, scenario: str, options: dict[str, Any]) -> None:
@@ -145,7 +151,8 @@ def running(directory: Path) -> Iterator[Stack]:
     """Start everything in the order in which it needs each other, end it in the other one."""
     stack = Stack(directory)
     with contextlib.ExitStack() as exits:
-        for process in stack.processes.values():
+        for name, process in stack.processes.items():
             exits.callback(process.stop)
-            process.start()
+            if name != ON_DEMAND:
+                process.start()
         yield stack

@@ -34,7 +34,8 @@ export class Stage {
     const url = new URL("/copilot/", server);
     url.searchParams.set("via", this.via);
     url.searchParams.set("hitl", this.style);
-    url.searchParams.set("runtime", `${this.urls.runtime}/api/copilotkit`);
+    const runtime = server === this.urls.guarded ? this.urls["guarded runtime"] : this.urls.runtime;
+    url.searchParams.set("runtime", `${runtime}/api/copilotkit`);
     if (thread) url.hash = `t=${thread}`;
     return url.href;
   }

@@ -43,6 +43,7 @@ def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
     )
     # CopilotKit's Node runtime replays what went through it, so it can't know of a decision that didn't.
     + cases("decidedElsewhere", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
+    + cases("halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:
@@ -59,9 +60,8 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("providerFails", "serverAway", "busy", "cutStream", "tooLarge", over=CARDS)
-    + cases("guarded", over=[("direct", "card"), ("browser", "card")])
-    + cases("expired", over=[("direct", "card")])
+    cases("providerFails", "serverAway", "busy", "cutStream", "tooLarge", "guarded", over=CARDS)
+    + cases("expired", "halfExpired", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("wrongAddress", over=[("runtime", "card")]),
 )
 def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options: dict[str, str]) -> None:

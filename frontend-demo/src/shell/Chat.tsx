@@ -33,11 +33,11 @@ export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut,
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);
-  useElsewhere({ via: choice.via, headers });
+  const onDecide = useElsewhere({ via: choice.via, headers });
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <>
-      {choice.style === "card" ? <ConfirmCard /> : <Interrupts />}
+      {choice.style === "card" ? <ConfirmCard onDecide={onDecide} /> : <Interrupts onDecide={onDecide} />}
       <ToolChips />
       <ThemeTool />
       <div className="conversation">

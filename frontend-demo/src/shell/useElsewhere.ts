@@ -1,5 +1,5 @@
 import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
-import { useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import { parseObject } from "../components/confirm-card/values";
 import { SERVER, type Via } from "../connection";
 
@@ -15,12 +15,22 @@ interface Options {
  * Notices that an open approval was decided elsewhere (in another tab, by another device, from a terminal) and reads
  * the conversation again. It looks only while the page is visible and something is open, less and less often, and at
  * once when the person comes back to the page.
+ *
+ * Returns what to call when a decision is made here: as long as it waits for the last one to go out with, nothing is read
+ * again, for that would undo it. The server settles an answer that comes too late, and what runs then shows it.
  */
-export function useElsewhere({ via, headers }: Options): void {
+export function useElsewhere({ via, headers }: Options): () => void {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
   const { copilotkit } = useCopilotKit();
   const open = agent.isRunning ? "" : openCalls(agent).join(" ");
   const readFor = useRef("");
+  const hasUnsent = useRef(false);
+  const decided = useCallback(() => {
+    hasUnsent.current = true;
+  }, []);
+  useEffect(() => {
+    if (agent.isRunning) hasUnsent.current = false; // they are on their way
+  }, [agent.isRunning]);
 
   useEffect(() => {
     if (!open || open === readFor.current) return; // what reading again didn't settle, an answer will
@@ -31,11 +41,13 @@ export function useElsewhere({ via, headers }: Options): void {
       void copilotkit.connectAgent({ agent });
     };
     return lookOut(async () => {
+      if (hasUnsent.current) return null;
       const pending = await pendingCalls(agent.threadId, headers);
-      const settled = pending !== null && !agent.isRunning && open.split(" ").some((id) => !pending.has(id));
+      const settled = pending !== null && !agent.isRunning && !hasUnsent.current && open.split(" ").some((id) => !pending.has(id));
       return settled ? read : null;
     });
   }, [agent, copilotkit, headers, open, via]);
+  return decided;
 }
 
 type Look = () => Promise<(() => void) | null>;

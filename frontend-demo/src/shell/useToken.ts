@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useState } from "react";
 
 const KEY = "agui-gate.token";
 const NOBODY: Record<string, string> = {};
@@ -11,17 +11,18 @@ function read(): string {
   }
 }
 
+const toHeaders = (token: string) => (token ? { authorization: `Bearer ${token}` } : NOBODY);
+
 /** The person's token, kept for this tab (it is a credential, not a preference), as request headers. */
 export function useToken() {
-  const [token, setToken] = useState(read);
-  const headers = useMemo((): Record<string, string> => (token ? { authorization: `Bearer ${token}` } : NOBODY), [token]);
+  const [headers, setHeaders] = useState(() => toHeaders(read()));
   const saveToken = useCallback((value: string) => {
     try {
       sessionStorage.setItem(KEY, value);
     } catch {
       // As above: it then lasts until the page is closed.
     }
-    setToken(value);
+    setHeaders(toHeaders(value)); // a new object even for the same token: whoever enters it again wants another try
   }, []);
   return { headers, saveToken };
 }

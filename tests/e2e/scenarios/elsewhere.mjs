@@ -1,7 +1,7 @@
 /** Decided in another tab, or without any page. */
 
 import assert from "node:assert/strict";
-import { calls, refund, says } from "../stage.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
 
@@ -37,17 +37,43 @@ export async function decidedElsewhere(t) {
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
   await t.idle(page);
-  const thread = new URL(page.url()).hash.slice(3);
-  const { approvals } = await (await fetch(`${t.urls.server}/approvals`)).json();
-  const { id } = approvals.find(({ thread_id }) => thread_id === thread);
-  const answer = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ approved: true }) };
-  assert.equal((await fetch(`${t.urls.server}/approvals/${id}`, answer)).status, 200);
+  await decide(t, page, "refund", { approved: true });
   await t.chipsAre(page, ["refund:done"]);
   assert.equal(await t.card(page).count(), 0);
   await t.shot(page, "settled");
   await t.say(page, "What happened?");
   await t.answered(page, "It was refunded, as you can see.");
   await t.chipsAre(page, ["refund:done"]);
+}
+
+async function decide(t, page, wanted, decision) {
+  const thread = new URL(page.url()).hash.slice(3);
+  const { approvals } = await (await fetch(`${t.urls.server}/approvals`)).json();
+  const { id } = approvals.find(({ thread_id, tool }) => thread_id === thread && tool === wanted);
+  const answer = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(decision) };
+  assert.equal((await fetch(`${t.urls.server}/approvals/${id}`, answer)).status, 200);
+}
+
+/** One of two decided here (which goes out with the other one), the other one elsewhere: what was decided here stays. */
+export async function halfDecided(t) {
+  await t.script(calls("Two things.", refund(), call("archive_order", { order_id: "1003" })), says("Both are settled."));
+  const page = await t.open();
+  await t.say(page, "Do two things");
+  await t.card(page, "refund").waitFor();
+  await t.idle(page);
+  await t.press(page, "Reject", "refund");
+  await page.keyboard.press("Enter");
+  await t.card(page, "archive_order").waitFor();
+  await decide(t, page, "archive_order", { approved: true });
+  const looked = page.waitForResponse("**/approvals", { timeout: 500 }).catch(() => null); // none: reading again is what would undo it
+  await page.evaluate(() => dispatchEvent(new Event("focus"))); // the person is back: it looks at once
+  await looked;
+  await t.idle(page);
+  assert.match(await page.getByTestId("gate-decision").textContent(), /^You rejected refund/);
+  await t.shot(page, "half");
+  await t.press(page, "Approve", "archive_order");
+  await t.answered(page, "Both are settled.");
+  await t.chipsAre(page, ["refund:rejected", "archive_order:done"]);
 }
 
 /** Answered before the other tab could notice: the late answer gets what was decided, and nothing runs twice. */

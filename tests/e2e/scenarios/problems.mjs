@@ -37,9 +37,10 @@ export async function serverAway(t) {
   assert.equal(await t.userMessages(page), 1, "what was said is not lost");
 }
 
-/** A server that wants a token: asked for in the page, and then everything works. */
+/** A server that wants a token: asked for at the start and when it isn't good any more; then everything works. */
 export async function guarded(t) {
-  await t.script(calls("I'll refund it.", refund()), says("Refunded for Alice."));
+  if (t.via === "runtime") await t.start("guarded runtime");
+  await t.script(calls("I'll refund it.", refund()), says("Refunded for Alice."), says("Alice again."));
   const page = await t.open({ server: t.urls.guarded });
   page.allow(REFUSED);
   await t.banner(page, "unauthorized").waitFor();
@@ -54,6 +55,18 @@ export async function guarded(t) {
   await t.say(page, "Refund ten cents of order 1003");
   await t.press(page, "Approve");
   await t.answered(page, "Refunded for Alice.");
+
+  await page.route(/agents|copilotkit/, (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer worn-out" } }));
+  await t.say(page, "Are you still there?");
+  await t.banner(page, "unauthorized").waitFor();
+  await t.shot(page, "banner");
+  await page.unroute(/agents|copilotkit/);
+  await page.fill("input[name=token]", "wonderland");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "Alice again.");
+  assert.equal(await t.banner(page).count(), 0);
+  assert.equal(await t.userMessages(page), 2, "what was said went out by itself, once");
+  if (t.via === "runtime") await t.stop("guarded runtime");
 }
 
 /** More than the server takes: told, taken back, and the conversation goes on. */
@@ -138,8 +151,24 @@ export async function expired(t) {
   await t.say(page, "Close the shop");
   await t.card(page).getByText("Expired").waitFor();
   assert.ok(await t.card(page).getByRole("button", { name: "Approve" }).isDisabled());
+  await t.chipsAre(page, ["close_shop:expired"]);
   await t.shot(page, "card");
   await t.say(page, "And now?");
   await t.answered(page, "It stays open.");
   await t.chipsAre(page, ["close_shop:expired"]);
+}
+
+/** One of two is decided, the other one expires: what was decided counts. */
+export async function halfExpired(t) {
+  await t.script(calls("Two things.", refund(), { type: "function_call", name: "close_shop", arguments: {} }), says("One of them is done."));
+  const page = await t.open();
+  await t.say(page, "Do two things");
+  await t.press(page, "Approve", "refund");
+  if (t.style === "card") {
+    await t.card(page, "close_shop").getByText("Expired").waitFor();
+    await t.say(page, "And now?");
+  } // else the answers go out together, and now there is nothing left to wait for
+  await t.answered(page, "One of them is done.");
+  await t.chipsAre(page, ["refund:done", "close_shop:expired"]);
+  await t.shot(page, "done");
 }

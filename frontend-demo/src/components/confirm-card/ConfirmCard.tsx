@@ -18,9 +18,9 @@ const parameters = z.object({
 
 type Card = z.infer<typeof parameters>;
 
-/** Registers the confirm card with the chat. Render it once inside `CopilotKitProvider`; it draws nothing by itself. */
-export function ConfirmCard() {
-  const [queue] = useState(() => new Queue());
+/** Registers the confirm card with the chat. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `onDecide`: a decision was made, which goes out with the last one. */
+export function ConfirmCard({ onDecide }: { onDecide?: () => void }) {
+  const [queue] = useState(() => new Queue(onDecide));
   useHumanInTheLoop<Card>({
     name: "confirm_changes",
     description: "Show a confirm card for a call and wait for the person's decision.",
@@ -48,6 +48,7 @@ function Confirm({ card, live, respond, result, queue }: Props) {
   if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
   const decide = (made: Decision) => {
     setDecided(made);
+    queue.decided();
     void respond(toAnswer(ask, made));
   };
   return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} />;

@@ -17,6 +17,9 @@ export class Queue {
   #approved: ReadonlySet<string> = new Set();
   readonly #listeners = new Set<() => void>();
 
+  /** `onDecide` hears of every decision. */
+  constructor(readonly decided: () => void = () => {}) {}
+
   subscribe = (listener: () => void) => {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -14,6 +14,21 @@ export function useCountdown(end: string | undefined): number | null {
   return Number.isNaN(at) ? null : left;
 }
 
+const LONGEST = 2 ** 31 - 1; // what a timer can wait
+
+/** Which of these moments (ISO 8601) are over. A moment that is none never is. */
+export function useOver(ends: (string | undefined)[]): boolean[] {
+  const [now, setNow] = useState(Date.now);
+  const moments = ends.map((end) => (end ? Date.parse(end) : Number.NaN));
+  const next = Math.min(...moments.filter((moment) => moment > now));
+  useEffect(() => {
+    if (next === Number.POSITIVE_INFINITY) return;
+    const timer = setTimeout(() => setNow(Date.now()), Math.min(Math.max(0, next - Date.now()), LONGEST));
+    return () => clearTimeout(timer);
+  }, [next, now]);
+  return moments.map((moment) => moment <= now);
+}
+
 /** `42 s`, `4:09`, `3 h 20 min`, `2 d`. */
 export function formatLeft(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;

@@ -1,6 +1,7 @@
-import { useInterrupt } from "@copilotkit/react-core/v2";
-import { useState } from "react";
+import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
+import { useEffect, useState } from "react";
 import { ApprovalCard, DecisionLine, together, type Ask, type Decision } from "../confirm-card";
+import { useOver } from "../confirm-card/useCountdown";
 import { makeFields, type Json, type Schema } from "../confirm-card/values";
 
 /** The parts of an AG-UI interrupt that are used here. */
@@ -11,11 +12,11 @@ interface Interrupt {
   metadata?: Record<string, unknown>;
 }
 
-/** Shows the chat's open interrupts as cards. Render it once inside `CopilotKitProvider`; it draws nothing by itself. */
-export function Interrupts() {
+/** Shows the chat's open interrupts as cards. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `onDecide`: a decision was made, which goes out with the last one. */
+export function Interrupts({ onDecide }: { onDecide?: () => void }) {
   useInterrupt({
     render: ({ interrupts, resolve }) => (
-      <Cards key={interrupts.map(({ id }) => id).join()} interrupts={interrupts} onAnswer={(id, payload) => void resolve(payload, id)} />
+      <Cards key={interrupts.map(({ id }) => id).join()} interrupts={interrupts} onAnswer={(id, payload) => { onDecide?.(); void resolve(payload, id); }} />
     ),
   });
   return null;
@@ -30,6 +31,7 @@ interface Props {
 function Cards({ interrupts, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<Record<string, Decision>>({});
   const open = interrupts.filter(({ id }) => !decisions[id]);
+  useExpiry(interrupts, open, onAnswer);
   const count = together(open.map(toAsk), Date.now());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
     setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
@@ -47,6 +49,25 @@ function Cards({ interrupts, onAnswer }: Props) {
       {interrupts.length > 1 && open.length > 0 && <p className="gate-quiet" role="status">{interrupts.length - open.length} of {interrupts.length} decided; the answers go out together.</p>}
     </div>
   );
+}
+
+const EXPIRED: Json = { approved: false, reason: "It expired." };
+
+/**
+ * The client refuses every message as long as an interrupt has no answer, and an expired one can't get any. If it was the
+ * only kind left, the others' answers go out with it (the server knows best that it expired); if nothing was decided, the
+ * client forgets it, and the next message goes on.
+ */
+function useExpiry(interrupts: Interrupt[], open: Interrupt[], onAnswer: Props["onAnswer"]) {
+  const { agent } = useAgent({ updates: [] });
+  const over = useOver(open.map((interrupt) => toAsk(interrupt).expiresAt));
+  const isOver = open.length > 0 && over.every(Boolean);
+  useEffect(() => {
+    if (!isOver) return;
+    if (open.length === interrupts.length) agent.pendingInterrupts = [];
+    else open.forEach(({ id }) => onAnswer(id, EXPIRED));
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once, when it is over
+  }, [isOver]);
 }
 
 function toAsk({ message, responseSchema, metadata = {} }: Interrupt): Ask {
