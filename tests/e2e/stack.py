@@ -91,9 +91,7 @@ def program(*arguments: str, env: Mapping[str, str] | None = None) -> Process:
 
 def runtime(node: str, server: str, port: str, env: Mapping[str, str] | None = None) -> Process:
     """CopilotKit's Node runtime in front of a server."""
-    return Process(
-        node, "server.mjs", cwd=PAGE / "runtime", env={"AGUI_GATE_URL": server, "PORT": port, **(env or {})}
-    )
+    return Process(node, "server.mjs", cwd=PAGE / "runtime", env={"AGUI_GATE_URL": server, "PORT": port, **(env or {})})
 
 
 class Stack:
@@ -121,7 +119,8 @@ class Stack:
             self._run(scenario, options)
         finally:
             for name, process in self.processes.items():
-                if process.child is None and name != ON_DEMAND:  # a scenario failed before it had started again what it stopped
+                # A scenario that failed may not have started again what it stopped.
+                if process.child is None and name != ON_DEMAND:
                     process.start()
 
     def _run(self, scenario: str, options: dict[str, Any]) -> None:
