@@ -3,10 +3,11 @@
 import msgspec
 
 from agui_gate.adapter import CallDelta, CallEnd, CallResult, CallStart, Private
+from agui_gate_adapters.common.decoding import decode_any
 
 from .hosted import shown, shown_name
 from .states import BlockState, Events, OtherState, RedactedState, Take, TextState, ThinkingState
-from .wire import Body, Delta, decode_any
+from .wire import Body, Delta
 
 
 def new_state(body: Body, key: str, take: Take) -> "BlockState":

@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
+from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.ids import stable_id
 
 from .content import text_block, told, user_blocks
 from .thinking import is_whole, private
-from .wire import Body, decode_any
+from .wire import Body
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HOSTED_ID = re.compile(r"[A-Za-z0-9_]{1,128}")

@@ -20,8 +20,9 @@ from agui_gate.adapter import (
     TextEnd,
     TextStart,
 )
+from agui_gate_adapters.common.decoding import decode_any
 
-from .wire import Body, Delta, decode_any
+from .wire import Body, Delta
 
 Events = list[ModelEvent]
 Take = Callable[[], int]

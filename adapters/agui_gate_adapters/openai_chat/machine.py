@@ -23,11 +23,12 @@ from agui_gate.adapter import (
     Usage,
 )
 from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common.decoding import ABSENT
 from agui_gate_adapters.common.failures import Api, Failure, Kind, classify_code, classify_status
 
 from .calls import Calls
 from .reasoning import DETAILS, merge
-from .wire import NO_ERROR, Chunk, Delta, UsageBody, decode_chunk, decode_tail, told_in
+from .wire import Chunk, Delta, UsageBody, decode_chunk, decode_tail, told_in
 
 Events = list[ModelEvent]
 
@@ -102,7 +103,7 @@ class ChatMachine:
         if chunk.usage is not None:
             self._usage = chunk.usage
             self._last = payload
-        if chunk.choices is None or chunk.error is not NO_ERROR:
+        if chunk.choices is None or chunk.error is not ABSENT:
             self._rare(chunk, payload)
             if self.failure is not None:
                 return

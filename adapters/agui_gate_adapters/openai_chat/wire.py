@@ -1,20 +1,11 @@
-"""The provider's chunks as structs: decoded once, and only the members that something here reads.
+"""The provider's chunks as structs."""
 
-A shape that is wrong never fails a run by itself: what can't be read is as if it were absent, since the servers that
-speak this API differ in details.
-"""
-
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any
 
 import msgspec
 
-from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common.decoding import ABSENT, decode_any, decode_or, event_decoder
 from agui_gate_adapters.common.failures import Told
-
-S = TypeVar("S", bound=msgspec.Struct)
-
-NO_ERROR = msgspec.Raw()
-"""The `error` of a chunk that has none."""
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):
@@ -85,7 +76,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
     choices: list[Choice] | None = None
     usage: UsageBody | None = None
-    error: msgspec.Raw = NO_ERROR
+    error: msgspec.Raw = ABSENT
 
 
 class _LastChoice(msgspec.Struct, frozen=True):
@@ -111,54 +102,14 @@ class Tail(msgspec.Struct, frozen=True):
         return next((choice.usage for choice in self.choices or () if choice.usage is not None), None)
 
 
-_chunk = msgspec.json.Decoder(Chunk)
 _tail = msgspec.json.Decoder(Tail)
 
-
-def decode_chunk(payload: bytes) -> Chunk:
-    """One chunk; an empty one if it is JSON of no use. Raises `ProviderUnavailable` for what is no JSON at all."""
-    try:
-        try:
-            return _chunk.decode(payload)
-        except msgspec.ValidationError:  # of what was read so far: the rest may be no JSON
-            members = msgspec.json.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProviderUnavailable("The provider's stream is not readable: a chunk is not JSON.") from error
-    chunk = readable(members, Chunk)
-    said = members.get("error") if isinstance(members, dict) else None
-    return msgspec.structs.replace(chunk, error=msgspec.Raw(msgspec.json.encode(said))) if said else chunk
+decode_chunk = event_decoder(Chunk)
 
 
 def decode_tail(payload: bytes) -> Tail:
     """What else the last chunk says; nothing where it can't be read."""
-    try:
-        return _tail.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Tail()
-
-
-def readable(value: object, kind: type[S]) -> S:
-    """The members that have the right type (a number in quotes too), of an object that has others of a wrong one."""
-    members = value if isinstance(value, dict) else {}
-    known = {}
-    for field in msgspec.structs.fields(kind):
-        if field.name in members:
-            known[field.name] = _readable(members[field.name], field.type, field.default)
-    return kind(**known)
-
-
-def _readable(value: object, kind: Any, default: Any) -> Any:
-    try:
-        return msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError:
-        pass
-    for option in get_args(kind):
-        if isinstance(value, dict) and isinstance(option, type) and issubclass(option, msgspec.Struct):
-            return readable(value, option)
-        (item,) = get_args(option) if get_origin(option) is list else (None,)
-        if isinstance(value, list) and isinstance(item, type) and issubclass(item, msgspec.Struct):
-            return [readable(one, item) for one in value]
-    return default
+    return decode_or(Tail(), _tail, payload)
 
 
 def told_in(payload: bytes, error: msgspec.Raw) -> tuple[Told | None, int | None]:
@@ -166,11 +117,8 @@ def told_in(payload: bytes, error: msgspec.Raw) -> tuple[Told | None, int | None
 
     It comes nested under `error`, as a text there, or flat (`{"object": "error", "message": …}`, `{"detail": …}`).
     """
-    nested = error is not NO_ERROR and bytes(error) != b"null"
-    try:
-        said: Any = msgspec.json.decode(error if nested else payload)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        said = None
+    nested = error is not ABSENT and bytes(error) != b"null"
+    said = decode_any(error if nested else payload)
     if not isinstance(said, dict):
         return (Told(message=_text(said)) if nested else None), None
     message = said.get("message", said.get("detail"))

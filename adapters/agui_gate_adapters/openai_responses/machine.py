@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
 
 from .failures import API
@@ -23,7 +24,6 @@ from .wire import (
     Item,
     ResponseBody,
     WireEvent,
-    decode_any,
     decode_error,
     decode_event,
     decode_item,

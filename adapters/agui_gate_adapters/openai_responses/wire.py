@@ -1,16 +1,10 @@
-"""The provider's events as structs: decoded once, and only the members that something here reads.
-
-Rare and large members (`item`, `response`, …) stay raw bytes until somebody asks. A shape that is wrong never fails a
-run by itself: what can't be read is as if it were absent, since servers that imitate this API differ in details.
-"""
+"""The provider's events as structs. Rare and large members (`item`, `response`, …) stay raw until asked for."""
 
 from typing import Any
 
 import msgspec
 
-from agui_gate.errors import ProviderUnavailable
-
-_NOTHING = msgspec.Raw()
+from agui_gate_adapters.common.decoding import ABSENT, decode_or, event_decoder
 
 
 class WireEvent(msgspec.Struct, frozen=True, gc=False):
@@ -27,10 +21,10 @@ class WireEvent(msgspec.Struct, frozen=True, gc=False):
     arguments: str | None = None
     code: str | None = None
     message: str | None = None
-    annotation: msgspec.Raw = _NOTHING
-    error: msgspec.Raw = _NOTHING
-    item: msgspec.Raw = _NOTHING
-    response: msgspec.Raw = _NOTHING
+    annotation: msgspec.Raw = ABSENT
+    error: msgspec.Raw = ABSENT
+    item: msgspec.Raw = ABSENT
+    response: msgspec.Raw = ABSENT
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -121,11 +115,10 @@ class ResponseBody(msgspec.Struct, frozen=True):
     status: str | None = None
     error: ErrorBody | None = None
     incomplete_details: _Incomplete | None = None
-    usage: msgspec.Raw = _NOTHING
-    output: msgspec.Raw = _NOTHING
+    usage: msgspec.Raw = ABSENT
+    output: msgspec.Raw = ABSENT
 
 
-_event = msgspec.json.Decoder(WireEvent)
 _item = msgspec.json.Decoder(Item)
 _item_head = msgspec.json.Decoder(_ItemHead)
 _error = msgspec.json.Decoder(ErrorBody)
@@ -133,92 +126,33 @@ _response = msgspec.json.Decoder(ResponseBody)
 _usage = msgspec.json.Decoder(UsageBody)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
-_TEXTS = ("type", "delta", "item_id", "text", "refusal", "arguments", "code", "message")
-_NUMBERS = ("output_index", "content_index", "summary_index")
-_RAWS = ("annotation", "error", "item", "response")
-
-
-def decode_event(payload: bytes) -> WireEvent:
-    """One event; it has no type if it is JSON of no use. Raises `ProviderUnavailable` for what is no JSON at all."""
-    try:
-        try:
-            return _event.decode(payload)
-        except msgspec.ValidationError:  # of what was read so far: the rest may be no JSON
-            return _tolerant(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProviderUnavailable("The provider's stream is not readable: an event is not JSON.") from error
-
-
-def _tolerant(payload: bytes) -> WireEvent:
-    """The members that have the right type, of an event that has others of a wrong one."""
-    try:
-        members = msgspec.json.decode(payload, type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError:
-        return WireEvent()
-    known: dict[str, Any] = {name: members[name] for name in _RAWS if name in members}
-    for names, wanted in ((_TEXTS, str), (_NUMBERS, int)):
-        for name in names:
-            value = _value(members[name]) if name in members else None
-            if type(value) is wanted:
-                known[name] = value
-    return WireEvent(**known)
-
-
-def _value(raw: msgspec.Raw) -> Any:
-    try:
-        return msgspec.json.decode(raw)
-    except msgspec.ValidationError:  # a number out of range
-        return None
+decode_event = event_decoder(WireEvent)
 
 
 def decode_item(raw: msgspec.Raw) -> Item:
     """An output item; of one with unexpected members only type, id and status; nothing at all becomes an empty one."""
-    try:
-        return _item.decode(raw)
-    except msgspec.DecodeError:
-        pass
-    try:
-        head = _item_head.decode(raw)
-    except msgspec.DecodeError:
-        return Item()
+    item = decode_or(None, _item, raw)
+    if item is not None:
+        return item
+    head = decode_or(_ItemHead(), _item_head, raw)
     return Item(type=head.type, id=head.id, status=head.status)
 
 
 def decode_response(raw: msgspec.Raw) -> ResponseBody:
     """A response object; an empty one when it can't be read."""
-    try:
-        return _response.decode(raw)
-    except msgspec.DecodeError:
-        return ResponseBody()
+    return decode_or(ResponseBody(), _response, raw)
 
 
 def decode_usage(raw: msgspec.Raw) -> UsageBody | None:
     """Token counts; None when there are none, or none that can be read."""
-    try:
-        return _usage.decode(raw)
-    except msgspec.DecodeError:
-        return None
+    return decode_or(None, _usage, raw)
 
 
 def decode_output(raw: msgspec.Raw) -> list[Item]:
     """The items of a response object."""
-    try:
-        return [decode_item(item) for item in _raw_list.decode(raw)]
-    except msgspec.DecodeError:
-        return []
+    return [decode_item(item) for item in decode_or([], _raw_list, raw)]
 
 
 def decode_error(event: WireEvent) -> ErrorBody:
     """The error of an `error` event, which is nested under `error` or flat (both exist)."""
-    try:
-        return _error.decode(event.error)
-    except msgspec.DecodeError:
-        return ErrorBody(code=event.code, message=event.message)
-
-
-def decode_any(raw: msgspec.Raw) -> Any:
-    """Any JSON value; None when it can't be read."""
-    try:
-        return msgspec.json.decode(raw)
-    except msgspec.DecodeError:
-        return None
+    return decode_or(ErrorBody(code=event.code, message=event.message), _error, event.error)

@@ -1,8 +1,6 @@
 """`agui-gate serve`: agents on an address."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -74,5 +72,8 @@ def _serve(plan: Plan) -> None:
     for warning in ready.settings.warnings:
         note(warning)
     with bind(ready.settings.host, ready.settings.port) as sock:
-        announce: Callable[[], Any] = lambda: ready.announce(address_of(sock, ready.settings.host))  # noqa: E731
+
+        def announce() -> None:
+            ready.announce(address_of(sock, ready.settings.host))
+
         serve_forever(Server(configure(ready.app), announce), sock)
