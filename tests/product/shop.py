@@ -26,6 +26,13 @@ def say(text: str) -> Item:
 
 
 SEARCH = call("search", q="ada")
+COLOR: Item = {
+    "name": "pick_color",
+    "description": "Let the user pick a colour.",
+    "parameters": {"type": "object", "properties": {"hint": {"type": "string"}}},
+}
+"""A tool of the client's, as it advertises it."""
+PICK = call("pick_color", hint="bright")
 
 
 def script(*items: Item, after: str = "Done.") -> list[Item]:

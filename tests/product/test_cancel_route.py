@@ -15,7 +15,7 @@ from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product
 from tests.product.live import Following, cancel, over, quiet, rest, starting
-from tests.product.shop import Shop, call, outputs, refund, say, script, status
+from tests.product.shop import COLOR, PICK, Shop, call, outputs, refund, say, script, status
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17", "S33")]
@@ -90,7 +90,8 @@ async def test_in_the_middle_of_text_what_was_said_is_kept(mode: str) -> None:
 @shows("S29", "S30", "S31", "S32", "B9")
 @pytest.mark.parametrize("mode", MODES)
 async def test_tools_that_never_end(mode: str) -> None:
-    """Async, sync, and one that ignores its cancellation; beside them a gated call that nobody was asked about yet."""
+    """Async, sync, and one that ignores its cancellation; beside them a gated call that nobody was asked about yet, and
+    one that the client would have to run."""
     begun, release, told = threading.Barrier(2), threading.Event(), threading.Event()
     ended: list[str] = []
     shop = Shop()
@@ -123,14 +124,14 @@ async def test_tools_that_never_end(mode: str) -> None:
         told.set()
         return "too late"
 
-    calls = [call("sleeps"), call("stubborn"), call("blocks"), refund()]
+    calls = [call("sleeps"), call("stubborn"), call("blocks"), refund(), PICK]
     async with product([*shop.tools, sleeps, stubborn, blocks], [{"output": calls}, BACK], mode=mode) as p:
-        chat = p.chat(tools=[CARD_TOOL])
+        chat = p.chat(tools=[CARD_TOOL, COLOR])
         async with starting(p, chat, "go") as reader:
             await reader.until('"delta":"{')
             await asyncio.to_thread(begun.wait, TIMEOUT)
             async with stopped(p, chat, reader) as stream:
-                assert len(stream.results) == 4
+                assert len(stream.results) == 5
                 assert {status(text) for text in stream.results.values()} == {"cancelled"}
                 assert ended == ["sleeps"]
                 release.set()
@@ -138,7 +139,7 @@ async def test_tools_that_never_end(mode: str) -> None:
         async with asyncio.timeout(TIMEOUT):
             while "stubborn" not in ended:
                 await p.get("/healthz")
-        assert len(outputs(p.inputs()[-1])) == 4
+        assert len(outputs(p.inputs()[-1])) == 5
         assert "too late" not in json.dumps(await p.get(f"/threads/{chat.thread_id}"))
         assert "too late" not in json.dumps(p.inputs())
         assert shop.refunds == []

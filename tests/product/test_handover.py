@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agui_gate import Agent, create_app
+from agui_gate.core.approvals import Decision, State
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, MODES, Product, client_of, product, running
-from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, script, users
+from tests.product.shop import SEARCH, Shop, call, items, outputs, refund, say, script, status, users
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -115,6 +116,23 @@ async def test_an_approval_never_runs_another_agents_tool_of_that_name() -> None
         done = await chat.resume(answer)
         assert (done.text, asking.orders, other.refunds) == ("Done.", ["A1"], [])
         first.assert_clean()
+
+
+@shows("B28", "B10")
+async def test_what_a_dead_process_had_claimed_is_never_run_by_another_agent() -> None:
+    """Not even where both call it `ship` and say that it may run twice: it is not the same tool."""
+    asking, other = Shop(), Shop()
+    one, two = Emulator(script=script(call("ship", order_id="A1"))), Emulator(script=[{"output": [say("Two.")]}])
+    async with two_agents("chain", one, two, asking, other) as (first, second):
+        chat = first.chat()
+        (ask,) = (await chat.say("ship A1")).interrupts
+        yes = Decision(True, "local", None, None)
+        await first.app.state.engine.store.move(ask["id"], State.CLAIMED, decision=yes)
+        chat.path = "/agents/agent1"
+        done = await chat.say("and?")
+        assert status(done.results[ask["toolCallId"]]) == "unknown"
+        assert (done.text, asking.shipped, other.shipped) == ("Two.", [], [])
+        second.assert_clean()
 
 
 @shows("B28", "B2", "B12")

@@ -6,18 +6,12 @@ from typing import Any
 import pytest
 
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
-from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script, status
+from tests.product.shop import COLOR, PICK, SEARCH, Shop, call, outputs, refund, say, script, status
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
 every_mode = pytest.mark.parametrize("mode", MODES)
 
-COLOR = {
-    "name": "pick_color",
-    "description": "Let the user pick a colour.",
-    "parameters": {"type": "object", "properties": {"hint": {"type": "string"}}},
-}
-PICK = call("pick_color", hint="bright")
 YES, NO = {"approved": True}, {"approved": False}
 
 

@@ -1,0 +1,72 @@
+"""Deciding outside any run: what the tool leaves behind, what can't be decided here, and what needs no waiting."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agui_gate import Agent, ToolContext, create_app, tool
+from agui_gate.settings import Settings
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from tests.product.kit import TIMEOUT, client_of, product, running
+from tests.product.live import cancel, starting
+from tests.product.shop import Shop, call, refund, say, script
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+YES = {"approved": True}
+
+
+@shows("B1")
+async def test_what_the_tool_wrote_into_the_shared_state_is_kept() -> None:
+    @tool(gate=True)
+    async def note(text: str, ctx: ToolContext) -> str:
+        """Note something down."""
+        ctx.state["note"] = text
+        return "noted"
+
+    async with product([note], script(call("note", text="hello"))) as p:
+        chat = p.chat()
+        asked = await chat.say("note hello")
+        assert (await p.get(f"/threads/{chat.thread_id}"))["state"] in (None, {})
+        decided = await p.decide(asked.interrupts[0]["id"], YES)
+        assert (decided["state"], decided["result"]) == ("done", "noted")
+        assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"note": "hello"}
+        assert (await chat.go()).text == "Done."
+
+
+@shows("B1", "B26")
+async def test_an_agent_that_is_not_served_any_more_decides_nothing(tmp_path: Path) -> None:
+    shop, store = Shop(), f"sqlite:///{tmp_path / 't.db'}"
+    async with product(shop.tools, script(refund()), store=store) as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("refund A1")).interrupts
+    other = Agent(name="other", model=OpenAIResponses("m", base_url="http://127.0.0.1:9/v1", api_key="k"))
+    async with running(create_app(other, store=store, settings=Settings())) as url, client_of() as client:
+        for payload in (YES, {"approved": False}):
+            reply = await client.post(f"{url}/approvals/{ask['id']}", json=payload)
+            assert (reply.status_code, reply.json()["error"]["code"]) == (503, "unavailable")
+            assert "'support'" in reply.json()["error"]["message"]
+    async with product(shop.tools, script(refund()), store=store) as p:
+        assert (await p.decide(ask["id"], YES))["state"] == "done"
+        assert shop.orders == ["A1"]
+
+
+@shows("B6")
+async def test_what_is_decided_is_said_at_once_while_a_run_goes_on() -> None:
+    """A decision waits for the thread's run; there is nothing to wait for where nothing is left to decide."""
+    shop = Shop()
+    hangs = {"output": [say("x")], "when": {"user": "talk"}, "fault": {"kind": "hang", "after_events": 0}}
+    async with product(shop.tools, [{"output": [refund()]}, hangs]) as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("refund A1")).interrupts
+        assert (await p.decide(ask["id"], YES))["state"] == "done"
+        async with starting(p, chat, "talk") as reader, asyncio.timeout(TIMEOUT):
+            await reader.until("RUN_STARTED")
+            late = await p.decide(ask["id"], YES)
+            assert (late["status_code"], late["state"]) == (409, "done")
+            missing = await p.decide("apr_nothing", YES)
+            assert missing["status_code"] == 404
+            assert p.app.state.engine.following("local", chat.thread_id) is not None, "the run still goes on"
+            await cancel(p, chat)
+            await reader.end()
