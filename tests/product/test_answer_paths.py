@@ -86,14 +86,18 @@ async def outcome(mode: str, path: str, answer: dict[str, Any], shop: Shop) -> d
         view = await p.get(f"/threads/{chat.thread_id}")
         p.assert_clean()
         ids = {call_id(asked): "CALL"}
-        return {
-            "refunds": shop.refunds,
+        left = {
+            "refunds": list(shop.refunds),
             "result": done.results[call_id(asked)],
             "text": done.text,
             "pending": view["approvals"],
             "messages": [plain(m, ids) for m in view["messages"] if not is_card(m, asked.cards)],
             "sent": [plain_input(body, ids) for body in p.inputs()],
         }
+        later = await chat.say("and?")  # with the answer in the history, where it was a message
+        assert (later.results, later.interrupts, later.text) == ({}, [], done.text), "once told, not again"
+        assert shop.refunds == left["refunds"]
+        return left
 
 
 def is_card(message: dict[str, Any], cards: dict[str, Any]) -> bool:
