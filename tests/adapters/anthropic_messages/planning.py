@@ -9,8 +9,7 @@ from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPar
 from agui_gate_adapters.anthropic_messages.request import Plan, Settings, plan
 from agui_gate_adapters.testkit.anthropic import ANTHROPIC_PROFILES, check_messages
 from agui_gate_adapters.testkit.anthropic.signing import Signed, digest, sign
-
-from .support import WEATHER, Json, Part, call, user
+from tests.adapters.support import WEATHER, Json, Part, call, user
 
 ORIGIN = "anthropic-messages:h:m"
 OLDER = ANTHROPIC_PROFILES["older"]

@@ -1,71 +1,27 @@
-"""What these tests share: transcripts, streams as bytes, and a thread that is kept by the engine's own recorder."""
+"""What these tests share: streams as bytes, and a thread that is kept by the engine's own recorder."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from itertools import count
 from typing import Any
 
-import anyio
 import msgspec
 
-from agui_gate.adapter import (
-    AssistantTurn,
-    CallPart,
-    ModelEvent,
-    Output,
-    ReasoningPart,
-    SettledCall,
-    Text,
-    TextDelta,
-    TextPart,
-    ToolSpec,
-    Transcript,
-    TurnDone,
-    TurnRequest,
-    UserTurn,
-)
+from agui_gate.adapter import ModelEvent, Output, Text, TextPart, ToolSpec, Transcript, TurnRequest
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import Entry, ResultEntry, UserEntry
+from agui_gate.core.transcript import Entry, ResultEntry, TurnEntry, UserEntry
 from agui_gate.engine.recorder import Recorder
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
-from agui_gate_adapters.testkit import Emulator, serve
+from agui_gate_adapters.testkit import Emulator
+from tests.adapters.support import WEATHER, Json, Turn, run
+from tests.adapters.threads import talking_to
 
-Json = dict[str, Any]
-Part = TextPart | ReasoningPart | SettledCall
-
-WEATHER = ToolSpec("weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 SEARCH: Json = {"type": "web_search_20250305", "name": "web_search"}
 ENABLED: Json = {"type": "enabled", "budget_tokens": 2048}
 ADAPTIVE: Json = {"type": "adaptive"}
-CALLS: Json = {
-    "output": [
-        {"type": "reasoning", "summary": ["I should look."]},
-        {"type": "function_call", "name": "weather", "arguments": {"city": "Paris"}},
-        {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}},
-    ]
-}
 ANSWER: Json = {"output": [{"type": "reasoning", "summary": ["Easy."]}, {"type": "message", "text": "Sunny in both."}]}
-
-
-# --- transcripts --------------------------------------------------------------------------------------------------
-
-
-def user(text: str, turn_id: str = "u1", role: Any = "user") -> UserTurn:
-    """A user's message."""
-    return UserTurn(turn_id, (Text(text),), role)
-
-
-def call(wire_id: str, arguments: str = "{}", *, ran: str | None = None, **more: Any) -> SettledCall:
-    """A settled call of the weather tool; ``ran`` is what ran if it was edited."""
-    output = more.pop("output", Output("ok"))
-    part = CallPart(f"tc-{wire_id}", wire_id, more.pop("name", "weather"), arguments, "m1", **more)
-    return SettledCall(part, output, arguments if ran is None else ran)
-
-
-def assistant(*parts: Part, turn_id: str = "t1", origin: str = "") -> AssistantTurn:
-    """An assistant's turn."""
-    return AssistantTurn(turn_id, parts, origin)
 
 
 # --- streams ------------------------------------------------------------------------------------------------------
@@ -131,40 +87,6 @@ def ended(reason: str | None = "end_turn", **usage: int) -> list[Json]:
 # --- turns and threads --------------------------------------------------------------------------------------------
 
 
-class Turn:
-    """What one streamed turn came to."""
-
-    def __init__(self, events: Sequence[ModelEvent]) -> None:
-        self.events = list(events)
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        """The events of one kind."""
-        return [event for event in self.events if isinstance(event, kind)]
-
-    @property
-    def text(self) -> str:
-        """All text, in order."""
-        return "".join(event.text for event in self.of(TextDelta))
-
-    @property
-    def done(self) -> TurnDone:
-        """The one terminal event, which is the last."""
-        (done,) = [event for event in self.events if isinstance(event, TurnDone)]
-        assert self.events[-1] is done
-        return done
-
-
-async def run(model: AnthropicMessages, request: TurnRequest) -> Turn:
-    """One turn, bounded."""
-    events: list[ModelEvent] = []
-    with anyio.fail_after(10):
-        async with aclosing(model.stream(request)) as batches:
-            async for batch in batches:
-                assert batch, "an empty batch"
-                events += batch
-    return Turn(events)
-
-
 class Thread:
     """A thread as the engine keeps it: entries, settled before each request."""
 
@@ -187,15 +109,19 @@ class Thread:
         """What the next turn is asked with."""
         return TurnRequest(self.transcript, self.instructions, self.tools)
 
-    def say(self, words: str) -> None:
+    def say(self, text: str, role: Any = "user") -> None:
         """The user says something."""
-        self.entries.append(UserEntry(self._id(), (Text(words),)))
+        self.entries.append(UserEntry(self._id(), (Text(text),), role))
 
     async def turn(self) -> Turn:
         """The model's next turn, recorded with outputs for its calls."""
         turn = await run(self.model, self.request())
         self.record(turn.events)
         return turn
+
+    def keep_cut(self, text: str) -> None:
+        """Keep a turn that showed this text and then failed."""
+        self.entries.append(TurnEntry("cut", (TextPart("m", text),), self.model.origin, cut=True))
 
     def record(self, events: Sequence[ModelEvent]) -> None:
         """Record what the model said."""
@@ -214,15 +140,11 @@ class Thread:
         return f"id-{next(self._ids)}"
 
 
-@asynccontextmanager
-async def talking(
+make = partial(AnthropicMessages, "claude-test")
+
+
+def talking(
     script: Any, *, emulator: Json | None = None, **options: Any
-) -> AsyncIterator[tuple[Emulator, Thread]]:
+) -> AbstractAsyncContextManager[tuple[Emulator, Thread]]:
     """An emulator with this script, and a thread that talks to it."""
-    provider = Emulator(script=script, **(emulator or {}))
-    async with serve(provider) as base_url:
-        model = AnthropicMessages("claude-test", base_url=base_url, api_key="sk-test", **options)
-        try:
-            yield provider, Thread(model)
-        finally:
-            await model.aclose()
+    return talking_to(make, Thread, script, emulator or {}, options)

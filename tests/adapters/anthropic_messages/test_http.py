@@ -1,17 +1,13 @@
-"""Whole turns over real HTTP against the strict emulator."""
-
-from typing import Any
+"""Whole turns over real HTTP: what is particular to this API (see `test_every_adapter_turns.py` for the rest)."""
 
 import pytest
 
 from agui_gate.adapter import (
-    CallDelta,
     CallEnd,
     CallResult,
     CallStart,
     Notice,
     Output,
-    ReasoningDelta,
     ReasoningEnd,
     SettledCall,
     TextDelta,
@@ -19,8 +15,9 @@ from agui_gate.adapter import (
 )
 from agui_gate.core.transcript import ResultEntry, TurnEntry
 from agui_gate.errors import ProviderUnavailable
+from tests.adapters.support import CALLS, CITIES, Json, waits
 
-from .support import ADAPTIVE, ANSWER, CALLS, ENABLED, SEARCH, Json, talking
+from .support import ADAPTIVE, ANSWER, ENABLED, SEARCH, talking
 
 pytestmark = pytest.mark.anyio
 
@@ -30,38 +27,6 @@ THINKING = [None, ENABLED, ADAPTIVE]
 def blocks(body: Json | None, kind: str) -> list[Json]:
     assert body is not None
     return [block for message in body["messages"] for block in message["content"] if block["type"] == kind]
-
-
-@pytest.mark.parametrize("thinking", THINKING)
-@pytest.mark.parametrize("profile", ["anthropic", "older"])
-async def test_two_user_turns_with_parallel_tools_and_no_refusal(profile: str, thinking: Json | None) -> None:
-    """S17: calls, their outputs, an answer; then all of it again on top."""
-    script = [CALLS, ANSWER, CALLS, ANSWER]
-    async with talking(script, emulator={"anthropic": profile}, thinking=thinking) as (emulator, thread):
-        for question in ("Weather?", "And now?"):
-            thread.say(question)
-            called = await thread.turn()
-            assert [event.arguments for event in called.of(CallEnd)] == ['{"city":"Paris"}', '{"city":"Rome"}']
-            answered = await thread.turn()
-            assert answered.text == "Sunny in both."
-            assert answered.done.status == "completed"
-            assert answered.done.ref is None
-            assert answered.done.usage is not None
-            assert answered.done.usage.model == "claude-test"
-            assert answered.done.usage.input_tokens > 0
-    assert emulator.refusals == []
-
-
-@pytest.mark.parametrize("chunk", [1, 7, "random", "whole"])
-async def test_any_cut_of_the_body(chunk: Any) -> None:
-    script = {"turns": [CALLS, {"output": [{"type": "message", "deltas": ["naïve ", "🙂"]}]}], "chunk": chunk}
-    async with talking(script, thinking=ENABLED) as (emulator, thread):
-        thread.say("Weather?")
-        turn = await thread.turn()
-        assert len(turn.of(CallEnd)) == 2
-        assert "".join(event.text for event in turn.of(ReasoningDelta)) == "I should look."
-        assert (await thread.turn()).text == "naïve 🙂"
-    assert emulator.refusals == []
 
 
 # --- thinking -----------------------------------------------------------------------------------------------------
@@ -120,51 +85,16 @@ async def test_a_loop_that_another_provider_began() -> None:
     assert emulator.refusals == []
 
 
-# --- repeated ids, limits, refusals -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("call_id", ["call_same", "functions.weather:0"])
-async def test_s24_repeated_and_foreign_ids(call_id: str) -> None:
-    """S24: the second turn's call has the first one's id."""
-    turn = {"output": [{"type": "function_call", "name": "weather", "arguments": {}, "call_id": call_id}]}
-    async with talking([turn, ANSWER, turn, ANSWER, ANSWER], thinking=ENABLED) as (emulator, thread):
-        for question in ("Weather?", "Again?"):
-            thread.say(question)
-            await thread.turn()
-            await thread.turn()
-        thread.say("Thanks")
-        await thread.turn()
-    assert emulator.refusals == []
+# --- limits and refusals ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("thinking", THINKING)
-@pytest.mark.parametrize(
-    "output", [[*CALLS["output"]], [{"type": "message", "text": "It is"}], [{"type": "reasoning"}]]
-)
-@pytest.mark.parametrize(("reason", "told"), [("max_output_tokens", "max_tokens"), ("content_filter", "refusal")])
-async def test_after_an_incomplete_turn_the_next_is_legal(
-    reason: str, told: str, output: list[Any], thinking: Json | None
-) -> None:
-    """B25: and of a refused turn no call runs, of a cut one not the last."""
-    script = [{"output": output, "status": "incomplete", "reason": reason}, ANSWER, ANSWER]
-    async with talking(script, thinking=thinking) as (emulator, thread):
+@pytest.mark.parametrize(("reason", "whole"), [("max_output_tokens", 1), ("content_filter", 0)])
+async def test_of_an_incomplete_turn_only_whole_calls_run(reason: str, whole: int, thinking: Json | None) -> None:
+    """B25: of a refused turn none, of a cut one not the last."""
+    async with talking([{**CALLS, "status": "incomplete", "reason": reason}], thinking=thinking) as (_, thread):
         thread.say("Weather?")
-        turn = await thread.turn()
-        assert (turn.done.status, turn.done.reason) == ("incomplete", told)
-        starts = len(turn.of(CallStart))
-        assert len(turn.of(CallEnd)) == (max(0, starts - 1) if told == "max_tokens" else 0)
-        for question in ("Go on", "And?"):
-            thread.say(question)
-            await thread.turn()
-    assert emulator.refusals == []
-
-
-async def test_a_call_without_arguments() -> None:
-    async with talking([{"output": [{"type": "function_call", "name": "weather", "arguments": {}}]}]) as (_, thread):
-        thread.say("Weather?")
-        turn = await thread.turn()
-    assert [event.text for event in turn.of(CallDelta)] == ["{}"]
-    assert [event.arguments for event in turn.of(CallEnd)] == ["{}"]
+        assert (await thread.turn()).arguments == CITIES[:whole]
 
 
 # --- server tools and pauses --------------------------------------------------------------------------------------
@@ -256,7 +186,7 @@ async def test_what_fails_after_a_pause_is_retried_from_there() -> None:
     """What was shown stays; the continuation alone is sent again."""
     script = [pausing(0), {"fault": {"kind": "status", "status": 529}, **ANSWER}]
     async with talking(script, hosted_tools=(SEARCH,)) as (emulator, thread):
-        thread.model._sleep = _at_once
+        waits(thread.model)
         thread.say("Weather?")
         assert (await thread.turn()).text == "So. Sunny in both."
     assert len(emulator.journal.entries) == 3
@@ -265,23 +195,13 @@ async def test_what_fails_after_a_pause_is_retried_from_there() -> None:
 async def test_an_error_after_a_pause_ends_the_turn() -> None:
     script = [pausing(0), {"fault": {"kind": "status", "status": 529, "times": 0}}]
     async with talking(script, hosted_tools=(SEARCH,)) as (_, thread):
-        thread.model._sleep = _at_once
+        waits(thread.model)
         thread.say("Weather?")
         with pytest.raises(ProviderUnavailable):
             await thread.turn()
 
 
-async def _at_once(_: float) -> None: ...
-
-
 # --- the unusual --------------------------------------------------------------------------------------------------
-
-
-async def test_events_that_do_not_exist_yet() -> None:
-    event = {"type": "event", "event": {"type": "brand_new", "index": 0}}
-    async with talking([{"output": [event, *ANSWER["output"], event]}]) as (_, thread):
-        thread.say("Weather?")
-        assert (await thread.turn()).text == "Sunny in both."
 
 
 async def test_a_missing_message_stop_is_forgiven() -> None:
@@ -291,7 +211,7 @@ async def test_a_missing_message_stop_is_forgiven() -> None:
     for after, requests in ((events - 1, 1), (2, 2)):
         fault = {"kind": "cut", "after_events": after, "clean": True}
         async with talking([{"fault": fault, **answer}]) as (emulator, thread):
-            thread.model._sleep = _at_once
+            waits(thread.model)
             thread.say("hi")
             turn = await thread.turn()
             assert [type(event) for event in turn.events if type(event) in (TextDelta, TurnDone)] == [

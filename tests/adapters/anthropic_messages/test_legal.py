@@ -17,9 +17,10 @@ from agui_gate.adapter import (
 )
 from agui_gate_adapters.anthropic_messages.request import plan
 from agui_gate_adapters.testkit.anthropic import check_messages
+from tests.adapters.support import WEATHER, Json, Part, call
 
 from .planning import OLDER, ORIGIN, ours, searched, settings, thought
-from .support import ADAPTIVE, ENABLED, SEARCH, WEATHER, Json, Part, call
+from .support import ADAPTIVE, ENABLED, SEARCH
 from .test_request import MEDIA, PARIS, ROME
 
 TEXTS = st.sampled_from(["", " ", "\n", "hi", "naïve 🙂"])

@@ -23,8 +23,9 @@ from agui_gate.adapter import (
 )
 from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
 from agui_gate_adapters.anthropic_messages.machine import MessageMachine
+from tests.adapters.support import Json
 
-from .support import RESULT, Json, block, ended, searched, started, text, thinking, tool_use
+from .support import RESULT, block, ended, searched, started, text, thinking, tool_use
 
 USAGE = Usage("anthropic", "claude-x", 10, 5, 15)
 

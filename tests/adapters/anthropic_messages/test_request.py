@@ -17,9 +17,10 @@ from agui_gate.adapter import (
 )
 from agui_gate_adapters.anthropic_messages.request import plan
 from agui_gate_adapters.testkit.anthropic import check_messages
+from tests.adapters.support import WEATHER, Json, assistant, call, user
 
 from .planning import DONE, LOOP, messages, ours, planned, said, settings, thought
-from .support import ENABLED, SEARCH, WEATHER, Json, assistant, call, user
+from .support import ENABLED, SEARCH
 
 # --- roles and places ---------------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from agui_gate.adapter import CallEnd, CallResult, ModelEvent, ReasoningEnd, TextEnd, TurnDone
 from agui_gate_adapters.anthropic_messages.machine import MessageMachine
 from agui_gate_adapters.common.sse import SSESplitter
+from tests.adapters.support import Json
 
-from .support import Json, block, ended, frame, searched, started, text, thinking, tool_use
+from .support import block, ended, frame, searched, started, text, thinking, tool_use
 
 NONSENSE = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 3) | st.text(max_size=5),

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart
+from tests.adapters.support import Json, assistant, call, user
 
 from .planning import DONE, LOOP, ORIGIN, messages, ours, planned, seal, searched, thought, types
-from .support import ADAPTIVE, ENABLED, Json, assistant, call, user
+from .support import ADAPTIVE, ENABLED
 
 # --- thinking -----------------------------------------------------------------------------------------------------
 

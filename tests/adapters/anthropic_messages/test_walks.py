@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from .support import ADAPTIVE, ENABLED, SEARCH, Json, talking
+from tests.adapters.support import Json
+
+from .support import ADAPTIVE, ENABLED, SEARCH, talking
 
 pytestmark = pytest.mark.anyio
 

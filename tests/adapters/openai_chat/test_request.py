@@ -24,7 +24,7 @@ from agui_gate.adapter import (
 from agui_gate_adapters.openai_chat import PROFILES, Profile
 from agui_gate_adapters.openai_chat.request import Settings, body
 from agui_gate_adapters.testkit import CHAT_PROFILES, check_chat_request
-from tests.adapters.openai_responses.support import WEATHER, assistant, call, user
+from tests.adapters.support import WEATHER, assistant, call, user
 
 from .support import SERVERS
 

@@ -9,8 +9,7 @@ from agui_gate.adapter import TurnRequest
 from agui_gate.errors import ConfigurationError, ProviderAuth
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-
-from .support import ANSWER, run, user
+from tests.adapters.support import ANSWER, run, user
 
 pytestmark = pytest.mark.anyio
 NAMES = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "AZURE_AI_PROJECT_ENDPOINT")

@@ -34,8 +34,7 @@ from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from agui_gate_adapters.openai_responses.recovery import ReplayLadder
 from agui_gate_adapters.openai_responses.request import Plan, Settings, Shape, plan
 from agui_gate_adapters.testkit import Emulator
-
-from .support import assistant, call, user
+from tests.adapters.support import assistant, call, user
 
 NOW = 1_800_000_000_000
 ORIGIN = "openai-responses:m:host:gpt"

@@ -1,48 +1,26 @@
-"""Whole turns over real HTTP against the strict emulator, in all three modes."""
-
-from typing import Any
+"""Whole turns over real HTTP: what is particular to this API (see `test_every_adapter_turns.py` for the rest)."""
 
 import msgspec
 import pytest
 
-from agui_gate.adapter import AssistantTurn, CallEnd, Output, TextDelta
+from agui_gate.adapter import AssistantTurn
+from agui_gate.errors import ProviderUnavailable
+from tests.adapters.support import ANSWER, CALLS, waits
 
-from .support import ANSWER, CALLS, MODES, talking
+from .support import NEEDS, talking
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("profile", ["openai", "azure_v1", "foundry", "compat_lenient"])
-async def test_two_user_turns_with_tools_and_no_refusal(mode: str, profile: Any) -> None:
-    """S17: calls, their outputs, an answer; then all of it again on top."""
+@pytest.mark.parametrize("mode", ["chain", "conversation"])
+@pytest.mark.parametrize("profile", NEEDS)
+async def test_only_what_is_new_is_sent(mode: str, profile: str) -> None:
     async with talking([CALLS, ANSWER, CALLS, ANSWER], mode, profile=profile) as (emulator, thread):
-        thread.outputs["weather"] = Output("sunny")
         for question in ("Weather?", "And now?"):
             thread.say(question)
-            called = await thread.turn()
-            assert [event.arguments for event in called.of(CallEnd)] == ['{"city":"Paris"}', '{"city":"Rome"}']
-            answered = await thread.turn()
-            assert answered.text == "Sunny in both."
-            assert len(answered.of(TextDelta)) > 0
-            assert answered.done.status == "completed"
-            assert answered.done.usage is not None
-            assert answered.done.usage.model == "gpt-test"
-    assert emulator.refusals == []
-    sent = [len(entry.body["input"]) for entry in emulator.accepted if entry.body]
-    if mode != "stateless":
-        assert sent == [1, 2, 1, 2]
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("chunk", [1, 7, "random", "whole"])
-async def test_any_cut_of_the_body(mode: str, chunk: Any) -> None:
-    script = {"turns": [CALLS, {"output": [{"type": "message", "deltas": ["naïve ", "🙂"]}]}], "chunk": chunk}
-    async with talking(script, mode) as (emulator, thread):
-        thread.say("Weather?")
-        assert len((await thread.turn()).of(CallEnd)) == 2
-        assert (await thread.turn()).text == "naïve 🙂"
-    assert emulator.refusals == []
+            await thread.turn()
+            await thread.turn()
+    assert [len(entry.body["input"]) for entry in emulator.accepted if entry.body] == [1, 2, 1, 2]
 
 
 @pytest.mark.parametrize("deltas", [[], ["Hello world"], ["Hello", " world"]])
@@ -67,49 +45,6 @@ async def test_sealed_reasoning_comes_back_byte_for_byte() -> None:
     assert len(reasoning) == 2
     assert all(item["encrypted_content"] and item["id"].startswith("rs_") for item in reasoning)
     assert [item["summary"] != [] for item in reasoning] == [True, False]
-    assert emulator.refusals == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_an_edited_call_is_seen_as_it_ran(mode: str) -> None:
-    """B11."""
-    async with talking([CALLS, ANSWER, ANSWER], mode) as (emulator, thread):
-        thread.edits["weather"] = '{"city":"Oslo"}'
-        thread.say("Weather?")
-        await thread.turn()
-        await thread.turn()
-        thread.say("Sure?")
-        await thread.turn()
-    assert emulator.refusals == []
-    assert "Oslo" in msgspec.json.encode(emulator.accepted[1].body).decode()
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_repeated_wire_ids(mode: str) -> None:
-    """S24: the second turn's call has the first one's id."""
-    turn = {"output": [{"type": "function_call", "name": "weather", "arguments": {}, "call_id": "call_same"}]}
-    async with talking([turn, ANSWER, turn, ANSWER, ANSWER], mode) as (emulator, thread):
-        for _ in range(2):
-            thread.say("Weather?")
-            await thread.turn()
-            await thread.turn()
-        thread.say("Thanks")
-        await thread.turn()
-    assert emulator.refusals == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "output", [[*CALLS["output"]], [{"type": "message", "text": "It is"}], [{"type": "reasoning"}]]
-)
-async def test_after_an_incomplete_turn_the_next_is_legal(mode: str, output: list[Any]) -> None:
-    async with talking([{"output": output, "status": "incomplete"}, ANSWER, ANSWER], mode) as (emulator, thread):
-        thread.say("Weather?")
-        turn = await thread.turn()
-        assert (turn.done.status, turn.done.reason) == ("incomplete", "max_output_tokens")
-        for question in ("Go on", "And?"):
-            thread.say(question)
-            await thread.turn()
     assert emulator.refusals == []
 
 
@@ -168,3 +103,18 @@ async def test_sealed_reasoning_that_is_refused_is_left_out() -> None:
         thread.say("Sure?")
         assert (await thread.turn()).text == "Sunny in both."
     assert len(emulator.refusals) == 1
+
+
+@pytest.mark.parametrize("times", [3, 4])
+async def test_a_locked_conversation_is_waited_for(times: int) -> None:
+    """R8."""
+    script = [{"fault": {"kind": "locked", "times": times}, **ANSWER}]
+    async with talking(script, "conversation") as (_, thread):
+        slept = waits(thread.model)
+        thread.say("hi")
+        if times == 3:
+            assert (await thread.turn()).text == "Sunny in both."
+        else:
+            with pytest.raises(ProviderUnavailable, match="busy"):
+                await thread.turn()
+    assert slept == [0.5, 1.0, 2.0]

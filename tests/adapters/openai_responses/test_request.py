@@ -22,8 +22,7 @@ from agui_gate.adapter import (
 )
 from agui_gate_adapters.openai_responses.request import MAX_AGE_MS, Mode, Plan, Settings, Shape, plan
 from agui_gate_adapters.testkit import PROFILES, ProviderState, check_request
-
-from .support import WEATHER, assistant, call, user
+from tests.adapters.support import WEATHER, assistant, call, user
 
 NOW = 1_800_000_000_000
 ORIGIN = "openai-responses:m:host:gpt"
