@@ -1,6 +1,6 @@
 """Chat Completions, with every named profile against the server that it is named after."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.testkit.conformance import AdapterConformance
@@ -12,60 +12,46 @@ class _Chat(AdapterConformance):
     profile: ClassVar[str]
     reasons: ClassVar[bool] = True
 
+    def __init_subclass__(cls, *, server: str, profile: str = "", **more: Any) -> None:
+        """``server`` is the emulator's kind; the profile has its name unless another is given."""
+        super().__init_subclass__(**more)
+        cls.emulator_options = {"chat": server}
+        cls.profile = profile or server
+
     def make_adapter(self, base_url: str) -> OpenAIChat:
         return OpenAIChat("some-model", base_url=base_url, api_key="k", profile=self.profile)
 
 
-class TestOpenAI(_Chat):
-    profile = "openai"
-    emulator_options: ClassVar = {"chat": "openai"}
+class TestOpenAI(_Chat, server="openai"):
     reasons = False
 
 
-class TestAzure(_Chat):
-    profile = "azure"
-    emulator_options: ClassVar = {"chat": "azure"}
+class TestAzure(_Chat, server="azure"):
     reasons = False
 
 
-class TestVLLM(_Chat):
-    profile = "vllm"
-    emulator_options: ClassVar = {"chat": "vllm"}
+class TestVLLM(_Chat, server="vllm"): ...
 
 
-class TestOllama(_Chat):
-    profile = "ollama"
-    emulator_options: ClassVar = {"chat": "ollama"}
+class TestOllama(_Chat, server="ollama"): ...
 
 
-class TestOllamaWithoutIds(_Chat):
-    profile = "ollama"
-    emulator_options: ClassVar = {"chat": "ollama_no_ids"}
+class TestOllamaWithoutIds(_Chat, server="ollama_no_ids", profile="ollama"): ...
 
 
-class TestDeepSeek(_Chat):
-    profile = "deepseek"
-    emulator_options: ClassVar = {"chat": "deepseek"}
+class TestDeepSeek(_Chat, server="deepseek"): ...
 
 
-class TestKimi(_Chat):
-    profile = "kimi"
-    emulator_options: ClassVar = {"chat": "kimi"}
+class TestKimi(_Chat, server="kimi"): ...
 
 
-class TestMistral(_Chat):
-    profile = "mistral"
-    emulator_options: ClassVar = {"chat": "mistral"}
+class TestMistral(_Chat, server="mistral"):
     reasons = False
 
 
-class TestLlamaCpp(_Chat):
-    profile = "llama_cpp"
-    emulator_options: ClassVar = {"chat": "llama_cpp"}
+class TestLlamaCpp(_Chat, server="llama_cpp"): ...
 
 
-class TestLenient(_Chat):
-    profile = "lenient"
-    emulator_options: ClassVar = {"chat": "lenient"}
+class TestLenient(_Chat, server="lenient"):
     reasons = False
     says_end = False
