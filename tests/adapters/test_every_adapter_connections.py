@@ -1,17 +1,18 @@
-"""Connections to the provider: shared by turns, never waited on without end, and closed at once."""
+"""Connections to the provider: shared by turns, never waited on without end, closed at once, not led elsewhere."""
 
 from contextlib import aclosing
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import httpx2
 import pytest
 
-from agui_gate.errors import ProviderUnavailable
+from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.testkit import Emulator, serve
 
 from .subject import Subject, Way
-from .subjects import every_adapter, every_subject
+from .subjects import every_adapter, every_subject, everywhere
 from .support import ANSWER, asked, waits
 
 pytestmark = pytest.mark.anyio
@@ -79,3 +80,21 @@ async def test_nobody_listens(subject: Subject) -> None:
     assert f"base_url ({subject.address})" in finding.fix
     await model.aclose()
     await model.aclose()
+
+
+@everywhere
+@pytest.mark.parametrize("status", [302, 307, 308])
+async def test_a_redirect_is_not_followed(way: Way, status: int) -> None:
+    """Keys and conversations are for the address that was named, also where a caller's client would follow."""
+    hosts = set()
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        hosts.add(request.url.host)
+        return httpx2.Response(status, headers={"location": "http://elsewhere/v1/x"})
+
+    model = way.subject.answering(handler, follow_redirects=True, **way.options)
+    with pytest.raises(ProviderRejected):
+        await asked(model)
+    (finding,) = await model.check()
+    assert not finding.ok
+    assert hosts == {"127.0.0.1"}

@@ -42,8 +42,9 @@ _STREAM_HEADERS = {
     "X-Stainless-Raw-Response": "stream",
 }
 _CONTENT_TYPE = re.compile(r"[a-z]{1,20}/[a-z.+]{1,30}")
-_ONE_REQUEST: Any = {"max_retries": 0, "follow_redirects": False}
-"""Of the SDK's options: a redirect is not followed, since keys and conversations are for the address that was named."""
+ONE_REQUEST: Any = {"max_retries": 0, "follow_redirects": False}
+"""The SDK's options for every request. No redirect is followed, not by a caller's client either: keys and
+conversations are for the address that was named."""
 
 
 class Transport(ABC):
@@ -124,7 +125,7 @@ class Transport(ABC):
                 content=content,
                 stream=True,
                 stream_cls=self._sdk().AsyncStream[object],
-                options={"headers": _STREAM_HEADERS, **_ONE_REQUEST},
+                options={"headers": _STREAM_HEADERS, **ONE_REQUEST},
             )
         except Exception as error:
             raise self.failure(error, tools) from error
@@ -147,7 +148,7 @@ class Transport(ABC):
         client = await self.client()
         path = f"{self.models}/{quote(self._model, safe='/:@')}"
         try:
-            return await client.get(path, cast_to=object, options=_ONE_REQUEST)
+            return await client.get(path, cast_to=object, options=ONE_REQUEST)
         except Exception as error:
             raise self.failure(error) from error
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from agui_gate.errors import ProviderRejected
 from agui_gate_adapters.common.failures import Failure, Told
 from agui_gate_adapters.common.openai_transport import OpenAITransport
+from agui_gate_adapters.common.transport import ONE_REQUEST
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,7 +53,7 @@ class ChatTransport(OpenAITransport):
         """The models that the server lists; none if it lists none. Raises `Failure`."""
         client = await self.client()
         try:
-            reply = await client.get(self.models, cast_to=object, options={"max_retries": 0})
+            reply = await client.get(self.models, cast_to=object, options=ONE_REQUEST)
         except Exception as error:
             raise self.failure(error) from error
         listed = reply.get("data") if isinstance(reply, dict) else None

@@ -5,6 +5,7 @@ from typing import Any
 from agui_gate.errors import ProviderRejected
 from agui_gate_adapters.common.failures import Failure, unreachable
 from agui_gate_adapters.common.openai_transport import OpenAITransport
+from agui_gate_adapters.common.transport import ONE_REQUEST
 
 
 class ResponsesTransport(OpenAITransport):
@@ -26,9 +27,7 @@ class ResponsesTransport(OpenAITransport):
             return await super().get_model()
         client = await self.client()
         try:
-            return await client.post(
-                self._path, cast_to=object, body={"model": self._model}, options={"max_retries": 0}
-            )
+            return await client.post(self._path, cast_to=object, body={"model": self._model}, options=ONE_REQUEST)
         except Exception as error:
             # What exactly a host says about the missing input differs; about the model they all name it.
             if getattr(error, "status_code", None) == 400 and getattr(error, "param", None) != "model":
@@ -39,7 +38,7 @@ class ResponsesTransport(OpenAITransport):
         """Make an empty conversation; its id. Raises `Failure`."""
         client = await self.client()
         try:
-            reply = await client.post("/conversations", cast_to=object, body={}, options={"max_retries": 0})
+            reply = await client.post("/conversations", cast_to=object, body={}, options=ONE_REQUEST)
         except Exception as error:
             failure = self.failure(error)
             if getattr(error, "status_code", None) in (404, 405):
