@@ -1,14 +1,18 @@
 """Deciding outside any run: what the tool leaves behind, what can't be decided here, and what needs no waiting."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from agui_gate import Agent, ToolContext, create_app, tool
+from agui_gate import Agent, Tool, ToolContext, create_app, tool
+from agui_gate.adapter import Finding
+from agui_gate.engine.decisions import DECIDE_SECONDS
+from agui_gate.errors import Unavailable
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
-from tests.product.kit import TIMEOUT, client_of, product, running
+from tests.product.kit import client_of, product, running
 from tests.product.live import cancel, starting
 from tests.product.shop import Shop, call, refund, say, script
 from tests.requirements import shows
@@ -61,7 +65,7 @@ async def test_what_is_decided_is_said_at_once_while_a_run_goes_on() -> None:
         chat = p.chat()
         (ask,) = (await chat.say("refund A1")).interrupts
         assert (await p.decide(ask["id"], YES))["state"] == "done"
-        async with starting(p, chat, "talk") as reader, asyncio.timeout(TIMEOUT):
+        async with starting(p, chat, "talk") as reader, asyncio.timeout(DECIDE_SECONDS / 2):
             await reader.until("RUN_STARTED")
             late = await p.decide(ask["id"], YES)
             assert (late["status_code"], late["state"]) == (409, "done")
@@ -70,3 +74,43 @@ async def test_what_is_decided_is_said_at_once_while_a_run_goes_on() -> None:
             assert p.app.state.engine.following("local", chat.thread_id) is not None, "the run still goes on"
             await cancel(p, chat)
             await reader.end()
+
+
+class Shelf:
+    """A source of a shop's tools, which can be away."""
+
+    name = "shelf"
+
+    def __init__(self, shop: Shop) -> None:
+        self._tools, self.away = shop.tools, False
+
+    async def tools(self) -> Sequence[Tool]:
+        if self.away:
+            raise Unavailable("away")
+        return self._tools
+
+    async def check(self) -> Sequence[Finding]:
+        return []
+
+    async def aclose(self) -> None:
+        return
+
+
+@shows("B1", "B26")
+async def test_while_the_tool_s_source_is_away_a_yes_waits_and_a_no_counts() -> None:
+    shop = Shop()
+    shelf = Shelf(shop)
+    async with product([shelf], [{"output": [refund(), refund("A2")]}, {"output": [say("Done.")]}]) as p:
+        chat = p.chat()
+        one, two = (await chat.say("refund both")).interrupts
+        shelf.away = True
+        refused = await p.decide(one["id"], YES)
+        assert (refused["status_code"], refused["error"]["code"]) == (503, "unavailable")
+        assert "shelf can't be reached" in refused["error"]["message"]
+        assert (await p.decide(two["id"], {"approved": False}))["state"] == "rejected"
+        assert [a["id"] for a in (await p.get("/approvals"))["approvals"]] == [one["id"]]
+        shelf.away = False
+        assert (await p.decide(one["id"], YES))["state"] == "done"
+        assert shop.orders == ["A1"]
+        assert (await chat.go()).text == "Done."
+        p.assert_clean()
