@@ -157,6 +157,28 @@ async def test_a_thread_that_the_server_has_never_seen(mode, kind):
         p.assert_clean()
 
 
+@shows("S24", "B28")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("brought", ["search", "orphan"])
+async def test_a_provider_that_repeats_an_id_of_a_history_from_elsewhere(mode, brought):
+    shop = Shop()
+    turns = script(call("refund", "call_0", order_id="A1", amount=20), after="Refunded.")
+    history = [user("u1", "a"), assistant("a1", "call_0"), result("r1", "call_0", "found")]
+    emulator = Emulator(turns, reject_call_id_replay=False)
+    async with product(shop.tools, mode=mode, emulator=emulator) as p:
+        chat = p.chat(messages=history if brought == "search" else [history[0], history[2]])
+        asked = await chat.say("refund A1")
+        (interrupt,) = asked.interrupts
+        assert interrupt["toolCallId"] != "call_0", "the client has seen that id before"
+        shown = [c["id"] for m in asked.of("MESSAGES_SNAPSHOT")[-1]["messages"] for c in m.get("toolCalls", ())]
+        assert len(shown) == len(set(shown))
+        done = await chat.resume((interrupt["id"], {"approved": True}))
+        assert done.text == "Refunded."
+        assert json.loads(done.results[interrupt["toolCallId"]]) == {"refunded": 20, "order": "A1"}
+        assert shop.refunds == [("A1", 20)]
+        p.assert_clean()
+
+
 @shows("B7", "B28", "S27")
 @pytest.mark.parametrize("mode", MODES)
 async def test_damaged_histories_never_break_the_provider(mode):

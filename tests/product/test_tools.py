@@ -349,11 +349,22 @@ async def test_a_tool_whose_own_work_is_cancelled_has_failed_and_the_run_goes_on
         """Raises what is no Exception."""
         raise BaseException("secret")
 
-    async with product([inner, leaves, odd], script(call("inner"), call("leaves"), call("odd")), mode=mode) as p:
+    @tool
+    async def closed() -> str:
+        """Raises what a generator that is thrown away gets."""
+        raise GeneratorExit
+
+    calls = [call("inner"), call("leaves"), call("odd"), call("closed")]
+    async with product([inner, leaves, odd, closed], script(*calls), mode=mode) as p:
         chat = p.chat()
         stream = await chat.say("go")
         errors = sorted(json.loads(content)["error"] for content in stream.results.values())
-        assert errors == ["inner failed: CancelledError.", "leaves failed: SystemExit.", "odd failed: BaseException."]
+        assert errors == [
+            "closed failed: RuntimeError.",
+            "inner failed: CancelledError.",
+            "leaves failed: SystemExit.",
+            "odd failed: BaseException.",
+        ]
         assert stream.text == "Done."
         p.assert_clean()
 

@@ -47,7 +47,6 @@ class OpenThread:
         self.ref = thread.ref
         self.state: Any = thread.state
         self._known = {c.id for c in self._calls()}
-        self.call_ids = self._known | set(self.approvals)
         self.passed: set[str] = set()
         """Held calls whose consent the provider may have been told."""
         self.passing: frozenset[str] = frozenset()
@@ -56,6 +55,8 @@ class OpenThread:
         for entry in self.entries:
             self._note(entry)
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
+        self.call_ids = self._known | self._resulted | set(self.approvals)
+        """All call ids the client has seen here, also in a history that it brought: none of them is given again."""
         self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
         self._settled: Transcript | None = None
         self.ended = False
@@ -70,10 +71,13 @@ class OpenThread:
             self._note(entry)
             if isinstance(entry, ResultEntry):
                 self._resulted.add(entry.call_id)
+                self.call_ids.add(entry.call_id)
             elif isinstance(entry, ReportedEntry):
                 self._reported.add(entry.call_id)
             elif isinstance(entry, TurnEntry):
-                self._known.update(call.id for call in entry.calls)
+                ids = [call.id for call in entry.calls]
+                self._known.update(ids)
+                self.call_ids.update(ids)
 
     def _note(self, entry: Entry) -> None:
         """What matters for held calls, which only the server's own journal can say."""

@@ -129,6 +129,8 @@ async def _contained(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException
         return await work, None
     except (Exception, asyncio.CancelledError, KeyboardInterrupt):
         raise
+    except GeneratorExit:  # passed on as it is, it would look as if the run itself were thrown away
+        return None, RuntimeError("the tool raised GeneratorExit")
     except BaseException as left:
         return None, left
 
