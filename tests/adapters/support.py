@@ -104,6 +104,7 @@ class Turn:
     @property
     def done(self) -> TurnDone:
         """The one terminal event, which is the last."""
+        done: TurnDone
         (done,) = self.of(TurnDone)
         assert self.events[-1] is done
         return done

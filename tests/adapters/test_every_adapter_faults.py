@@ -162,16 +162,17 @@ class Dropped(httpx2.AsyncByteStream):
 
 
 class Ending:
-    """A provider that always answers with this part of a body, and counts how often."""
+    """A provider whose body is over after ``length`` bytes, and that counts how often it was asked."""
 
-    def __init__(self, part: bytes, *, dropped: bool) -> None:
-        self.calls = 0
-        self._part = part
+    def __init__(self, body: bytes, *, dropped: bool) -> None:
+        self.calls = self.length = 0
+        self._body = body
         self._dropped = dropped
 
     def __call__(self, _: httpx2.Request) -> httpx2.Response:
         self.calls += 1
-        how: Json = {"stream": Dropped(self._part)} if self._dropped else {"content": self._part}
+        part = self._body[: self.length]
+        how: Json = {"stream": Dropped(part)} if self._dropped else {"content": part}
         return httpx2.Response(200, headers=STREAM, **how)
 
 
@@ -180,11 +181,13 @@ class Ending:
 async def test_wherever_the_body_ends(subject: Subject, how: str) -> None:
     """Also between the bytes of a character: no half of it is shown, and without the end nothing is done."""
     body = subject.said("naïve 🙂")
-    for length in range(len(body)):
-        ending = Ending(body[:length], dropped=how == "dropped")
+    ending = Ending(body, dropped=how == "dropped")
+    model = subject.answering(ending)
+    for ending.length in range(len(body)):
+        ending.calls = 0
         shown: list[ModelEvent] = []
         try:
-            await watch(subject.answering(ending), TurnRequest((user("hi"),)), shown)
+            await watch(model, TurnRequest((user("hi"),)), shown)
         except ProviderUnavailable:
             assert TurnDone not in map(type, shown)
             assert Turn(shown).text in ("", "naïve 🙂")

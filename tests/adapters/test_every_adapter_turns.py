@@ -9,7 +9,7 @@ from agui_gate.adapter import CallDelta, CallStart, ReasoningDelta
 from tests.requirements import shows
 
 from .subject import Way
-from .subjects import every_way, everywhere
+from .subjects import EVERY_WAY, WAYS, every_way, everywhere
 from .support import ANSWER, CALLS, CITIES, Json
 
 pytestmark = pytest.mark.anyio
@@ -59,8 +59,12 @@ async def test_system_and_developer_messages(way: Way) -> None:
     assert emulator.refusals == []
 
 
-@everywhere
-@pytest.mark.parametrize("chunk", [1, 7, "random", "whole"])
+@pytest.mark.parametrize(
+    ("way", "chunk"),
+    [(way, chunk) for way in EVERY_WAY for chunk in (1, "whole")]
+    + [(way, chunk) for way in WAYS for chunk in (7, "random")],
+    ids=str,
+)
 async def test_any_cut_of_the_body(way: Way, chunk: Any) -> None:
     script = {"turns": [CALLS, {"output": [{"type": "message", "deltas": ["naïve ", "🙂"]}]}], "chunk": chunk}
     async with way.talking(script) as (emulator, thread):

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from agui_gate.adapter import (
+    Adapter,
     AssistantTurn,
     ConversationRef,
     Output,
@@ -18,9 +19,9 @@ from agui_gate.adapter import (
 )
 from agui_gate_adapters.testkit import Emulator, serve
 
-from .support import WEATHER, Json, Model, Turn, run, user
+from .support import WEATHER, Json, Turn, run, user
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=Adapter)
 T = TypeVar("T")
 
 
