@@ -292,3 +292,71 @@ async def test_unknown_and_other_peoples_threads_are_the_same_404() -> None:
             assert p.app.state.engine.following("alice", chat.thread_id) is not None, "it goes on"
             assert (await cancel(p, chat))["cancelled"] is True
             await reader.end()
+
+
+@shows("S29", "S30", "B9")
+@pytest.mark.parametrize("end", ["stop", "drain"])
+async def test_a_tool_that_was_approved_out_of_band_and_never_ends(end: str) -> None:
+    """It holds its thread as a run does; whoever stops the thread, or ends the process, means it too."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    @tool(gate=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    async with product([pay], [{"output": [call("pay", amount=5)]}, BACK]) as p:
+        chat, engine = p.chat(), p.app.state.engine
+        (ask,) = (await chat.say("go")).interrupts
+        async with asyncio.TaskGroup() as group:
+            deciding = group.create_task(p.decide(ask["id"], {"approved": True}))
+            async with asyncio.timeout(TIMEOUT):
+                await begun.wait()
+            clock = time.monotonic()
+            if end == "stop":
+                stops = await asyncio.gather(*(cancel(p, chat) for _ in range(3)))
+                assert stops[0] == {"cancelled": True, "status_code": 200}
+            else:
+                await engine.drain()
+            assert time.monotonic() - clock < 1
+        decided = deciding.result()
+        assert (decided["state"], status(decided["result"])) == ("unknown", "unknown")
+        assert ended.is_set()
+        assert (await cancel(p, chat)).get("cancelled") is not True
+        if end == "stop":
+            assert (await chat.say("what now?")).text == "Back."
+            assert [status(told) for told in outputs(p.inputs()[-1])] == ["unknown"]
+            p.assert_clean()
+        else:
+            refused = await p.decide(ask["id"], {"approved": True})
+            assert refused["state"] == "unknown"
+
+
+@shows("S30")
+async def test_a_decision_that_would_begin_after_the_drain_is_refused_and_waits_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shop = Shop()
+    async with product(shop.tools, script(refund())) as p:
+        chat, engine = p.chat(), p.app.state.engine
+        (ask,) = (await chat.say("go")).interrupts
+        open_thread = engine.store.open_thread
+
+        async def drained_meanwhile(*arguments: Any) -> Any:
+            thread = await open_thread(*arguments)
+            await engine.drain()
+            return thread
+
+        monkeypatch.setattr(engine.store, "open_thread", drained_meanwhile)
+        refused = await p.decide(ask["id"], {"approved": True})
+        assert refused["error"]["code"] == "unavailable"
+        monkeypatch.undo()
+        await engine.aclose()
+        await engine.start()
+        assert shop.refunds == []
+        assert (await p.decide(ask["id"], {"approved": True}))["state"] == "done"

@@ -14,8 +14,9 @@ from agui_gate.engine import outcomes
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.settlement import Judgement, Settlement, judge
+from agui_gate.engine.settlement import Judgement, Settlement, Verdict, judge
 from agui_gate.engine.tools import run_tool
+from agui_gate.engine.working import Stopped, Work, Working
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.tool import ToolContext
@@ -39,20 +40,32 @@ class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
 class Decisions:
     """Decides approvals under their threads' leases. ``holding`` are the keys of the leases held now.
 
-    ``following`` finds the run of a principal's thread that is in flight here.
+    ``working`` are those that can be stopped. ``following`` finds the run of a principal's thread that is in flight
+    here. ``check_open`` raises `Unavailable` once the process takes nothing new.
     """
 
-    def __init__(self, agents: Mapping[str, Agent], store: Store, new_id: NewId, following: Following) -> None:
+    def __init__(
+        self,
+        agents: Mapping[str, Agent],
+        store: Store,
+        new_id: NewId,
+        following: Following,
+        check_open: Callable[[], None],
+    ) -> None:
         self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
+        self._check_open = check_open
         self.holding: set[str] = set()
+        self.working = Working()
 
     async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
         """Decide one approval out of band, and run its tool now if it was approved.
 
         While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most: a run
         often ends in asking about this very call. Returns the outcome, and whether it was this decision that made it
-        (False: it had been decided before). Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit),
-        `ThreadBusy` and `Unavailable` (nothing was decided).
+        (False: it had been decided before). Stopping the thread stops the tool, which is `unknown` then.
+
+        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`
+        and `Unavailable`.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + DECIDE_SECONDS
@@ -109,12 +122,29 @@ class Decisions:
         thread = await self._store.open_thread(approval.principal, approval.thread_id, agent.name, run_key)
         opened = OpenThread(self._store, thread, run_key)
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
+        with self.working.at((thread.principal, thread.id)) as work:
+            try:
+                self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
+                fresh = opened.approvals.get(approval.call_id, approval)
+                if fresh.state is not State.PENDING:
+                    return _decided(fresh), False
+                local = judgement.verdicts[0].to is State.CLAIMED and not opened.is_held(fresh)
+                if local and (reason := agent.why_not(approval.tool)):
+                    raise Unavailable(reason)
+                done = await self._settle(agent, opened, judgement.verdicts[0], work)
+                return _decided(done), done.decision == judgement.verdicts[0].decision
+            finally:
+                await asyncio.shield(opened.commit(status=status))
+
+    async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
+        """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
+        thread = opened.thread
 
         async def execute(claimed: Approval) -> Output:
             state = opened.state if isinstance(opened.state, dict) else {}
             context = ToolContext(
                 thread_id=thread.id,
-                run_id=run_key,
+                run_id=opened.run_key,
                 call_id=claimed.call_id,
                 principal=thread.principal,
                 idempotency_key=f"{thread.key}:{claimed.call_id}",
@@ -127,17 +157,15 @@ class Decisions:
 
         settlement = Settlement(self._store, execute, opened.decided, opened.is_held)
         try:
-            fresh = opened.approvals.get(approval.call_id, approval)
-            if fresh.state is not State.PENDING:
-                return _decided(fresh), False
-            local = judgement.verdicts[0].to is State.CLAIMED and not opened.is_held(fresh)
-            if local and (reason := agent.why_not(approval.tool)):
-                raise Unavailable(reason)
-            (done,) = await settlement.carry_out(judgement.verdicts)
-            decision = judgement.verdicts[0].decision
-            return _decided(done), done.decision == decision
-        finally:
-            await asyncio.shield(opened.commit(status=status))
+            (done,) = await work.carry(settlement.carry_out([verdict]))
+        except Stopped:
+            now = await self._store.approval(thread.principal, verdict.approval.id)
+            if now is None or now.state is State.PENDING:
+                raise Unavailable("This was stopped before it was decided.") from None
+            if now.state is State.CLAIMED and not opened.is_held(now):  # stopped between the claim and its tool
+                (now,) = await settlement.recover([now], {})
+            return now
+        return done
 
 
 def _decided(approval: Approval) -> Decided:

@@ -61,7 +61,7 @@ class Engine:
         self._grace = disconnect_grace
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
-        self._decisions = Decisions(self.agents, store, new_id, self.following)
+        self._decisions = Decisions(self.agents, store, new_id, self.following, self._check_open)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
@@ -88,14 +88,14 @@ class Engine:
     async def drain(self, grace: float = 5.0) -> None:
         """Take no new runs, stop those in flight (each ends its own stream), wait up to ``grace`` seconds for them.
 
-        What else is under way can still use the store. Safe to call twice.
+        So it is with decisions. What else is under way can still use the store. Safe to call twice.
         """
         self._closing = True
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace)
+        decisions = asyncio.ensure_future(self._decisions.working.stop_all(grace))
+        await asyncio.wait([decisions, *tasks], timeout=grace)
 
     async def aclose(self, grace: float = 5.0) -> None:
         """Drain, then close everything. Safe to call twice; `start` opens it again."""
@@ -171,11 +171,13 @@ class Engine:
         return None if thread is None else (as_it_stands(agent, run, thread, key), None)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> bool:
-        """Stop the thread's run and wait until it has ended. False if none was running.
+        """Stop the thread's run, or the decision at work on it, and wait until that has ended. False if there is none.
 
         ``run_id``: only if this is the client's id of that run, so that a stop that comes late hits no later one.
         """
         live = self.following(principal, thread_id)
+        if live is None and run_id is None:
+            return await self._decisions.working.stop((principal, thread_id), STOP_SECONDS)
         if live is None or live.task is None or run_id not in (None, live.run_id):
             return False
         live.cancel()
@@ -185,12 +187,14 @@ class Engine:
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
         """Stop the thread's run and remove all that is kept of the thread. False if there is no such thread.
 
-        Raises `ThreadBusy` for what can't be stopped from here: a decision at work, or a run of another process.
+        Raises `ThreadBusy` for what isn't stopped by this: a decision at work (what became of its tool would be lost;
+        `cancel` stops it, and says), or what another process is at.
         """
         thread = await self.store.read_thread(principal, thread_id)
         if thread is None:
             return False
-        await self.cancel(principal, thread.id)
+        if self.following(principal, thread.id) is not None:
+            await self.cancel(principal, thread.id)
         await to_the_end(self._delete(thread))
         return True
 

@@ -36,7 +36,7 @@ class OpenThread:
 
     def __init__(self, store: Store, thread: Thread, run_key: str) -> None:
         self._store = store
-        self._run_key = run_key
+        self.run_key = run_key
         self._unsaved: list[Entry] = []
         self._saving = asyncio.Lock()
         self._keep: int | None = None
@@ -122,7 +122,7 @@ class OpenThread:
                 return
             self._unsaved = []
             try:
-                await self._store.commit(self.thread, self._change(entries, approvals, state, status), self._run_key)
+                await self._store.commit(self.thread, self._change(entries, approvals, state, status), self.run_key)
             except BaseException:
                 self._unsaved = entries + self._unsaved
                 raise
