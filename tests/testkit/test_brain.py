@@ -1,5 +1,6 @@
 """The demo brain: picks tools from the prompt, fills arguments, tells how it went; always the same way."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -55,6 +56,8 @@ def text_of(response: dict[str, Any]) -> str:
         ("don't refund A1", []),
         ("refund my order", []),
         ("hello", []),
+        ("refund A1, 20 euros, as 10.0.0.1 and version 1.2.3 say", [("refund", {"order_id": "A1", "amount": 20})]),
+        (f"refund A1, 1,00,00 or {'9' * 400} or 20 euros", [("refund", {"order_id": "A1", "amount": 20})]),
     ],
 )
 def test_picks_tools_and_arguments(text: str, calls: list[tuple[str, Any]]) -> None:
@@ -165,3 +168,13 @@ def test_tool_choice_is_obeyed() -> None:
 def test_the_same_request_gets_the_same_answer() -> None:
     one, two = (answer(Emulator(), input="refund A1 and A2", tools=TOOLS) for _ in range(2))
     assert one["output"] == two["output"]
+
+
+@pytest.mark.parametrize("pasted", ["x" * 300_000, "1." * 150_000, "Abc " * 75_000])
+def test_what_was_pasted_beside_the_request_takes_no_time(pasted: str) -> None:
+    """The demo answers everything in one loop; the patterns took minutes for a long text without spaces."""
+    begun = time.process_time()
+    for text in (f"Refund order A1, 20 euros\n{pasted}", f"{pasted}\nRefund order A1, 20 euros"):
+        (call, *_) = calls_of(answer(Emulator(), input=text, tools=TOOLS))
+        assert call == ("refund", {"order_id": "A1", "amount": 20})
+    assert time.process_time() - begun < 2

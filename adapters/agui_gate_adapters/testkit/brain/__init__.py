@@ -26,6 +26,10 @@ __all__ = ["think"]
 _RECENT: Final = 60
 """How many of the last items are remembered."""
 
+_EDGE: Final = 1_000
+"""Characters at either end of a text that are read: what is asked stands before or after what was pasted. The time
+that the patterns take grows with the square of a text without spaces, and the demo has one loop for everything."""
+
 
 def think(asked: Asked) -> Turn:
     """Return the demo model's turn for a request."""
@@ -33,7 +37,7 @@ def think(asked: Asked) -> Turn:
     if hosted is not None:
         return hosted
     before, since = _split(asked.merged[-_RECENT:])
-    text = _asked_for(before, last_user_text(asked.merged))
+    text = _asked_for(before, _edges(last_user_text(asked.merged)))
     results = _results(since)
     told = _superseded(asked) if not results else ""
     if any(result.outcome != "done" for result in results):
@@ -63,7 +67,11 @@ def _asked_for(before: list[Json], text: str) -> str:
     """Return the request: the last user text, after the one before it when this answers a question of ours."""
     if not before or kind_of(before[-1]) != "message" or "Which **" not in text_of(before[-1]):
         return text
-    return f"{last_user_text(before)} {text}"
+    return f"{_edges(last_user_text(before))} {text}"
+
+
+def _edges(text: str) -> str:
+    return text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
 
 
 def _results(items: list[Json]) -> list[Result]:
@@ -94,7 +102,9 @@ def _superseded(asked: Asked) -> str:
 
 def _plan(text: str, tools: list[Json], before: list[Json], results: list[Result]) -> Plan:
     values: list[Any] = [result.value for result in [*_results(before), *results]]
-    mentioned = [found for item in before for found in read(text_of(item) or str(item.get("arguments") or "")).ids]
+    mentioned = [
+        found for item in before for found in read(_edges(text_of(item) or str(item.get("arguments") or ""))).ids
+    ]
     called = frozenset(result.call.name for result in results)
     return plan_calls(text, Situation(tools, called, tuple(values), tuple(mentioned)))
 

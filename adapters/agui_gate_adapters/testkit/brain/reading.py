@@ -52,6 +52,9 @@ _NUMBER: Final = re.compile(
 _NAME: Final = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*\b")
 _NAMED: Final = re.compile(r"\b(?:for|of|from|by|named|called|customer|user|does|did|has)\s+([A-Za-zà-ÿ][\wà-ÿ-]+)")
 
+_MOST_DIGITS: Final = 30
+"""With more it is no number that anybody means, and maybe not one that a float holds."""
+
 
 class Number(msgspec.Struct, frozen=True):
     """A number in the text; `money` when a currency stands beside it, `before` is the word before it."""
@@ -118,15 +121,19 @@ def read(text: str) -> Reading:
     dates, rest = tuple(_DATE.findall(rest)), _DATE.sub(" ", rest)
     ids = tuple(dict.fromkeys([*(m[1] or m[0] for m in _ID.finditer(rest)), *_NUMBERED.findall(rest)]))
     rest = _NUMBERED.sub(" ", _ID.sub(" ", rest))
-    numbers = tuple(_number(match, rest) for match in _NUMBER.finditer(rest))
-    return Reading(text, quoted, emails, dates, ids, numbers, _names(rest))
+    numbers = [_number(match, rest) for match in _NUMBER.finditer(rest)]
+    return Reading(text, quoted, emails, dates, ids, tuple(n for n in numbers if n is not None), _names(rest))
 
 
-def _number(match: re.Match[str], text: str) -> Number:
+def _number(match: re.Match[str], text: str) -> Number | None:
+    """None for what only looks like a number: a version, an address."""
     digits = match[2]
     if re.search(r",\d{2}$", digits) and "." not in digits:
         digits = digits.replace(",", ".")  # 12,50
-    value = float(digits.replace(",", ""))
+    digits = digits.replace(",", "")
+    if digits.count(".") > 1 or len(digits) > _MOST_DIGITS:
+        return None
+    value = float(digits)
     words = _WORD.findall(text[: match.start()])
     before = stem(words[-1]) if words else ""
     return Number(int(value) if value.is_integer() else value, bool(match[1] or match[3]), before)
