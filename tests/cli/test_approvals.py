@@ -119,7 +119,23 @@ def test_no_server_there(cli: Cli) -> None:
     result = cli("approvals", "ls", "--url", f"http://127.0.0.1:{port}")
     assert result.exit_code == 2
     assert f"No server answers at http://127.0.0.1:{port}. Start one" in result.stderr
-    assert cli("approvals", "ls", "--url", "localhost:8000").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--url", "localhost:8000"),
+        ("--url", "http://"),
+        ("--url", "http://[::1"),
+        ("--url", "http://a\nb"),
+        ("--token", "a\nb"),
+        ("--token", "käse"),
+    ],
+)
+def test_what_can_be_no_address_and_no_token(cli: Cli, option: str, value: str) -> None:
+    result = cli("approvals", "ls", option, value)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith(f"error: {option} must be ")
 
 
 def test_another_kind_of_server(cli: Cli, server: str, tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:
         (["cli_shop:agnt"], {}, "✗ cli_shop:agnt: cli_shop has no 'agnt'", "Correct TARGET"),
         ([], {"AGUI_GATE_PORT": "x"}, "✗ settings: AGUI_GATE_PORT must be", "Correct it"),
         ([], {"AGUI_GATE_HOST": "0.0.0.0"}, "✗ access: open to 0.0.0.0 without auth", "Set AGUI_GATE_TOKENS"),
-        (["--store", "sqlite:////nonexistent/x.db"], {}, "✗ store: The database", "Correct AGUI_GATE_STORE"),
+        (["--store", "sqlite:////nonexistent/x.db"], {}, "✗ store: The database", "Correct --store"),
+        ([], {"AGUI_GATE_STORE": "sqlite:////nonexistent/x.db"}, "✗ store: The database", "Correct AGUI_GATE_STORE"),
     ],
 )
 def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str, str], line: str, fix: str) -> None:

@@ -40,10 +40,18 @@ def test_unknown_command(cli: Cli) -> None:
         ("cli_shop:agnt", "cli_shop has no 'agnt'; did you mean cli_shop:agent?"),
         ("cli_shop:number", "cli_shop:number is of type int; name an Agent, a list of them, or an app."),
         ("cli_shop:RuleModel", "cli_shop:RuleModel is of type type"),
+        ("cli_leaving:agent", "Importing cli_leaving ended the program: it calls sys.exit()"),
+        ("cli_unfinished:agent", "Importing cli_unfinished failed in cli_unfinished.py line 4: SyntaxError: "),
         ("cli_broken:agent", "Importing cli_broken failed in cli_broken.py line 3: RuntimeError: nothing works today"),
     ],
 )
-def test_a_wrong_target_says_what_would_be_right(cli: Cli, name: str, message: str) -> None:
+def test_a_wrong_target_says_what_would_be_right(
+    cli: Cli, tmp_path: "os.PathLike[str]", name: str, message: str
+) -> None:
+    with open(os.path.join(tmp_path, "cli_leaving.py"), "w") as file:
+        file.write("import sys\nsys.exit(3)\n")
+    with open(os.path.join(tmp_path, "cli_unfinished.py"), "w") as file:
+        file.write("agent = None\n\n\ndef tool(:\n")
     result = cli("run", name, "--message", "hi")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {message}")

@@ -1,6 +1,7 @@
 """`agui-gate run`: with pipes, with a terminal, and with the exit codes that scripts rely on."""
 
 import json
+import shlex
 import signal
 from pathlib import Path
 
@@ -63,13 +64,21 @@ def test_an_application_keeps_its_own_store(cli: Cli) -> None:
 def test_a_failed_run(cli: Cli) -> None:
     result = cli("run", "cli_shop:agent", "-m", "break", "--store", "memory://")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "error: The key is wrong. (provider_auth)\n"
+    error, advice = result.stderr.splitlines()
+    assert error == "error: The key is wrong. (provider_auth)"
+    assert advice == "What to do about it: agui-gate doctor cli_shop:agent"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "Say something with --message."),
+        (["-m", ""], "Say something with --message."),
+        (["-m", " \n", "--thread", "t"], "Say something with --message."),
+        (["-m", "gr\udcfcezi"], "--message is not UTF-8 text."),
+        (["--thread", "nowhere"], "There is no such conversation to go on with. Say something with --message."),
+        (["-m", "x", "--thread", ""], "--thread must have 1 to 256 characters."),
+        (["-m", "x", "--thread", "a\nb"], "--thread must not contain control characters."),
         (["-m", "x", "--agent", "nobody"], "There is no agent 'nobody'; there is shop."),
         (["-m", "x", "--store", "nothing"], "--store must be a URL"),
         (["-m", "x", "--store", "mysql://h"], "There is no store mysql://"),
@@ -78,8 +87,15 @@ def test_a_failed_run(cli: Cli) -> None:
 )
 def test_wrong_use(cli: Cli, arguments: list[str], message: str) -> None:
     result = cli("run", "cli_shop:agent", *arguments)
-    assert result.exit_code != 0
+    assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
+
+
+def test_nothing_to_go_on_with(cli: Cli) -> None:
+    assert cli("run", "cli_shop:agent", "-m", "hello", "--thread", "t").exit_code == 0
+    result = cli("run", "cli_shop:agent", "--thread", "t")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "note: Nothing waits in this conversation. Say something with --message.\n"
 
 
 def test_yes_at_a_terminal(tmp_path: Path) -> None:
@@ -105,6 +121,22 @@ def test_an_edit_at_a_terminal(tmp_path: Path) -> None:
         process.type("e\n12.5\n")
         assert process.end() == 0
     assert (tmp_path / "refunds.txt").read_text() == "A1 12.5\n"
+
+
+@pytest.mark.parametrize("code", [3, 130])
+def test_how_to_go_on_is_told_with_all_that_was_typed(tmp_path: Path, code: int) -> None:
+    named = ["--agent", "cards", "--store", "sqlite:///other file.db"]
+    with running(tmp_path, "run", "cli_shop:both", "-m", "refund 20", *named, terminal=True) as process:
+        process.wait_for("for later: ")
+        if code == 3:
+            process.type("\x04")
+            assert process.end() == code
+        else:
+            assert process.stop(signal.SIGINT)[0] == code
+    told = process.text.split("Go on with: agui-gate ")[1].split("\x1b")[0]
+    done = call(tmp_path, *shlex.split(told), "--approve", "yes")
+    assert (done.returncode, (tmp_path / "refunds.txt").read_text()) == (0, "A1 20\n")
+    assert "replaced" not in done.stderr, "a card of before is nothing to read here"
 
 
 def test_later_at_a_terminal_and_then_from_a_script(tmp_path: Path) -> None:

@@ -77,11 +77,12 @@ def test_an_idle_connection_does_not_hold_up_the_exit(tmp_path: Path) -> None:
 
 
 def test_tokens_open_it_to_their_bearers_only(tmp_path: Path) -> None:
-    with serving(tmp_path, "cli_shop:agent", "--no-page", AGUI_GATE_TOKENS="alice:TOKEN") as (server, client):
+    with serving(tmp_path, "cli_shop:agent", "--no-page", AGUI_GATE_TOKENS="alice:SECRET") as (server, client):
         assert "access  with the token of alice" in server.text
-        assert "TOKEN" not in server.text
+        assert "SECRET" not in server.text
+        assert '-H "Authorization: Bearer $TOKEN"' in server.text, "what is suggested works"
         assert client.get("/agents").status_code == 401
-        assert client.get("/agents", headers={"Authorization": "Bearer TOKEN"}).status_code == 200
+        assert client.get("/agents", headers={"Authorization": "Bearer SECRET"}).status_code == 200
         assert client.get("/").status_code == 404
 
 

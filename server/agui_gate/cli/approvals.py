@@ -62,7 +62,7 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
         click.echo(_table(pending))
 
 
-@command.command("approve")
+@command.command("approve", short_help="Approve a call: its tool runs now.")
 @click.argument("approval_id", metavar="ID")
 @click.option("--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument first (repeatable).")
 @click.option("--reason", help="Why, for the model and the record.")

@@ -78,7 +78,7 @@ async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
 
     async with serve(Emulator(pace=PACE)) as provider:
         agent = support_agent(OpenAIResponses("demo-model", base_url=provider, api_key="demo"))
-        app = create_app(agent, settings=Settings(store=store))
+        app = create_app(agent, settings=Settings(store=store, sources={"store": "--store"} if kept else {}))
         facts = {
             "provider": f"the emulator at {provider} (no key, no network)",
             "store": store if kept else "a temporary file, removed at the end (--store sqlite:///demo.db keeps it)",

@@ -143,7 +143,9 @@ async def _store(settings: Settings) -> Finding:
         finally:
             await store.aclose()
     except AguiGateError as error:
-        return Finding("store", False, error.message, "Correct AGUI_GATE_STORE, or what it points at.")
+        source = settings.source("store")
+        named = "AGUI_GATE_STORE" if source == DEFAULT else source
+        return Finding("store", False, error.message, f"Correct {named}, or what it points at.")
     if settings.source("store") == DEFAULT:
         return Finding("store", True, f"{shown} in {os.getcwd()} opens and can be written")
     return Finding("store", True, f"{shown} opens and can be written")

@@ -20,13 +20,14 @@ class Gateway:
     """A client of one server. Raises `Failure` with what the server said, `ConfigurationError` if it isn't there."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ConfigurationError(f"--url must begin with http:// or https://, not {url!r}.")
+        host = _host(url)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ConfigurationError("--token must be one line of ASCII characters.")
         self._url = url.rstrip("/")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx2.Client(
             headers=headers,
-            trust_env=not is_loopback(urlsplit(url).hostname),  # a proxy has no business on this machine
+            trust_env=not is_loopback(host),  # a proxy has no business on this machine
         )
 
     def __enter__(self) -> Self:
@@ -71,3 +72,13 @@ class Gateway:
         error = body.get("error")
         message = error.get("message") if isinstance(error, dict) else None
         raise Failure(str(message or f"The server answered with status {response.status_code}."))
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and url.isprintable():
+            return parts.hostname
+    except ValueError:  # such as half an IPv6 address
+        pass
+    raise ConfigurationError(f"--url must be an address such as http://127.0.0.1:8000, not {url!r}.")

@@ -13,6 +13,11 @@ from agui_gate.core.sanitizer import CARD_TOOL
 WIDTH = 160
 """Characters of a tool's arguments or result that are shown."""
 
+CARD_ID = "card_"
+"""How the ids of cards begin, also of those that an earlier run showed (`engine/waiting.py`)."""
+
+_PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_ERROR"})
+
 
 class JsonPrinter:
     """Every event as it is on the wire, one a line."""
@@ -24,15 +29,20 @@ class JsonPrinter:
 
 
 class TextPrinter:
-    """The agent's words on stdout as they come; tools and errors on stderr."""
+    """The agent's words on stdout as they come; tools and errors on stderr.
+
+    ``said``: whether there was anything to print. ``provider_failed``: whether the last run failed at the provider.
+    """
 
     def __init__(self) -> None:
+        self.said = self.provider_failed = False
         self._calls: dict[str, str] = {}
         self._arguments: dict[str, str] = {}
         self._mid_line = False
 
     def show(self, raw: bytes, event: dict[str, Any]) -> None:
         """Print what a person wants to see of one event."""
+        self.said = self.said or event["type"] in _PRINTED
         match event["type"]:
             case "TEXT_MESSAGE_CONTENT":
                 sys.stdout.write(printable(event["delta"]))
@@ -64,12 +74,13 @@ class TextPrinter:
         return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
 
     def _line(self, call_id: str, text: str) -> None:
-        if self._calls.get(call_id) != CARD_TOOL:  # a card repeats what the call said
+        if self._calls.get(call_id) != CARD_TOOL and not call_id.startswith(CARD_ID):  # it repeats what the call said
             self._end_line()
             dim(short(text, WIDTH), err=True)
 
     def _error(self, event: dict[str, Any]) -> None:
         self._end_line()
+        self.provider_failed = event["code"].startswith("provider_")
         click.echo(f"{click.style('error:', fg='red', bold=True)} {event['message']} ({event['code']})", err=True)
 
     def _end_line(self) -> None:

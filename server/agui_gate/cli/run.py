@@ -2,19 +2,22 @@
 
 import asyncio
 import contextlib
+import shlex
 import sys
 import uuid
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import click
 
 from agui_gate.cli.asking import Asker
-from agui_gate.cli.console import dim, log_to_stderr
+from agui_gate.cli.console import dim, log_to_stderr, note
 from agui_gate.cli.printing import JsonPrinter, TextPrinter
-from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, Failure, debug_option
+from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, debug_option
 from agui_gate.cli.session import Session, make_engine
 from agui_gate.cli.target import load_target, model_option, pick_agent
+from agui_gate.errors import InvalidRequest
+from agui_gate.protocol.inbound import check_id
 
 MAX_ROUNDS = 50
 """How often approvals are asked for and the run goes on; a model that never stops asking ends there."""
@@ -69,8 +72,7 @@ def command(
     config: Path | None,
 ) -> None:
     """Run TARGET once."""
-    if message is None and thread is None:
-        raise click.UsageError("Say something with --message.")
+    _check(message, thread)
     log_to_stderr(ctx)
     loaded = load_target(target, model)
     chosen = pick_agent(loaded, agent)
@@ -79,44 +81,78 @@ def command(
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     session = Session(engine, chosen, thread_id, printer.show)
     asker = Asker("no" if approve == "ask" and not _can_ask() else approve)
-    code = _run(session, asker, message)
-    if code == WAITING and not as_json:
-        served = f"{target or ''}{' --model ' + model if model else ''}".strip()
-        dim(f"Still waits. Go on with: agui-gate run {served} --thread {thread_id}", err=True)
-    ctx.exit(code)
+    end = _run(session, asker, message)
+    typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
+    named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
+    if isinstance(printer, TextPrinter):
+        if end.waits:
+            dim(f"Still waits. Go on with: agui-gate run {named} --thread {shlex.quote(thread_id)}", err=True)
+        elif printer.provider_failed:
+            checked = shlex.join([*filter(None, [target]), *(["--model", model] if model else [])])
+            dim(f"What to do about it: agui-gate doctor {checked}", err=True)
+        elif message is None and not printer.said:
+            note("Nothing waits in this conversation. Say something with --message.")
+    ctx.exit(end.code)
+
+
+class Ending(NamedTuple):
+    """How the command ends, and whether a call was left waiting."""
+
+    code: int
+    waits: bool = False
+
+
+def _check(message: str | None, thread: str | None) -> None:
+    """Raises `click.UsageError` for what can't be said, or not there."""
+    if (message is None and thread is None) or (message is not None and not message.strip()):
+        raise click.UsageError("Say something with --message.")
+    try:
+        (message or "").encode()
+    except UnicodeEncodeError:  # bytes of another encoding, as Python keeps them
+        raise click.UsageError("--message is not UTF-8 text.") from None
+    if thread is not None:
+        try:
+            check_id(thread, "--thread")
+        except InvalidRequest as error:
+            raise click.UsageError(error.message) from None
 
 
 def _can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _run(session: Session, asker: Asker, message: str | None) -> int:
-    """Everything between opening and closing the engine; the exit code.
+def _run(session: Session, asker: Asker, message: str | None) -> Ending:
+    """Everything between opening and closing the engine.
 
     The loop runs only while the agent does: questions are asked outside of it, where Ctrl-C ends them at once.
     """
     with asyncio.Runner() as runner:
         try:
             runner.run(session.start())
+            if message is None and not runner.run(session.known()):
+                raise Failure("There is no such conversation to go on with. Say something with --message.", MISUSED)
             return _converse(runner, session, asker, message)
         except KeyboardInterrupt:
-            return INTERRUPTED
+            return Ending(INTERRUPTED)
         finally:
             with contextlib.suppress(KeyboardInterrupt):
                 runner.run(session.aclose())
 
 
-def _converse(runner: asyncio.Runner, session: Session, asker: Asker, message: str | None) -> int:
+def _converse(runner: asyncio.Runner, session: Session, asker: Asker, message: str | None) -> Ending:
     well = runner.run(session.say(message))
     for _ in range(MAX_ROUNDS):
         if not well:
-            return FAILED
+            return Ending(FAILED)
         pending = runner.run(session.pending())
         if not pending:
-            return 0
-        answers = asker.ask(pending)
+            return Ending(0)
+        try:
+            answers = asker.ask(pending)
+        except KeyboardInterrupt:
+            return Ending(INTERRUPTED, waits=True)
         if not answers:
-            return WAITING
+            return Ending(WAITING, waits=True)
         well = runner.run(session.answer(answers))
     raise Failure(
         f"The agent asked for approvals {MAX_ROUNDS} times in a row; that is where this command stops.", WAITING

@@ -31,7 +31,7 @@ class Ready:
 
     def announce(self, url: str) -> None:
         """Print the banner."""
-        banner(url, self.target.agents, _facts(self))
+        banner(url, self.target.agents, _facts(self), closed=not all(s.guard.open for s in states_of(self.app)))
 
 
 def prepare(plan: Plan) -> Ready:

@@ -52,6 +52,10 @@ class Session:
         """Close everything."""
         await self._engine.aclose()
 
+    async def known(self) -> bool:
+        """Whether this thread is there."""
+        return await self._engine.store.read_thread(LOCAL, self._thread_id) is not None
+
     async def say(self, text: str | None) -> bool:
         """Run with a new message, or with none to go on. False if the run failed.
 

@@ -93,10 +93,21 @@ def _import(name: str) -> Any:
         raise ConfigurationError(f"{name} imports {error.name!r}, which is not installed.") from error
     except AguiGateError:
         raise
+    except SystemExit as error:
+        raise ConfigurationError(
+            f"Importing {name} ended the program: it calls sys.exit() outside a function."
+        ) from error
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(where.filename)} line {where.lineno}"
-        raise ConfigurationError(f"Importing {name} failed in {place}: {type(error).__name__}: {error}") from error
+        raise ConfigurationError(f"Importing {name} failed in {_place(error)}") from error
+
+
+def _place(error: Exception) -> str:
+    """Where it happened, and what. A syntax error happens in the import system, but is somewhere else."""
+    kind = type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{os.path.basename(error.filename)} line {error.lineno}: {kind}: {error.msg}"
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(where.filename)} line {where.lineno}: {kind}: {error}"
 
 
 def _attribute(owner: Any, name: str, module: str) -> Any:

@@ -1,5 +1,6 @@
 """`create_app`: agents in, a Starlette application out."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -59,8 +60,9 @@ def create_app(
 def _check(agents: Sequence[Agent], bus: str) -> None:
     if not agents:
         raise ConfigurationError("create_app needs at least one agent")
-    if len({agent.name for agent in agents}) != len(agents):
-        raise ConfigurationError("two agents have the same name; their URLs would collide")
+    twice = next((name for name, number in Counter(agent.name for agent in agents).items() if number > 1), None)
+    if twice is not None:
+        raise ConfigurationError(f"two agents have the same name, {twice!r}; it is in their URLs, so give each its own")
     if bus != "memory://":
         raise ConfigurationError("this version has the bus memory:// only")
 
