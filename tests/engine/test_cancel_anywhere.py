@@ -8,8 +8,10 @@ import pytest
 from agui_gate import Agent, adapter, create_app, tool
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ResultEntry, TurnEntry
+from agui_gate.errors import ProviderUnavailable
 from agui_gate.protocol.inbound import decode
 from agui_gate.settings import Settings
+from agui_gate_adapters.testkit.agui import parse
 from tests.product.inprocess import Parrot, calls, run_body, says, started, user
 from tests.requirements import shows
 
@@ -58,6 +60,9 @@ class Shop:
             live.cancel()
             live.cancel()
             await asyncio.wait([live.task])
+        raw, _ = live.published.log.read(0)
+        ends = [e["type"] for e in parse(raw.decode()) if e["type"] in ("RUN_FINISHED", "RUN_ERROR")]
+        assert len(ends) == 1, "a stream without its one terminal event"
 
     async def whole(self, thread_id):
         """Nothing is there twice, nothing is half there, and the next turn works."""
@@ -99,6 +104,18 @@ async def test_cancelled_while_a_turn_is_made_and_its_calls_are_recorded(store):
             await shop.cancelled_after(steps, await shop.begin(thread_id, user("go", "u1")))
             await shop.whole(thread_id)
     assert shop.ran == []
+
+
+@shows("S29", "S30", "B14")
+async def test_cancelled_while_a_run_fails(store):
+    shop = Shop(store)
+    async with started(shop.app):
+        for steps in STEPS:
+            turn = [*says("hm"), *calls("look", {}, "c1", "1"), ProviderUnavailable("Away.")]
+            shop.model.plan = [turn, turn]
+            thread_id = f"t{steps}"
+            await shop.cancelled_after(steps, await shop.begin(thread_id, user("go", "u1")))
+            await shop.whole(thread_id)
 
 
 @shows("S29", "S30", "S32", "B9", "B10")

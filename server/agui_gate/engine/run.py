@@ -7,6 +7,7 @@ is saved before it is shown.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 import structlog
@@ -24,6 +25,7 @@ from agui_gate.engine.intake import Intake, NewId, take
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.settlement import Settlement, Verdict, judge
+from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached
@@ -77,7 +79,8 @@ class Run:
             self._seq.finish(ev.CancelledOutcome())
         except Exception as caught:
             error = _first(caught)
-            await self._stopped("failed", error)
+            with suppress(asyncio.CancelledError):  # a stop that comes now is too late; the stream says why it failed
+                await to_the_end(self._stopped("failed", error))
             self._settled()
             if isinstance(error, AguiGateError):
                 self._seq.fail(error.code, error.message)
