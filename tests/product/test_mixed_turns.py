@@ -82,6 +82,27 @@ async def test_a_client_tool_that_nobody_answers_is_closed_when_something_is_sai
         p.assert_clean()
 
 
+@every_mode
+@shows("B15", "B21", "S27")
+@pytest.mark.parametrize("text", ["never mind", "better: never mind"])
+async def test_a_closed_call_keeps_its_result_when_what_closed_it_is_said_anew(mode: str, text: str) -> None:
+    turns = [{"output": [PICK]}, {"output": [say("Well.")]}, {"output": [say("Again.")], "repeat": True}]
+    async with product([], turns, mode=mode) as p:
+        chat = p.chat(tools=[COLOR])
+        asked = await chat.say("a color")
+        (picked,) = asked.calls
+        closed = await chat.say("never mind")
+        assert status(closed.results[picked]) == "cancelled"
+        chat.messages.pop()  # regenerate, or change what was said and regenerate
+        chat.messages[-1] = {**chat.messages[-1], "content": text}
+        again = await chat.go()
+        assert (again.text, again.results) == ("Again.", {})
+        view = (await p.get(f"/threads/{chat.thread_id}"))["messages"]
+        assert [m["content"] for m in view if m.get("toolCallId") == picked] == [closed.results[picked]]
+        assert [m["id"] for m in view] == [m["id"] for m in chat.messages]
+        p.assert_clean()
+
+
 SEVEN = [SEARCH, refund("A1"), call("search", q="b"), PICK, refund("A2"), call("nothing_of_ours"), refund("A3")]
 
 

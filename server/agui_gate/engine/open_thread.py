@@ -91,15 +91,19 @@ class OpenThread:
 
         The provider's conversation is left (it has later items); a response id committed before the cut is used again.
         """
-        dropped = {c.id for e in self.entries[keep:] if isinstance(e, TurnEntry) for c in e.calls}
+        cut = self.entries[keep:]
+        dropped = {c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls}
         del self.entries[keep:]
         self._settled = None
         self._known -= dropped
         self._held -= dropped
+        self._resulted -= dropped
         self._keep = keep
         last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
         ref = last.ref if last else None
         self.ref = ref if ref and ref.previous_response_id else None
+        # A call that stays keeps its result, also one that it was given after what was said at the cut.
+        self.append(e for e in cut if isinstance(e, ResultEntry) and e.call_id in self._known)
         return [a for call_id, a in self.approvals.items() if call_id in dropped and a.state is State.PENDING]
 
     def decided(self, approval: Approval) -> None:
