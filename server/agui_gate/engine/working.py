@@ -6,7 +6,7 @@ thread means this, too.
 
 import asyncio
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -70,7 +70,8 @@ class Working:
         if work is None:
             return False
         work.stop()
-        await asyncio.wait([asyncio.ensure_future(work.over.wait())], timeout=seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(work.over.wait(), seconds)
         return True
 
     async def stop_all(self, seconds: float) -> None:
