@@ -47,6 +47,15 @@ def test_json_prints_every_event_of_every_run(cli: Cli) -> None:
     assert result.stderr == ""
 
 
+def test_a_terminal_that_cannot_show_it(tmp_path: Path) -> None:
+    """What it can't show is replaced in text; events are UTF-8 in any case."""
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    text = call(tmp_path, "run", "cli_shop:agent", "-m", "Grüße", env=ascii_only)
+    assert (text.returncode, text.stdout) == (0, "You said Gr??e\n")
+    events = call(tmp_path, "run", "cli_shop:agent", "-m", "Grüße", "--json", env=ascii_only)
+    assert (events.returncode, "Grüße" in events.stdout) == (0, True)
+
+
 def test_a_thread_goes_on(cli: Cli) -> None:
     for store in ([], ["--store", "sqlite:///other.db"]):
         assert cli("run", "cli_shop:agent", "--thread", "t", "-m", "one", *store).exit_code == 0

@@ -5,6 +5,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; the entry point of the program `agui-gate`."""
+    import sys
+
     from agui_gate.cli.program import program
 
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # what a terminal can't show must not end the command
     program(prog_name="agui-gate")

@@ -20,12 +20,12 @@ _PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT
 
 
 class JsonPrinter:
-    """Every event as it is on the wire, one a line."""
+    """Every event as it is on the wire, one a line: UTF-8, whatever the terminal speaks."""
 
     def show(self, raw: bytes, event: dict[str, Any]) -> None:
         """Print one event at once."""
-        sys.stdout.write(raw.decode() + "\n")
-        sys.stdout.flush()
+        sys.stdout.buffer.write(raw + b"\n")
+        sys.stdout.buffer.flush()
 
 
 class TextPrinter:
