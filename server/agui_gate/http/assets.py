@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -63,11 +64,18 @@ def page_routes(built: Path = BUILT) -> list[BaseRoute]:
 
 
 class PageFiles(StaticFiles):
-    """Static files with our headers, on 304 answers too."""
+    """Static files with our headers, on 304 answers too. Their folder may come later."""
 
     def __init__(self, *, headers: Mapping[str, str] = HEADERS, directory: Path, html: bool = False) -> None:
         super().__init__(directory=directory, html=html, check_dir=False)
         self._headers = headers
+
+    async def check_config(self) -> None:
+        """A page that was not built is not there, rather than an error of ours."""
+        try:
+            await super().check_config()
+        except RuntimeError:  # no such folder
+            raise HTTPException(404) from None
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
