@@ -81,8 +81,9 @@ class ToolContext:
 class Tool:
     """A function as a tool. Call it like the function it wraps; `validate` and `parameters` are for the engine.
 
-    ``parameters`` is a JSON Schema of type object, made from the signature by pydantic. ``timeout`` is in seconds.
-    ``idempotent`` says that running a call twice does no harm, so an interrupted one may be run again.
+    ``parameters`` is a JSON Schema of type object, made from the signature by pydantic. ``timeout`` is in seconds;
+    None means five minutes. ``idempotent`` says that running a call twice does no harm, so an interrupted one may be
+    run again.
     """
 
     origin: str = ""
