@@ -279,6 +279,16 @@ async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
         assert (await cancel(p, chat))["cancelled"] is False
 
 
+async def test_what_another_process_is_at_is_said_to_be_there() -> None:
+    async with product([], [BACK]) as p:
+        chat, store = p.chat(), p.app.state.engine.store
+        await chat.say("go")
+        await store.open_thread("local", chat.thread_id, "support", "run_elsewhere")
+        answer = await cancel(p, chat)
+        assert (answer["status_code"], answer["cancelled"]) == (200, False)
+        assert answer["message"] == "Another process is at this thread; stop it there."
+
+
 async def test_unknown_and_other_peoples_threads_are_the_same_404() -> None:
     async with product([], [hangs(9, say("word " * 9))], auth=lambda r: r.headers.get("x-user")) as p:
         chat = p.chat(headers={"x-user": "alice"})

@@ -62,9 +62,13 @@ class RunRoutes:
         await self._engine.start()
         if await self._engine.cancel(principal, thread_id):
             return json_response({"cancelled": True})
-        if await self._engine.store.read_thread(principal, thread_id) is None:
+        thread = await self._engine.store.read_thread(principal, thread_id)
+        if thread is None:
             raise NotFound("There is no such thread.")
-        return json_response({"cancelled": False, "message": "No run of this thread is active."})
+        message = "No run of this thread is active."
+        if thread.run_status == "running":  # such as `agui-gate run` with the same store
+            message = "Another process is at this thread; stop it there."
+        return json_response({"cancelled": False, "message": message})
 
 
 def _position(cursor: str | None, published: Published) -> int:
