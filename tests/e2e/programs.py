@@ -1,12 +1,15 @@
 """What the browser tests run, each in a process of its own, so that a test may end one and start it again.
 
 `python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE` is the demo's shop with a
-slow tool, a hasty gate and a plain one on top. A line on stdout says that it is up.
+slow tool, a hasty gate, a plain one and one with many arguments on top. A line on stdout says that it is up.
 """
 
 import asyncio
 import sys
+from enum import StrEnum
 from typing import Any
+
+from pydantic import BaseModel, Field
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.demo_agent import EXAMPLES, INSTRUCTIONS, support_agent
@@ -38,6 +41,38 @@ async def archive_order(order_id: str) -> dict[str, Any]:
     return {"archived": order_id}
 
 
+class Carrier(StrEnum):
+    """Who brings it."""
+
+    DHL = "dhl"
+    UPS = "ups"
+
+
+class Address(BaseModel):
+    """Where it goes."""
+
+    street: str
+    zip: str | None = None
+    business: bool = False
+
+
+DETAILS = ("to", "carrier", "boxes", "insured", "gift_message", "tags")
+
+
+@tool(gate=Gate(editable=DETAILS, message="Ship order {order_id}?"))
+async def ship_order(
+    order_id: str,
+    to: Address,
+    carrier: Carrier,
+    boxes: int = Field(default=1, le=9, description="One to nine."),
+    insured: bool = False,
+    gift_message: str | None = None,
+    tags: list[str] = [],  # noqa: B006
+) -> str:
+    """Send an order on its way."""
+    return f"{order_id} goes to {to.street} with {carrier}"
+
+
 def shop(provider: str, store: str) -> Any:
     """The application: settings come from the environment, as with `agui-gate serve`."""
     model = OpenAIResponses("demo-model", base_url=provider, api_key="test")
@@ -46,7 +81,7 @@ def shop(provider: str, store: str) -> Any:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=[*base.tools, stock_report, close_shop, archive_order],
+        tools=[*base.tools, stock_report, close_shop, archive_order, ship_order],
         description=base.description,
         examples=EXAMPLES,
     )

@@ -83,6 +83,12 @@ export class Stage {
     assert.equal(response.status, 200, await response.text());
   }
 
+  /** The arguments with which a tool ran that a person had edited, as the model is told. */
+  async edited() {
+    const outputs = (await this.journal()).at(-1).body.input.filter(({ type }) => type === "function_call_output");
+    return JSON.parse(outputs.at(-1).output).arguments;
+  }
+
   /** Every request to the provider so far, the latest last. */
   journal = async () => (await (await fetch(`${this.urls.provider}/emulator/journal`)).json()).entries;
 
@@ -130,3 +136,7 @@ export const call = (name, args) => ({ type: "function_call", name, arguments: a
 export const says = (text) => ({ output: [{ type: "message", text }] });
 export const calls = (text, ...all) => ({ output: [{ type: "message", text }, ...all] });
 export const refund = (order_id = "1003", amount = 0.1) => call("refund", { order_id, amount });
+
+/** A call with something of everything that can be edited, and the arguments that it is made with. */
+export const DETAILS = { order_id: "1003", to: { street: "Lange Straße 17", zip: null, business: false }, carrier: "ups", boxes: 2, insured: true, gift_message: null, tags: ["fragile"] };
+export const ship = () => call("ship_order", DETAILS);

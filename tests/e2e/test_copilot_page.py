@@ -43,7 +43,7 @@ def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
     )
     # CopilotKit's Node runtime replays what went through it, so it can't know of a decision that didn't.
     + cases("decidedElsewhere", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
-    + cases("halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
+    + cases("details", "halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:

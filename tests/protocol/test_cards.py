@@ -27,10 +27,10 @@ def test_a_card_has_what_the_contract_says():
         "function_arguments": {"order_id": "A1", "amount": 20},
         "steps": [{"description": "Execute refund", "status": "enabled"}],
     }
-    more = parse_object(
-        card_arguments(approval(editable=("amount",), message="Sure?", expires_at=1_000), {"type": "object"})
-    )
+    schema = {"type": "object", "properties": {"amount": {"type": "number"}}}
+    more = parse_object(card_arguments(approval(editable=("amount",), message="Sure?", expires_at=1_000), schema))
     assert more["editable"] == ["amount"]
+    assert more["function_parameters"] == schema, "an edit form needs to know the types"
     assert more["steps"][0]["description"] == "Sure?"
     assert more["expires_at"] == "1970-01-01T00:00:01Z"
 

@@ -30,6 +30,7 @@ def card_arguments(approval: Approval, parameters: dict[str, Any]) -> str:
     }
     if approval.editable:
         card["editable"] = list(approval.editable)
+        card["function_parameters"] = parameters  # what a form is made from, as `editedArgs` is for an interrupt
     if approval.expires_at is not None:
         card["expires_at"] = iso(approval.expires_at)
     return msgspec.json.encode(card).decode()

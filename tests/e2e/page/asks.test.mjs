@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result } from "./support.mjs";
 
 const { changes, openAsks, toAnswers } = await page("asks.js");
-const { fromInput, humanize, makeField } = await page("fields.js");
+const { fromText, humanize, makeFields, put, summary, toText } = await page("fields.js");
 const { toRows } = await page("rows.js");
 
 const newId = () => "new";
@@ -13,6 +13,7 @@ const CARD = JSON.stringify({
   function_arguments: { order_id: "A1", amount: 20 },
   steps: [{ description: "Give the money back?", status: "enabled" }],
   editable: ["amount"],
+  function_parameters: { type: "object", properties: { amount: { type: "number", minimum: 1 } } },
 });
 
 const TOOL_SCHEMA = { type: "object", properties: { order_id: { type: "string" }, amount: { type: "number", minimum: 1 } }, required: ["order_id", "amount"] };
@@ -59,7 +60,7 @@ test("a card stands for its call, is no chip of its own, and is answered with a 
   const rows = toRows(state).filter((row) => row.kind === "tool");
   assert.deepEqual(rows.map((row) => [row.name, row.status]), [["refund", "waiting"]]);
   const [ask] = openAsks(state);
-  assert.deepEqual([ask.style, ask.callId, ask.message, ask.fields.length], ["card", "c1", "Give the money back?", 1]);
+  assert.deepEqual([ask.style, ask.callId, ask.message, ask.fields.length, ask.fields[0].min], ["card", "c1", "Give the money back?", 1, 1]);
   const { resume, messages } = toAnswers([ask], { k1: { approved: true, edits: { amount: 5 } } }, newId);
   assert.deepEqual(resume, []);
   assert.deepEqual(messages, [{ id: "new", role: "tool", toolCallId: "k1", content: '{"accepted":true,"edited_arguments":{"order_id":"A1","amount":5}}' }]);
@@ -82,17 +83,23 @@ test("a question is answered with what its schema asks for, or declined", () => 
   assert.deepEqual(answer({ approved: false }), { interruptId: "q1", status: "cancelled" });
 });
 
+const field = (schema, value, required = []) => makeFields(["order_total"], { order_total: value }, { properties: { order_total: schema }, required })[0];
+
 for (const [schema, value, typed, expected] of [
   [{ type: "number" }, 20, "12.5", 12.5],
   [{ type: "integer" }, 2, " 3 ", 3],
-  [{ type: "boolean" }, true, false, false],
+  [{ type: "boolean" }, true, "false", false],
   [{ type: "string" }, "a", "b", "b"],
+  [{ type: "string" }, "a", "", ""],
   [{ enum: [1, 2] }, 1, "2", 2],
-  [{ anyOf: [{ type: "integer" }, { type: "null" }] }, null, "", undefined],
+  [{ anyOf: [{ type: "integer" }, { type: "null" }] }, 3, "", null],
+  [{ type: ["string", "null"] }, "a", "", null],
+  [{ type: "integer" }, undefined, "", undefined],
+  [{ type: "array", items: { type: "string" } }, ["a"], "a\n\n b ", ["a", "b"]],
   [undefined, { a: 1 }, '{"a":2}', { a: 2 }],
 ]) {
   test(`${JSON.stringify(schema)} reads ${JSON.stringify(typed)} as ${JSON.stringify(expected)}`, () => {
-    assert.deepEqual(fromInput(makeField("x", schema, value), typed), expected);
+    assert.deepEqual(fromText(field(schema, value), typed), expected);
   });
 }
 
@@ -106,8 +113,38 @@ for (const [schema, typed] of [
   [{ type: "array" }, "[1"],
 ]) {
   test(`${JSON.stringify(schema)} refuses ${JSON.stringify(typed)} with a sentence`, () => {
-    assert.throws(() => fromInput(makeField("order_total", schema, undefined, true), typed), /^Error: Order total .*\.$/);
+    assert.throws(() => fromText(field(schema, undefined, ["order_total"]), typed), /^Error: Order total .*\.$/);
   });
 }
+
+test("references are followed, objects are taken apart, and what is changed in one comes back whole", () => {
+  const values = { to: { street: "A", zip: null }, by: "ups" };
+  const schema = {
+    properties: { to: { $ref: "#/$defs/Address" }, by: { $ref: "#/$defs/Carrier", default: "dhl" } },
+    $defs: {
+      Address: { title: "Address", type: "object", properties: { street: { type: "string" }, zip: { anyOf: [{ type: "string" }, { type: "null" }] } } },
+      Carrier: { type: "string", enum: ["dhl", "ups"] },
+    },
+  };
+  const fields = makeFields(["to", "by"], values, schema);
+  assert.deepEqual(
+    fields.map(({ name, label, kind, nullable }) => [name, label, kind, nullable]),
+    [["to.street", "To street", "text", false], ["to.zip", "To zip", "text", true], ["by", "By", "choice", false]],
+  );
+  assert.deepEqual(fields.map(toText), ["A", "", "ups"]);
+  const changed = {};
+  put(changed, values, ["to", "street"], "B");
+  assert.deepEqual(changed, { to: { street: "B", zip: null } });
+  assert.equal(values.to.street, "A");
+});
+
+test("an object with more than its schema tells of stays in one piece", () => {
+  const schema = { properties: { to: { type: "object", properties: { street: { type: "string" } } } } };
+  assert.deepEqual(makeFields(["to"], { to: { street: "A", floor: 2 } }, schema).map(({ name, kind }) => [name, kind]), [["to", "json"]]);
+});
+
+test("a summary tells what is there, however deep", () => {
+  assert.equal(summary({ id: "1003", to: { street: "A", zip: null }, tags: ["x", "y"], fast: true, note: "" }), "1003 · A · x · y");
+});
 
 test("names become labels", () => assert.deepEqual(["order_id", "orderId", "to"].map(humanize), ["Order id", "Order id", "To"]));

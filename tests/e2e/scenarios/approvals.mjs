@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { call, calls, refund, says } from "../stage.mjs";
+import { call, calls, DETAILS, refund, says, ship } from "../stage.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
 
@@ -49,6 +49,33 @@ export async function edit(t) {
   await t.answered(page, "Refunded in part.");
   await t.chipsAre(page, ["refund:done"]);
   assert.match(await page.locator('[data-testid="tool-chip"]').textContent(), /"refunded": 0\.05/);
+}
+
+/** An edit form from the tool's schema: choices, boxes to tick, lists, parts of an object; what nobody touches stays as it is. */
+export async function details(t) {
+  await t.script(calls("I prepared it.", ship()), says("It is on its way."));
+  const page = await t.open();
+  await t.say(page, "Ship order 1003");
+  await t.card(page).waitFor();
+  assert.match(await t.card(page).textContent(), /StreetLange Straße 17.*ZipNone|ZipNone.*StreetLange Straße 17/);
+  await t.shot(page, "card");
+  await t.press(page, "Edit");
+  assert.deepEqual(await page.getByLabel("Carrier").locator("option").allTextContents(), ["dhl", "ups"]);
+  await page.getByLabel("Carrier").selectOption("dhl");
+  await page.getByLabel("To street").fill("Kurze Straße 1");
+  await page.getByLabel("Insured").uncheck();
+  await page.getByLabel("Tags").fill("fragile\ngift");
+  await page.getByLabel("Boxes").fill("10");
+  await accessible(page, "many fields");
+  await t.press(page, "Approve with changes");
+  await page.getByText("Boxes must be at most 9.").waitFor();
+  assert.ok(await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight), "the frame of the page stays where it is");
+  await t.shot(page, "edit");
+  await page.getByLabel("Boxes").fill("9");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "It is on its way.");
+  const changed = { to: { ...DETAILS.to, street: "Kurze Straße 1" }, carrier: "dhl", insured: false, tags: ["fragile", "gift"], boxes: 9 };
+  assert.deepEqual(await t.edited(), { ...DETAILS, ...changed });
 }
 
 /** One approved, one rejected, one edited; cards open one after the other, interrupts all at once. */

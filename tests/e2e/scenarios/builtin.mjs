@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { TIMEOUT } from "../browser.mjs";
-import { call, calls, refund, says } from "../stage.mjs";
+import { call, calls, DETAILS, refund, says, ship } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
 
@@ -59,6 +59,27 @@ export async function builtinEdit(t) {
   await done(page);
   assert.match(await page.locator(".tool-decision").last().textContent(), /0\.1 → 0\.05/);
   await toolsAre(page, ["refund:done"]);
+}
+
+/** An edit form from the tool's schema; what nobody touches stays as it is. */
+export async function builtinDetails(t) {
+  await t.script(calls("I prepared it.", ship()), says("It is on its way."));
+  const page = await open(t);
+  await say(page, "Ship order 1003");
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Carrier").selectOption("dhl");
+  await page.getByLabel("To street").fill("Kurze Straße 1");
+  await page.getByLabel("Tags").fill("fragile\ngift");
+  await page.getByLabel("Boxes").fill("10");
+  await accessible(page, "many fields");
+  await page.getByRole("button", { name: "Approve with changes" }).click();
+  await page.getByText("Boxes must be at most 9.").waitFor();
+  await t.shot(page, "edit");
+  await page.getByLabel("Boxes").fill("9");
+  await page.keyboard.press("Enter");
+  await done(page);
+  const changed = { to: { ...DETAILS.to, street: "Kurze Straße 1" }, carrier: "dhl", tags: ["fragile", "gift"], boxes: 9 };
+  assert.deepEqual(await t.edited(), { ...DETAILS, ...changed });
 }
 
 export async function builtinReject(t) {

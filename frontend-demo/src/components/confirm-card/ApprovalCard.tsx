@@ -1,9 +1,10 @@
 import { useId, useState } from "react";
 import { Arguments } from "./Arguments";
 import { EditForm } from "./EditForm";
+import type { Field } from "./fields";
 import { Icon } from "./Icon";
 import { formatLeft, useCountdown } from "./useCountdown";
-import { humanize, type Field, type Json } from "./values";
+import { humanize, type Json } from "./values";
 import "./confirm-card.css";
 
 /** What is asked, whichever way it came (a card or an interrupt). */
@@ -71,7 +72,7 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
 function headline({ message }: Ask, mode: "view" | "edit" | "reject", expired: boolean): string {
   if (expired) return "Nobody answered in time, so it didn't run. Say something to go on.";
   if (mode === "edit") return "Change what you want to change, then approve.";
-  if (mode === "reject") return "It won't run.";
+  if (mode === "reject") return "It won't run, and the assistant goes on without it.";
   return message ?? "The assistant wants to do this. Nothing happens until you decide.";
 }
 

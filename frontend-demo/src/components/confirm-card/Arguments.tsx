@@ -1,4 +1,4 @@
-import { humanize, showValue, type Json } from "./values";
+import { humanize, isObject, showValue, type Json } from "./values";
 
 /** What would be done with what, as a list a person can read. */
 export function Arguments({ values }: { values: Json }) {
@@ -7,13 +7,22 @@ export function Arguments({ values }: { values: Json }) {
   return (
     <dl className="gate-arguments">
       {names.map((name) => (
-        <div key={name}>
+        <div key={name} data-nested={isNested(values[name])}>
           <dt>{humanize(name)}</dt>
-          <dd>{structured(values[name]) ? <pre tabIndex={0}>{showValue(values[name])}</pre> : showValue(values[name])}</dd>
+          <dd><Value value={values[name]} /></dd>
         </div>
       ))}
     </dl>
   );
 }
 
-const structured = (value: unknown) => typeof value === "object" && value !== null;
+const isNested = (value: unknown): boolean => isObject(value) || (Array.isArray(value) && value.some(isNested));
+
+/** Nothing is set apart from text that says so. */
+function Value({ value }: { value: unknown }) {
+  if (value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)) return <em>None</em>;
+  if (Array.isArray(value)) return value.map((item, at) => <div key={at} className="gate-item"><Value value={item} /></div>);
+  if (isObject(value)) return <Arguments values={value} />;
+  if (typeof value === "boolean") return value ? "Yes" : "No";
+  return value === "" ? <em>Empty</em> : showValue(value);
+}

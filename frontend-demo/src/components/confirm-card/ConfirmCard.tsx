@@ -4,8 +4,9 @@ import { z } from "zod";
 import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 import { Arguments } from "./Arguments";
 import { DecisionLine } from "./DecisionLine";
+import { makeFields, type Schema } from "./fields";
 import { together, Queue } from "./together";
-import { humanize, makeFields, parseObject, type Json } from "./values";
+import { humanize, parseObject, type Json } from "./values";
 
 const parameters = z.object({
   function_name: z.string(),
@@ -13,6 +14,7 @@ const parameters = z.object({
   function_arguments: z.record(z.string(), z.unknown()),
   steps: z.array(z.object({ description: z.string(), status: z.string() })),
   editable: z.array(z.string()).optional(),
+  function_parameters: z.record(z.string(), z.unknown()).optional(), // the tool's JSON Schema, where something may be edited
   expires_at: z.string().optional(),
 });
 
@@ -105,7 +107,7 @@ function toAsk(card: Partial<Card>): Ask | null {
     arguments: values,
     message: message === `Execute ${card.function_name}` ? undefined : message, // says no more than the title
     expiresAt: card.expires_at,
-    fields: makeFields(card.editable ?? [], values),
+    fields: makeFields(card.editable ?? [], values, card.function_parameters as Schema | undefined),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Ask, Decision } from "./ApprovalCard";
 import { Icon } from "./Icon";
-import { humanize, showValue, summary } from "./values";
+import { humanize, shorten, showValue, summary } from "./values";
 import "./confirm-card.css";
 
 /** What was decided, in one line: `You approved refund · 1003 · 20 · Amount 20 → 15`. */
@@ -13,10 +13,16 @@ export function DecisionLine({ ask, decision }: { ask: Ask; decision: Decision }
   );
 }
 
+const LONGEST = 60; // characters of a value
+
 function text(ask: Ask, { approved, reason, edits }: Decision): string {
-  const call = `${humanize(ask.tool).toLowerCase()} · ${summary(ask.arguments)}`;
+  const call = [humanize(ask.tool).toLowerCase(), summary(ask.arguments, LONGEST)].filter(Boolean).join(" · ");
   if (!approved) return reason ? `You rejected ${call} · “${reason}”` : `You rejected ${call}`;
-  const changed = Object.entries(edits ?? {}).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(ask.arguments[name]));
-  const edited = changed.map(([name, value]) => `${humanize(name)} ${showValue(ask.arguments[name] ?? "–")} → ${showValue(value)}`);
-  return [`You approved ${call}`, ...edited].join(" · ");
+  const changed = Object.keys(edits ?? {}).filter((name) => JSON.stringify(edits?.[name]) !== JSON.stringify(ask.arguments[name]));
+  return [`You approved ${call}`, ...changed.map((name) => change(name, ask.arguments[name], edits?.[name]))].join(" · ");
+}
+
+function change(name: string, ...values: [unknown, unknown]): string {
+  if (values.some((value) => typeof value === "object" && value !== null)) return `${humanize(name)} changed`;
+  return `${humanize(name)} ${values.map((value) => shorten(showValue(value ?? "–"), LONGEST)).join(" → ")}`;
 }

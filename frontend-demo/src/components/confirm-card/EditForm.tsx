@@ -1,6 +1,7 @@
 import { useId, useState, type FormEvent, type ReactNode } from "react";
-import { fromText, humanize, toText, type Field, type Json } from "./values";
 import { Arguments } from "./Arguments";
+import { readFields, toText, type Field } from "./fields";
+import type { Json } from "./values";
 
 interface Props {
   fields: Field[];
@@ -18,20 +19,20 @@ export function EditForm({ fields, values, onSubmit, children }: Props) {
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    const { changed, problems } = readAll(fields, texts, values);
+    const { changed, problems } = readFields(fields, texts, values);
     setErrors(problems);
     const first = fields.find((field) => problems[field.name]);
     if (!first) return onSubmit(changed);
     (event.currentTarget.elements.namedItem(first.name) as HTMLElement | null)?.focus();
   }
 
-  const fixed = Object.fromEntries(Object.entries(values).filter(([name]) => !fields.some((field) => field.name === name)));
+  const fixed = Object.fromEntries(Object.entries(values).filter(([name]) => !fields.some(({ path }) => path[0] === name)));
   return (
     <form className="gate-form" noValidate onSubmit={submit}>
       {Object.keys(fixed).length > 0 && <Arguments values={fixed} />}
       {fields.map((field, at) => (
         <div className="gate-field" key={field.name}>
-          <label htmlFor={`${id}-${field.name}`}>{field.label || humanize(field.name)}</label>
+          <label htmlFor={`${id}-${field.name}`}>{field.label}</label>
           <Control
             field={field}
             id={`${id}-${field.name}`}
@@ -40,7 +41,7 @@ export function EditForm({ fields, values, onSubmit, children }: Props) {
             focus={at === 0}
             onChange={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
           />
-          {field.help && <p className="gate-help">{field.help}</p>}
+          {help(field) && <p className="gate-help" id={`${id}-${field.name}-help`}>{help(field)}</p>}
           {errors[field.name] && <p className="gate-error" id={`${id}-${field.name}-error`} role="alert">{errors[field.name]}</p>}
         </div>
       ))}
@@ -49,19 +50,7 @@ export function EditForm({ fields, values, onSubmit, children }: Props) {
   );
 }
 
-function readAll(fields: Field[], texts: Record<string, string>, values: Json) {
-  const changed: Json = {};
-  const problems: Record<string, string> = {};
-  for (const field of fields) {
-    try {
-      const value = fromText(field, texts[field.name] ?? "");
-      if (value !== undefined && JSON.stringify(value) !== JSON.stringify(values[field.name])) changed[field.name] = value;
-    } catch (error) {
-      problems[field.name] = (error as Error).message;
-    }
-  }
-  return { changed, problems };
-}
+const help = ({ kind, help }: Field) => [help, kind === "lines" && "One per line."].filter(Boolean).join(" ");
 
 interface ControlProps {
   field: Field;
@@ -78,20 +67,22 @@ function Control({ field, id, text, error, focus, onChange }: ControlProps) {
     name: field.name,
     autoFocus: focus,
     "aria-invalid": error ? true : undefined,
-    "aria-describedby": error ? `${id}-error` : undefined,
+    "aria-describedby": [help(field) && `${id}-help`, error && `${id}-error`].filter(Boolean).join(" ") || undefined,
   };
   if (field.kind === "boolean") {
     return <input {...common} type="checkbox" checked={text === "true"} onChange={(event) => onChange(String(event.target.checked))} />;
   }
   if (field.kind === "choice") {
+    const isOpen = field.nullable || field.value === undefined; // may be left without a choice
     return (
       <select {...common} value={text} onChange={(event) => onChange(event.target.value)}>
+        {isOpen && <option value="">None</option>}
         {field.options?.map((option) => <option key={String(option)}>{String(option)}</option>)}
       </select>
     );
   }
-  if (field.kind === "long" || field.kind === "json") {
-    return <textarea {...common} rows={4} value={text} spellCheck={field.kind === "long"} onChange={(event) => onChange(event.target.value)} />;
+  if (field.kind === "long" || field.kind === "lines" || field.kind === "json") {
+    return <textarea {...common} data-kind={field.kind} rows={3} value={text} spellCheck={field.kind !== "json"} onChange={(event) => onChange(event.target.value)} />;
   }
   // Text with a numeric keyboard: number inputs swallow what they can't parse and change on a stray scroll.
   const numeric = field.kind === "number" || field.kind === "integer";

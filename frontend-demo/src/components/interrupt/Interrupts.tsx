@@ -2,7 +2,8 @@ import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
 import { useEffect, useState } from "react";
 import { ApprovalCard, DecisionLine, together, type Ask, type Decision } from "../confirm-card";
 import { useOver } from "../confirm-card/useCountdown";
-import { makeFields, type Json, type Schema } from "../confirm-card/values";
+import { makeFields, type Schema } from "../confirm-card/fields";
+import type { Json } from "../confirm-card/values";
 
 /** The parts of an AG-UI interrupt that are used here. */
 interface Interrupt {
@@ -73,14 +74,15 @@ function useExpiry(interrupts: Interrupt[], open: Interrupt[], onAnswer: Props["
 function toAsk({ message, responseSchema, metadata = {} }: Interrupt): Ask {
   const tool = typeof metadata.tool === "string" ? metadata.tool : "";
   const values = (metadata.arguments ?? {}) as Json;
-  const schema = (responseSchema as Schema | undefined)?.properties?.editedArgs;
+  const { properties, $defs } = (responseSchema ?? {}) as Schema;
+  const schema = properties?.editedArgs;
   const editable = Array.isArray(metadata.editable) ? (metadata.editable as string[]) : schema ? Object.keys(schema.properties ?? values) : [];
   return {
     tool,
     arguments: values,
     message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
     expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
-    fields: makeFields(editable, values, schema),
+    fields: makeFields(editable, values, schema, $defs),
   };
 }
 

@@ -77,7 +77,8 @@ function draw(state) {
   if (before.run && !state.run) void markWaiting();
   announceChange(before, state);
   before = state;
-  scroller.follow();
+  if (empty) scroller.rest();
+  else scroller.follow();
 }
 
 /** Which chats wait for the person; the list is a convenience, so a failure only leaves it as it was. */
@@ -139,7 +140,8 @@ async function show(agent = session.state.agent) {
   sidebar.render(threadId);
   const opened = threadId ? session.open(threadId, known?.agent || agent) : session.startNew(agent);
   renderWelcome(element("welcome"), agents.find(({ name }) => name === session.state.agent), send);
-  scroller.jump();
+  if (threadId) scroller.jump();
+  else scroller.rest();
   await opened;
   if (threadId === threadInAddress()) composer.setReady(true);
 }

@@ -5,7 +5,7 @@
  * `card`, `kind` is `approval` or `question`, `fields` are what may be changed (or, for a question, what is asked).
  */
 
-import { makeField } from "./fields.js";
+import { makeFields } from "./fields.js";
 import { CARD_TOOL, findCall, findResult } from "./store.js";
 
 /** What is open and not decided, in the order in which the calls were made. While a run is on, none can be answered. */
@@ -36,7 +36,7 @@ function fromCard(state, call) {
     arguments: args,
     message: spoken(step?.description, card.function_name),
     expiresAt: card.expires_at,
-    fields: editableFields(args, card.editable ?? []),
+    fields: makeFields(card.editable ?? [], args, card.function_parameters),
   };
 }
 
@@ -73,23 +73,17 @@ function spoken(message, tool) {
 /** `editedArgs` in the schema says that edits are possible; a `const` or read-only field in it is not editable. */
 function approvalFields(args, responseSchema, metadata) {
   const schema = responseSchema?.properties?.editedArgs;
-  if (metadata.editable) return editableFields(args, metadata.editable, schema);
+  if (metadata.editable) return makeFields(metadata.editable, args, schema, responseSchema?.$defs);
   if (!schema) return [];
   const properties = schema.properties ?? {};
   const fixed = (name) => properties[name]?.readOnly || properties[name] === false || "const" in (properties[name] ?? {});
   const names = schema.properties ? Object.keys(properties).filter((name) => !fixed(name)) : Object.keys(args);
-  return editableFields(args, names, schema);
-}
-
-function editableFields(args, names, schema) {
-  const required = schema?.required ?? Object.keys(args);
-  return names.map((name) => makeField(name, schema?.properties?.[name], args[name], required.includes(name)));
+  return makeFields(names, args, schema, responseSchema.$defs);
 }
 
 function questionFields(schema) {
-  const properties = schema?.properties ?? { answer: { type: "string" } };
-  const required = schema?.properties ? (schema.required ?? []) : ["answer"];
-  return Object.entries(properties).map(([name, it]) => makeField(name, it, undefined, required.includes(name)));
+  const asked = schema?.properties ? schema : { properties: { answer: { type: "string" } }, required: ["answer"] };
+  return makeFields(Object.keys(asked.properties), {}, { required: [], ...asked });
 }
 
 /** The fields whose value was changed: `{name: value}`. */

@@ -6,8 +6,8 @@
 import { changes } from "./asks.js";
 import { createCountdown } from "./countdown.js";
 import { h, icon } from "./dom.js";
-import { humanize, showValue } from "./fields.js";
-import { createInput, readAll } from "./form.js";
+import { humanize, isObject, shorten, showValue, summary } from "./fields.js";
+import { createInput, readAll, readEdits } from "./form.js";
 
 /** A card for `ask`, in mode `view`, `edit` or `reject`; `update(draft)` shows what was decided so far. */
 export function createCard(ask, actions) {
@@ -55,12 +55,12 @@ function viewMode(ask, actions, show) {
 }
 
 function editMode(ask, actions, show) {
-  const inputs = ask.fields.map((field) => ({ name: field.name, label: field.label, ...createInput(field) }));
+  const inputs = ask.fields.map(createInput);
   const submit = () => {
-    const values = readAll(inputs);
-    if (values) actions.decide(ask, { approved: true, edits: changes(ask, values) });
+    const edits = readEdits(inputs, ask.arguments);
+    if (edits) actions.decide(ask, { approved: true, edits: changes(ask, edits) });
   };
-  const table = argumentTable(ask.arguments, new Map(inputs.map((input) => [input.name, input])));
+  const table = argumentTable(ask.arguments, inputs);
   const buttons = h(
     "div",
     { class: "card-actions" },
@@ -72,8 +72,9 @@ function editMode(ask, actions, show) {
 }
 
 function rejectMode(ask, actions, show) {
-  const label = "Why not? The assistant will read this. (optional)";
-  const reason = h("input", { type: "text", class: "reason", "aria-label": label, placeholder: label, autocomplete: "off", maxlength: "500" });
+  const id = `reason-${ask.id}`;
+  const reason = h("input", { type: "text", id, autocomplete: "off", maxlength: "500" });
+  const label = h("label", { for: id }, "Why not? The assistant reads this. (optional)");
   const submit = () => actions.decide(ask, { approved: false, reason: reason.value.trim() || undefined });
   const buttons = h(
     "div",
@@ -81,11 +82,13 @@ function rejectMode(ask, actions, show) {
     h("button", { class: "button reject", type: "submit" }, icon("cross"), "Reject"),
     button("Back", "plain", null, () => show("view")),
   );
-  return { content: [header(ask, purpose(ask)), argumentTable(ask.arguments), asForm(submit, reason, buttons)], focus: reason };
+  const text = "It won't run, and the assistant goes on without it.";
+  const form = asForm(submit, h("div", { class: "field reason" }, label, reason), buttons);
+  return { content: [header(ask, text), argumentTable(ask.arguments), form], focus: reason };
 }
 
 function questionMode(ask, actions) {
-  const inputs = ask.fields.map((field) => ({ name: field.name, label: field.label, ...createInput(field) }));
+  const inputs = ask.fields.map(createInput);
   const submit = () => {
     const answer = readAll(inputs);
     if (answer) actions.decide(ask, { approved: true, answer });
@@ -96,7 +99,7 @@ function questionMode(ask, actions) {
     h("button", { class: "button primary", type: "submit" }, icon("check"), "Send"),
     button("Decline", "plain danger", "cross", () => actions.decide(ask, { approved: false })),
   );
-  const rows = inputs.flatMap((input) => [h("dt", {}, h("label", { for: input.id }, input.label)), h("dd", {}, input.node)]);
+  const rows = inputs.flatMap(inputRow);
   return { content: [header(ask, ask.message || "The assistant asks you something."), asForm(submit, h("dl", { class: "arguments" }, rows), buttons)] };
 }
 
@@ -112,21 +115,33 @@ function button(text, look, symbol, onclick) {
   return h("button", { class: `button ${look}`, type: "button", onclick }, symbol ? icon(symbol) : null, text);
 }
 
-/** Label and value; what is in `inputs` (by name) is shown as an input instead. */
-export function argumentTable(args, inputs = new Map()) {
-  const names = [...new Set([...Object.keys(args), ...inputs.keys()])];
+/** Label and value; what one of the `inputs` is about is shown as that input instead. */
+export function argumentTable(args, inputs = []) {
+  const names = [...new Set([...Object.keys(args), ...inputs.map(({ field }) => field.path[0])])];
   if (names.length === 0) return h("p", { class: "quiet" }, "No arguments.");
   const rows = names.flatMap((name) => {
-    const input = inputs.get(name);
-    const label = input ? h("label", { for: input.id }, input.label) : humanize(name);
-    return [h("dt", {}, label), h("dd", {}, input ? input.node : valueNode(args[name]))];
+    const own = inputs.filter(({ field }) => field.path[0] === name);
+    return own.length > 0 ? own.flatMap(inputRow) : valueRow(name, args[name]);
   });
   return h("dl", { class: "arguments" }, rows);
 }
 
-function valueNode(value) {
-  const text = showValue(value);
-  return typeof value === "object" && value !== null ? h("pre", { tabindex: "0" }, text) : text;
+const inputRow = ({ id, field, node }) => [h("dt", {}, h("label", { for: id }, field.label)), h("dd", {}, node)];
+
+function valueRow(name, value) {
+  const nested = isNested(value) ? "nested" : null;
+  return [h("dt", { class: nested }, humanize(name)), h("dd", { class: nested }, valueNodes(value))];
+}
+
+const isNested = (value) => isObject(value) || (Array.isArray(value) && value.some(isNested));
+
+/** Nothing is set apart from text that says so. */
+function valueNodes(value) {
+  if (value === null || value === undefined || value === "") return h("span", { class: "quiet" }, value === "" ? "Empty" : "None");
+  if (typeof value === "boolean") return value ? "Yes" : "No";
+  if (typeof value !== "object") return showValue(value);
+  if (Object.keys(value).length === 0) return h("span", { class: "quiet" }, "None");
+  return Array.isArray(value) ? value.map((item) => h("div", {}, valueNodes(item))) : argumentTable(value);
 }
 
 /** Decided but not sent: several cards go out together. */
@@ -137,19 +152,15 @@ function draftLine(ask, draft, actions) {
   return h("div", { class: "card-line", "data-approved": String(draft.approved) }, icon(draft.approved ? "check" : "cross"), text, change);
 }
 
-/** Values in one line, shortened. */
-export function summary(args) {
-  const text = Object.values(args).map((value) => showValue(value).replace(/\s+/g, " ")).join(" · ");
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
-}
-
 /** What was decided, in one line: `You approved · Amount 20 → 15`. */
 export function decisionText(decision, args) {
   if (decision.answer) return "You answered";
   if (!decision.approved) return decision.reason ? `You rejected · “${decision.reason}”` : "You rejected";
-  const edits = Object.entries(decision.edits ?? {}).map(([name, value]) => {
-    const before = name in args ? showValue(args[name]) : "–";
-    return `${humanize(name)} ${before} → ${showValue(value)}`;
-  });
+  const edits = Object.entries(decision.edits ?? {}).map(([name, value]) => edit(name, args[name], value));
   return ["You approved", ...edits].join(" · ");
+}
+
+function edit(name, ...values) {
+  if (values.some((value) => typeof value === "object" && value !== null)) return `${humanize(name)} changed`;
+  return `${humanize(name)} ${values.map((value) => shorten(showValue(value ?? "–"), 60)).join(" → ")}`;
 }

@@ -1,63 +1,98 @@
 /** Fields a person can fill in, made from a JSON Schema and the values at hand. Pure. */
 
 /**
- * One editable value: `{name, label, kind, value, options?, required, help?, min?, max?}`.
- * `kind` is `text`, `long`, `number`, `integer`, `boolean`, `choice` or `json` (whatever has no simpler input).
+ * Fields for the values called `names`, objects taken apart; without a schema the present values' types decide.
+ * `definitions` is what the schema's references name. A field is `{path, name, label, kind, value, required, nullable,
+ * options?, help?, min?, max?}`: `path` is where it is in the values (`["address", "street"]`), `kind` is `text`,
+ * `long`, `lines` (strings, one a line), `number`, `integer`, `boolean`, `choice` or `json` (whatever has no simpler
+ * input); what is `nullable` is null when left empty.
  */
-export function makeField(name, schema, value, required = false) {
-  const known = resolve(schema);
-  const options = known.enum;
-  return {
-    name,
-    label: known.title ?? humanize(name),
-    kind: kindOf(known, value),
-    value: value ?? known.default,
-    options,
-    required,
-    help: known.description,
-    min: known.minimum,
-    max: known.maximum,
-  };
+export function makeFields(names, values, schema = {}, definitions = schema.$defs ?? {}) {
+  return names.flatMap((name) => fieldsAt([name], schema, values, definitions, ""));
 }
 
-/** `X | null` is X for the person who fills it in. */
-function resolve(schema) {
-  const variants = schema?.anyOf ?? schema?.oneOf;
-  return variants?.find((variant) => variant.type !== "null") ?? schema ?? {};
+function fieldsAt(path, parent, values, definitions, prefix) {
+  const name = path.at(-1);
+  const value = values[name];
+  const { known, nullable } = resolve(parent.properties?.[name], definitions);
+  const own = known.title ?? humanize(name);
+  const label = prefix ? `${prefix} ${own.charAt(0).toLowerCase()}${own.slice(1)}` : own;
+  if (isObject(value) && Object.keys(value).every((key) => known.properties?.[key])) {
+    return Object.keys(known.properties ?? {}).flatMap((key) => fieldsAt([...path, key], known, value, definitions, label));
+  }
+  return [
+    {
+      path,
+      name: path.join("."),
+      label,
+      kind: kindOf(known, value),
+      value: value === undefined ? known.default : value,
+      required: parent.required?.includes(name) ?? !parent.properties,
+      nullable: nullable || value === null,
+      options: "const" in known ? [known.const] : known.enum,
+      help: known.description,
+      min: known.minimum,
+      max: known.maximum,
+    },
+  ];
+}
+
+/** What a schema says once references are followed and `X | null` is X; what stands next to them counts more. */
+function resolve(schema, definitions, depth = 0) {
+  const { $ref, anyOf, oneOf, allOf, type, ...own } = schema || {};
+  const variants = Array.isArray(type) ? type.map((one) => ({ type: one })) : (anyOf ?? oneOf ?? (allOf?.length === 1 ? allOf : []));
+  const others = variants.filter((variant) => variant.type !== "null");
+  const nullable = others.length < variants.length;
+  const next = $ref ? definitions[$ref.split("/").at(-1)] : others.length === 1 ? others[0] : undefined;
+  if (!next || depth > 8) return { known: typeof type === "string" ? { ...own, type } : own, nullable };
+  const inner = resolve(next, definitions, depth + 1);
+  const title = $ref ? undefined : inner.known.title; // what is referred to is titled as a type
+  return { known: { ...inner.known, title, ...own }, nullable: nullable || inner.nullable };
 }
 
 function kindOf(schema, value) {
-  if (schema.enum) return "choice";
+  if (schema.enum || "const" in schema) return "choice";
   const type = schema.type ?? typeOf(value);
   if (["number", "integer", "boolean"].includes(type)) return type;
+  if (type === "array" && isLines(schema, value)) return "lines";
   if (type !== "string") return "json";
   return typeof value === "string" && (value.length > 60 || value.includes("\n")) ? "long" : "text";
 }
 
 function typeOf(value) {
   if (value === null || value === undefined) return "string";
-  return typeof value;
+  return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** What an input shows for a value. */
-export function toInput(field) {
-  if (field.kind === "boolean") return field.value === true;
-  if (field.value === undefined || field.value === null) return "";
-  return field.kind === "json" ? JSON.stringify(field.value, null, 2) : String(field.value);
+const isLine = (value) => typeof value === "string" && value.trim() !== "" && !value.includes("\n");
+
+function isLines({ items }, value) {
+  const listed = Array.isArray(value) ? value : [];
+  return listed.every(isLine) && (items ? items.type === "string" && !items.enum : listed.length > 0);
+}
+
+export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What an input shows for a value, as text. */
+export function toText({ kind, value }) {
+  if (value === undefined || value === null) return "";
+  if (kind === "lines") return value.join("\n");
+  return kind === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
 
 /** What was typed, as a value; throws `Error` with a sentence for the person. `undefined` means left empty. */
-export function fromInput(field, input) {
-  if (field.kind === "boolean") return input === true;
-  const text = String(input);
-  if (text.trim() === "" && field.kind !== "text" && field.kind !== "long") return empty(field);
-  if (text === "" && (field.value === undefined || field.required)) return empty(field);
+export function fromText(field, text) {
+  if (text.trim() === "") return empty(field);
   switch (field.kind) {
+    case "boolean":
+      return text === "true";
     case "number":
     case "integer":
       return toNumber(field, text);
     case "choice":
       return field.options.find((option) => String(option) === text);
+    case "lines":
+      return text.split("\n").map((line) => line.trim()).filter(Boolean);
     case "json":
       return toJson(field, text);
     default:
@@ -65,9 +100,12 @@ export function fromInput(field, input) {
   }
 }
 
-function empty(field) {
-  if (field.required) throw new Error(`${field.label} is needed.`);
-  return undefined;
+function empty({ kind, label, value, required, nullable }) {
+  if (nullable) return null;
+  if (value === undefined && !required) return undefined;
+  if (kind === "lines") return [];
+  if ((kind === "text" || kind === "long") && !required) return "";
+  throw new Error(`${label} is needed.`);
 }
 
 function toNumber({ label, kind, min, max }, text) {
@@ -87,6 +125,17 @@ function toJson({ label }, text) {
   }
 }
 
+/** Put a field's value into `changed`, in its place in a copy of the argument that it is part of. */
+export function put(changed, values, [top, ...path], value) {
+  if (path.length === 0) {
+    changed[top] = value;
+    return;
+  }
+  changed[top] ??= structuredClone(values[top]);
+  const owner = path.slice(0, -1).reduce((node, key) => node[key], changed[top]);
+  owner[path.at(-1)] = value;
+}
+
 /** `order_id` → `Order id`. */
 export function humanize(name) {
   const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replace(/[_-]+/g, " ").trim();
@@ -97,4 +146,17 @@ export function humanize(name) {
 export function showValue(value) {
   if (typeof value === "string") return value;
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
+}
+
+/** Cut to a number of characters. */
+export const shorten = (text, to) => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
+
+/** What there is to tell in values, however deep, in one line; yes, no and nothing say little without their names. */
+export function summary(values) {
+  return shorten(leaves(values).map((value) => String(value).replace(/\s+/g, " ")).join(" · "), 80);
+}
+
+function leaves(value) {
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(leaves);
+  return typeof value === "number" || (typeof value === "string" && value) ? [value] : [];
 }

@@ -1,32 +1,36 @@
 /** Inputs for fields, each with its label, help and error. */
 
 import { h } from "./dom.js";
-import { fromInput, toInput } from "./fields.js";
+import { fromText, put, toText } from "./fields.js";
 
 let serial = 0;
 
-/** One field's input: `{node, input, read()}`; `read` returns the value or throws after showing what is wrong. */
+/** One field's input: `{field, node, input, id, text()}`, and `fail(sentence | null)`, which says what is wrong. */
 export function createInput(field) {
   serial += 1;
   const id = `field-${serial}`;
   const input = makeControl(field, id);
   const error = h("p", { class: "field-error", id: `${id}-error`, role: "alert" });
-  const help = field.help ? h("p", { class: "field-help", id: `${id}-help` }, field.help) : null;
+  const words = [field.help, field.kind === "lines" && "One per line."].filter(Boolean).join(" ");
+  const help = words ? h("p", { class: "field-help", id: `${id}-help` }, words) : null;
   input.setAttribute("aria-describedby", [help && `${id}-help`, `${id}-error`].filter(Boolean).join(" "));
   const node = h("div", { class: "field" }, input, help, error);
-  return { node, input, id, read: () => read(field, input, error) };
+  const text = () => (input.type === "checkbox" ? String(input.checked) : input.value);
+  const fail = (sentence) => {
+    error.textContent = sentence ?? "";
+    if (sentence) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  };
+  return { field, node, input, id, text, fail, before: text() };
 }
 
 function makeControl(field, id) {
-  const value = toInput(field);
+  const value = toText(field);
   const common = { id, name: field.name, autocomplete: "off" };
-  if (field.kind === "choice") {
-    const options = field.options.map((option) => h("option", { value: option, selected: String(option) === value }, String(option)));
-    return h("select", common, options);
-  }
-  if (field.kind === "boolean") return h("input", { ...common, type: "checkbox", checked: value });
-  if (field.kind === "long" || field.kind === "json") {
-    const area = h("textarea", { ...common, rows: "4", spellcheck: field.kind === "json" ? "false" : null });
+  if (field.kind === "choice") return h("select", common, makeOptions(field, value));
+  if (field.kind === "boolean") return h("input", { ...common, type: "checkbox", checked: value === "true" });
+  if (["long", "lines", "json"].includes(field.kind)) {
+    const area = h("textarea", { ...common, rows: "3", "data-kind": field.kind, spellcheck: field.kind === "json" ? "false" : null });
     area.value = value;
     return area;
   }
@@ -35,26 +39,34 @@ function makeControl(field, id) {
   return h("input", { ...common, type: "text", inputmode: numeric ? "decimal" : null, value });
 }
 
-function read(field, input, error) {
-  try {
-    const value = fromInput(field, input.type === "checkbox" ? input.checked : input.value);
-    error.textContent = "";
-    input.removeAttribute("aria-invalid");
-    return value;
-  } catch (problem) {
-    error.textContent = problem.message;
-    input.setAttribute("aria-invalid", "true");
-    input.focus();
-    throw problem;
-  }
+function makeOptions({ options, nullable, value }, chosen) {
+  const open = nullable || value === undefined ? [h("option", { value: "" }, "None")] : []; // may be left without a choice
+  return [...open, ...options.map((option) => h("option", { value: String(option), selected: String(option) === chosen }, String(option)))];
 }
 
 /** All values by name, or null when one of them is not valid (it then says why and has the focus). */
 export function readAll(inputs) {
-  try {
-    const entries = inputs.map(({ name, read: readOne }) => [name, readOne()]);
-    return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
-  } catch {
-    return null;
+  return read(inputs, {});
+}
+
+/** The arguments in which something was changed, whole; what nobody touched stays as it is. Null as above. */
+export function readEdits(inputs, values) {
+  return read(inputs.filter((input) => input.text() !== input.before), values, inputs);
+}
+
+function read(inputs, values, shown = inputs) {
+  const changed = {};
+  const failed = [];
+  for (const input of shown) input.fail(null);
+  for (const input of inputs) {
+    try {
+      const value = fromText(input.field, input.text());
+      if (value !== undefined) put(changed, values, input.field.path, value);
+    } catch (error) {
+      input.fail(error.message);
+      failed.push(input);
+    }
   }
+  failed[0]?.input.focus();
+  return failed.length > 0 ? null : changed;
 }

@@ -22,6 +22,12 @@ export function createScroller(view, button) {
     toEnd();
   });
   return {
+    /** There is nothing to follow yet: what is there is read from its beginning. */
+    rest() {
+      following = true;
+      button.hidden = true;
+      view.scrollTop = 0;
+    },
     /** Call after drawing. */
     follow() {
       if (following) toEnd();

@@ -1,8 +1,9 @@
 /** One tool call: a line with its name and live status that opens to arguments and result; its card while it waits. */
 
 import { parseObject } from "./asks.js";
-import { argumentTable, createCard, decisionText, summary } from "./cards.js";
+import { argumentTable, createCard, decisionText } from "./cards.js";
 import { h, icon, same, setText } from "./dom.js";
+import { summary } from "./fields.js";
 
 const STATUS = {
   running: ["Running", null],
