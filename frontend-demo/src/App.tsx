@@ -42,7 +42,7 @@ export function App() {
     void list.reload();
   };
   const retry = () => {
-    if (startProblem || !resend.current.again()) renew();
+    if (startProblem || !resend.current.again(problem?.hasFailed)) renew();
   };
   const takeBack = () => {
     setProblem(null);

@@ -4,6 +4,8 @@ export interface Problem {
   what: string;
   advice: string;
   code: string;
+  /** A run was over when it happened; what there is of its answer stays half. */
+  hasFailed?: boolean;
 }
 
 interface Reported {
@@ -13,7 +15,7 @@ interface Reported {
 
 /** By the server's code: what to do about it. The server's own message says what happened. */
 const ADVICE: Record<string, string> = {
-  unauthorized: "Enter your token, then try again.",
+  unauthorized: "Enter your token to go on.",
   forbidden: "You are signed in, but this is not yours to do.",
   not_found: "It may have been deleted. Start a new chat.",
   wrong_address: "Check the address, or choose another connection.",
@@ -37,7 +39,10 @@ const DEFAULT = "Try again. If it happens again, look at the server's log.";
 export function toProblem({ error, code }: Reported): Problem | null {
   const answer = serverAnswer(error);
   if (answer) return problem(answer.code, answer.message);
-  if (code === "agent_run_error_event") return problem(error.code === "INCOMPLETE_STREAM" ? "incomplete" : (error.code ?? "internal"), error.message);
+  if (code === "agent_run_error_event") {
+    if (error.code === "INCOMPLETE_STREAM") return problem("incomplete", error.message);
+    return { ...problem(error.code ?? "internal", error.message), hasFailed: true };
+  }
   if (/pending interrupt/.test(error.message)) return problem("approval_pending", "An approval is still open.");
   if (isNetwork(error) || code === "runtime_info_fetch_failed") return problem("network", "The server can't be reached.");
   if (/network error|Failed to read|INCOMPLETE|terminal/i.test(error.message)) return CUT;

@@ -1,4 +1,4 @@
-import type { RunAgentInput } from "@ag-ui/client";
+import type { Message, RunAgentInput } from "@ag-ui/client";
 import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useState } from "react";
 import { newId } from "../thread";
@@ -62,13 +62,17 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
     return unsubscribe;
   }, [agent, onSend, onSettled, onCut]);
 
-  /** Ask the last question again: the answer and what led to it are taken back. */
-  const regenerate = useCallback(() => {
-    if (agent.isRunning) return;
-    const last = agent.messages.findLastIndex(({ role }) => role === "user");
-    agent.setMessages(agent.messages.slice(0, last + 1));
-    void copilotkit.runAgent({ agent });
-  }, [agent, copilotkit]);
+  /** Ask the question again that a message answers: the answer, what led to it and all that came after are taken back. */
+  const regenerate = useCallback(
+    ({ id }: Pick<Message, "id">) => {
+      const at = agent.messages.findIndex((message) => message.id === id);
+      const question = agent.messages.slice(0, at).findLastIndex(({ role }) => role === "user");
+      if (agent.isRunning || question < 0) return;
+      agent.setMessages(agent.messages.slice(0, question + 1));
+      void copilotkit.runAgent({ agent });
+    },
+    [agent, copilotkit],
+  );
 
   const say = useCallback(
     (text: string) => {
@@ -78,13 +82,17 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
     [agent, copilotkit],
   );
 
-  /** Send again what got no answer; false if there is nothing of that kind. */
-  const again = useCallback(() => {
-    const last = agent.messages.at(-1)?.role;
-    if (agent.isRunning || (last !== "user" && last !== "tool")) return false;
-    void copilotkit.runAgent({ agent });
-    return true;
-  }, [agent, copilotkit]);
+  /** Send again what got no answer (`hasFailed`: not a whole one, so half of one is dropped); false if there is nothing of that kind. */
+  const again = useCallback(
+    (hasFailed = false) => {
+      const last = agent.messages.findLastIndex(({ role }) => role === "user" || role === "tool");
+      if (agent.isRunning || last < 0 || (!hasFailed && last < agent.messages.length - 1)) return false;
+      agent.setMessages(agent.messages.slice(0, last + 1));
+      void copilotkit.runAgent({ agent });
+      return true;
+    },
+    [agent, copilotkit],
+  );
 
   /** Take back the message that had no answer: as long as it is part of the conversation, it is sent along. */
   const takeBack = useCallback(() => {

@@ -36,6 +36,17 @@ test("every run sends the whole history under the thread's id and a fresh run id
   assert.equal("resume" in inputs[1], false);
 });
 
+test("what was too large is taken back, and is not sent along again", async () => {
+  const { session, inputs } = scripted([...text("a1", "Hi"), finished()], failure("too_large"), [...text("a2", "Yes"), finished()]);
+  await session.send("one");
+  await session.send("far too much");
+  assert.equal(session.takeBack(), "far too much");
+  assert.equal(session.state.notice, null);
+  assert.equal(session.takeBack(), "", "what was answered stays");
+  await session.send("less");
+  assert.deepEqual(inputs[2].messages.map(({ content }) => content), ["one", "Hi", "less"]);
+});
+
 test("several asks are decided apart and sent together", async () => {
   const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), result("c2", "no"), finished()]);
   await session.send("refund both");

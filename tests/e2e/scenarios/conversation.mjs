@@ -129,9 +129,9 @@ async function collect() {
   return Array.from(rows, (row) => row ?? null);
 }
 
-/** Regenerate, usage, the thread list, a new chat and the way back. */
+/** Regenerate, usage, the thread list, a new chat, the way back, and deleting. */
 export async function threads(t) {
-  await t.script(says("First try."), says("Second try."));
+  await t.script(says("First try."), says("Second try."), says("More of it."), says("Third try."));
   const page = await t.open();
   await t.say(page, `A question for the list (${t.label})`);
   await t.answered(page, "First try.");
@@ -140,13 +140,23 @@ export async function threads(t) {
   await t.answered(page, "Second try.");
   assert.equal(await page.getByText("First try.").count(), 0);
   assert.equal(await t.userMessages(page), 1);
+  await t.say(page, "More");
+  await t.answered(page, "More of it.");
+  await page.locator('[data-testid="copilot-regenerate-button"]').first().click(); // of the first answer: what came after goes too
+  await t.answered(page, "Third try.");
+  assert.equal(await t.userMessages(page), 1);
   const mine = page.getByTestId("threads").getByRole("button", { name: `A question for the list (${t.label})`, exact: true });
   await mine.waitFor();
   await page.getByRole("button", { name: "New chat" }).first().click();
   await page.waitForSelector(".welcome");
   await mine.click();
-  await t.answered(page, "Second try.");
+  await t.answered(page, "Third try.");
   await page.goBack();
   await page.waitForSelector(".welcome");
   await t.shot(page, "new");
+  await mine.hover();
+  await page.getByRole("button", { name: `Delete “A question for the list (${t.label})”` }).click();
+  await t.shot(page, "delete");
+  await page.getByRole("button", { name: `Really delete “A question for the list (${t.label})”` }).click();
+  await mine.waitFor({ state: "detached" });
 }

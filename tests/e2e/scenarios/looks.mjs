@@ -92,4 +92,10 @@ export async function narrow(t) {
   await accessible(page, "narrow menu");
   await page.keyboard.press("Escape");
   await page.waitForSelector('.sidebar[data-open="false"]', { state: "attached" });
+  page.allow(/HTTP 401|status of 401|agent/i);
+  await page.route("**/run", (route) => route.fulfill({ status: 401, json: { error: { code: "unauthorized", message: "Authentication is required." } } }));
+  await t.say(page, "And more");
+  await t.banner(page, "unauthorized").waitFor();
+  assert.ok((await t.banner(page).boundingBox()).height < 200, "its words have room next to the form");
+  await t.shot(page, "banner");
 }

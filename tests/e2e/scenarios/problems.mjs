@@ -15,6 +15,13 @@ export async function providerFails(t) {
   await t.banner(page).waitFor();
   assert.ok((await t.banner(page).textContent()).length > 30);
   await t.shot(page, "banner");
+  await t.script(says("Whole this time."), broken);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await t.answered(page, "Whole this time.");
+  assert.equal(await page.getByText("This will").count(), 0, "the half answer is gone");
+  assert.equal(await t.userMessages(page), 1);
+  await t.say(page, "Once more");
+  await t.banner(page).waitFor();
   await t.script(says("Fine again."));
   await t.say(page, "Again");
   await t.answered(page, "Fine again.");

@@ -21,7 +21,7 @@ export type IconName = keyof typeof PATHS;
 /** A line icon; decorative, so hidden from assistive technology. */
 export function Icon({ name }: { name: IconName }) {
   return (
-    <svg className="gate-icon" viewBox="0 0 24 24" aria-hidden="true">
+    <svg className="gate-icon" data-name={name} viewBox="0 0 24 24" aria-hidden="true">
       <path d={PATHS[name]} />
     </svg>
   );

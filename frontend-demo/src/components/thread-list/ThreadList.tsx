@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { Icon } from "../confirm-card/Icon";
 import type { ThreadHead } from "./useThreadList";
 import "./thread-list.css";
@@ -25,15 +26,34 @@ export function ThreadList({ threads, current, onOpen, onRemove }: Props) {
                   {thread.pending > 0 && <span className="thread-mark"><span className="gate-hidden">Waits for you: </span></span>}
                   {thread.title ?? "New chat"}
                 </button>
-                <button type="button" className="thread-remove" aria-label={`Delete “${thread.title ?? "New chat"}”`} title="Delete" onClick={() => onRemove(thread.id)}>
-                  <Icon name="cross" />
-                </button>
+                <Remove title={thread.title ?? "New chat"} onRemove={() => onRemove(thread.id)} />
               </li>
             ))}
           </ul>
         </section>
       ))}
     </div>
+  );
+}
+
+/** Deleting can't be taken back, so it takes two clicks. */
+function Remove({ title, onRemove }: { title: string; onRemove: () => void }) {
+  const [isSure, setSure] = useState(false);
+  const back = () => setSure(false);
+  return (
+    <button
+      type="button"
+      className="thread-remove"
+      data-sure={isSure}
+      aria-label={isSure ? `Really delete “${title}”` : `Delete “${title}”`}
+      title="Delete"
+      onBlur={back}
+      onMouseLeave={back}
+      onKeyDown={(event) => event.key === "Escape" && back()}
+      onClick={isSure ? onRemove : () => setSure(true)}
+    >
+      {isSure ? "Delete?" : <Icon name="cross" />}
+    </button>
   );
 }
 

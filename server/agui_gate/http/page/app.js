@@ -11,9 +11,9 @@ import { plainText, toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
 import { createSession } from "./session.js";
 import { createSidebar } from "./sidebar.js";
-import { readThreads, rememberThread, writeTheme, writeToken } from "./storage.js";
+import { readThreads, readToken, rememberThread, writeTheme, writeToken } from "./storage.js";
 import { createTool } from "./tools.js";
-import { renderWelcome } from "./welcome.js";
+import { renderProblem, renderWelcome } from "./welcome.js";
 
 const element = (id) => document.getElementById(id);
 const cards = new URLSearchParams(location.search).get("hitl") === "card";
@@ -26,6 +26,7 @@ const actions = {
   },
   regenerate: () => void session.regenerate(),
   retry: () => void session.retry(),
+  takeBack: () => composer.setText(session.takeBack()),
   askToken: () => element("token-dialog").showModal(),
   copy: (text) => navigator.clipboard.writeText(text),
 };
@@ -102,7 +103,7 @@ function drawBatch(state) {
   setText(element("batch-text"), decided === 0 ? `${asks.length} approvals wait for you` : `${decided} of ${asks.length} decided`);
   element("batch-send").hidden = decided === 0;
   setText(element("batch-send"), `Send ${decided} now`);
-  composer.setHint(asks.length > 0 ? "Decide above, or say something else…" : "Message…");
+  composer.setHint(asks.length > 0 ? "Decide above, or write…" : "Message…");
 }
 
 /** The log itself is silent while it streams; this says what a listener needs to know. */
@@ -186,7 +187,8 @@ function setUpToken() {
     if (dialog.returnValue !== "save") return;
     writeToken(element("token").value.trim());
     element("token").value = "";
-    void start();
+    if (session.state.notice?.code === "unauthorized") void session.retry();
+    else void start();
   });
 }
 
@@ -194,13 +196,23 @@ async function start() {
   try {
     agents = await api.listAgents();
   } catch (error) {
-    if (error.code === "unauthorized") return actions.askToken();
-    renderWelcome(element("welcome"), { name: "agui-gate", description: "The server can't be reached. Reload the page to try again." }, () => {});
-    return;
+    return showStartProblem(error);
   }
   setUpAgents();
   await show(session.state.agent || agents[0]?.name || "");
   await markWaiting();
+}
+
+function showStartProblem({ code, message }) {
+  const text = "Is it still running? Check the connection, then try again.";
+  if (code !== "unauthorized") {
+    const title = code === "network" ? "The server can't be reached" : message;
+    return renderProblem(element("welcome"), { title, text, label: "Try again", act: start });
+  }
+  const refused = readToken() ? "The token was not accepted. Enter the one you were given." : "Enter the token you were given.";
+  setText(element("token-text"), `${refused} It is kept for this tab only.`);
+  renderProblem(element("welcome"), { title: "This server asks who you are", text: refused, label: "Enter token", act: actions.askToken });
+  actions.askToken();
 }
 
 setUpTheme();

@@ -38,11 +38,18 @@ const MODES = { view: viewMode, edit: editMode, reject: rejectMode, question: qu
 const title = (ask) => (ask.tool ? humanize(ask.tool) : "Question");
 
 function header(ask, text) {
-  const expiry = ask.expiresAt ? createCountdown(ask.expiresAt) : null;
+  const said = h("p", {}, text);
+  const expiry = ask.expiresAt ? createCountdown(ask.expiresAt, () => expire(said)) : null;
   const heading = h("h2", { class: "card-title" }, title(ask));
   const name = ask.tool ? h("code", { class: "card-tool" }, ask.tool) : null;
   const badge = h("span", { class: "card-badge" }, icon("gate"));
-  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, heading, h("p", {}, text)), expiry ?? name);
+  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, heading, said), expiry ?? name);
+}
+
+/** An expired card can't be answered any more; what was asked stays readable. */
+function expire(said) {
+  said.textContent = "Nobody answered in time, so it didn't run. Say something to go on.";
+  for (const control of said.closest(".card").querySelectorAll("button, input, select, textarea")) control.disabled = true;
 }
 
 const purpose = (ask) => ask.message || "The assistant wants to do this. Nothing happens until you decide.";

@@ -50,6 +50,12 @@ export function createComposer({ form, input, button }, actions) {
       // On a touch screen focus opens the keyboard over what is there to read.
       if (!matchMedia("(pointer: coarse)").matches) input.focus();
     },
+    /** Put `text` there, to be changed and sent. */
+    setText(text) {
+      input.value = text;
+      refresh();
+      input.focus();
+    },
     setRunning(next) {
       if (next === running) return;
       running = next;

@@ -5,21 +5,22 @@ import { h } from "./dom.js";
 const timers = new Map();
 let clock = null;
 
-/** A live "Expires in 4:59"; one clock ticks for all of them and stops when none is left on the page. */
-export function createCountdown(expiresAt) {
+/** A live "Expires in 4:59"; `onOver` is called when it is. One clock ticks for all and stops when none is left on the page. */
+export function createCountdown(expiresAt, onOver) {
   const end = typeof expiresAt === "number" ? expiresAt : Date.parse(expiresAt);
   if (Number.isNaN(end)) return null; // A date nobody can read never expires here; the server still decides.
   const node = h("span", { class: "expiry" });
-  timers.set(node, end);
+  timers.set(node, { end, onOver });
   show(node, end);
   clock ??= setInterval(tick, 1000);
   return node;
 }
 
 function tick() {
-  for (const [node, end] of timers) {
+  for (const [node, { end, onOver }] of timers) {
     if (node.isConnected) show(node, end);
-    else timers.delete(node);
+    if (node.isConnected && end <= Date.now()) onOver();
+    if (!node.isConnected || end <= Date.now()) timers.delete(node);
   }
   if (timers.size > 0) return;
   clearInterval(clock);
@@ -30,12 +31,6 @@ function show(node, end) {
   const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
   node.classList.toggle("soon", left < 60);
   node.textContent = left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`;
-  if (left === 0) disable(node);
-}
-
-/** An expired card can't be approved any more; what was asked stays readable. */
-function disable(node) {
-  for (const control of node.closest(".card")?.querySelectorAll("button, input, select, textarea") ?? []) control.disabled = true;
 }
 
 /** `42 s`, `4:09`, `3 h 20 min`, `3 h`, `2 d`. */

@@ -1,7 +1,8 @@
 /** What was said, drawn: user bubbles, assistant text, folded reasoning, activity, the line under an answer. */
 
+import { argumentTable } from "./cards.js";
 import { h, icon, same, setText } from "./dom.js";
-import { showValue } from "./fields.js";
+import { humanize, isObject } from "./fields.js";
 import { renderBlocks } from "./markdown.js";
 
 /** A component skips updates that change nothing. */
@@ -58,13 +59,23 @@ export function createReasoning() {
   });
 }
 
+/** What a tool shows while it runs: a bar where there are `done` and `total`; whatever else there is, as a list. */
 export function createActivity() {
-  const title = h("span", {});
-  const body = h("pre", { tabindex: "0" });
-  const node = h("details", { class: "row activity" }, h("summary", {}, icon("chevron"), title), body);
+  const name = h("span", {});
+  const count = h("span", { class: "activity-count" });
+  const bar = h("progress", {});
+  const others = h("div", {});
+  const node = h("section", { class: "row activity" }, h("p", {}, name, count), bar, others);
   return component(node, (row) => {
-    setText(title, row.title ?? "Activity");
-    setText(body, showValue(row.content ?? ""));
+    const { title, done, total, ...rest } = isObject(row.content) ? row.content : { content: row.content };
+    const counted = typeof done === "number" && typeof total === "number";
+    setText(name, typeof title === "string" ? title : humanize(row.title ?? "activity"));
+    setText(count, counted ? `${done} of ${total}` : "");
+    node.setAttribute("aria-label", name.textContent);
+    bar.setAttribute("aria-label", name.textContent);
+    bar.hidden = !counted;
+    if (counted) Object.assign(bar, { max: total, value: done });
+    others.replaceChildren(...(Object.keys(rest).length > 0 ? [argumentTable(rest)] : []));
   });
 }
 

@@ -5,12 +5,12 @@ import { h, icon, setText } from "./dom.js";
 /** By code: what to do about it. The server's own message says what happened. */
 const ADVICE = {
   network: "Is the server still running? Check the connection, then try again.",
-  unauthorized: "Enter a token, then try again.",
+  unauthorized: "Enter your token to go on.",
   forbidden: "You are signed in, but this is not yours to do.",
   not_found: "It may have been deleted. Start a new chat.",
   thread_busy: "Another answer is still being written on this chat. Wait a moment, then try again.",
   gone: "Start a new chat.",
-  too_large: "Send a shorter message, or start a new chat.",
+  too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
   approval_refused: "The decision did not fit what was asked. Decide again, or say something new.",
   rate_limited: "The model's provider asks for patience. Try again in a moment.",
@@ -23,7 +23,7 @@ const ADVICE = {
   unavailable: "The server is shutting down or overloaded. Try again in a moment.",
   incomplete: "The answer broke off. Try again.",
 };
-const FINAL = new Set(["not_found", "gone", "context_length", "forbidden"]);
+const FINAL = new Set(["not_found", "gone", "context_length", "forbidden", "too_large", "unauthorized"]); // trying again alone doesn't help
 
 export function createNotice(actions) {
   const symbol = h("span", { class: "notice-symbol" });
@@ -32,7 +32,8 @@ export function createNotice(actions) {
   const code = h("code", { class: "notice-code" });
   const retry = h("button", { class: "button plain", type: "button", onclick: actions.retry }, icon("retry"), "Retry");
   const token = h("button", { class: "button plain", type: "button", onclick: actions.askToken }, "Enter token");
-  const node = h("div", { class: "row notice" }, symbol, h("div", { class: "notice-text" }, what, advice), code, token, retry);
+  const back = h("button", { class: "button plain", type: "button", onclick: actions.takeBack }, "Take it back");
+  const node = h("div", { class: "row notice" }, symbol, h("div", { class: "notice-text" }, what, advice), code, token, back, retry);
   return {
     node,
     update(row) {
@@ -43,6 +44,7 @@ export function createNotice(actions) {
       setText(advice, stopped ? "" : (ADVICE[row.code] ?? "Try again. If it happens again, look at the server's log."));
       setText(code, stopped ? "" : row.code);
       token.hidden = row.code !== "unauthorized";
+      back.hidden = row.code !== "too_large";
       retry.hidden = FINAL.has(row.code);
     },
   };

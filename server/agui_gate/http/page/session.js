@@ -144,6 +144,13 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       set(rewind(state));
       await run();
     },
+    /** Take back the message that had no answer (as long as it is part of the conversation, it is sent along); returns its text. */
+    takeBack() {
+      const last = state.messages.at(-1);
+      if (state.run || last?.role !== "user") return "";
+      set({ ...state, notice: null, messages: state.messages.slice(0, -1) });
+      return last.content;
+    },
     async retry() {
       if (!state.run) await redo();
     },

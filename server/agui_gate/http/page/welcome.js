@@ -24,6 +24,16 @@ export function renderWelcome(node, agent, choose) {
   );
 }
 
+/** Nothing can be said yet: why, and the button that helps. */
+export function renderProblem(node, { title, text, label, act }) {
+  node.replaceChildren(
+    h("span", { class: "welcome-mark" }, icon("warning")),
+    h("h1", {}, title),
+    h("p", { class: "welcome-text" }, text),
+    h("button", { class: "button primary", type: "button", onclick: () => void act() }, label),
+  );
+}
+
 function example(text, choose) {
   return h("button", { class: "example", type: "button", onclick: () => choose(text) }, h("span", {}, text), icon("chevron"));
 }
