@@ -7,7 +7,7 @@ slow tool, a hasty gate, a plain one and one with many arguments on top. A line 
 import asyncio
 import sys
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -66,7 +66,7 @@ async def ship_order(
     carrier: Carrier,
     boxes: int = Field(default=1, le=9, description="One to nine."),
     insured: bool = False,
-    gift_message: str | None = None,
+    gift_message: Annotated[str | None, Field(max_length=40)] = None,
     tags: list[str] = [],  # noqa: B006
 ) -> str:
     """Send an order on its way."""

@@ -33,6 +33,11 @@ def test_a_card_has_what_the_contract_says():
     assert more["function_parameters"] == schema, "an edit form needs to know the types"
     assert more["steps"][0]["description"] == "Sure?"
     assert more["expires_at"] == "1970-01-01T00:00:01Z"
+    again = parse_object(card_arguments(approval(message="Sure?"), schema, "The edit was refused."))
+    assert again["refused"] == "The edit was refused."
+    assert again["steps"][0]["description"] == "The edit was refused. Sure?", (
+        "told by clients that show no more than this"
+    )
 
 
 @shows("B11")

@@ -1,5 +1,5 @@
 import { CopilotChat, CopilotChatReasoningMessage, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
-import { useEffect, type ReactNode, type RefObject } from "react";
+import { useCallback, useEffect, useMemo, type ReactNode, type RefObject } from "react";
 import type { AgentInfo } from "../agents";
 import { ConfirmCard } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
@@ -33,7 +33,12 @@ export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut,
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);
-  const onDecide = useElsewhere({ via: choice.via, headers });
+  const { isOpen, decided } = useElsewhere({ via: choice.via, headers });
+  const onDecide = useCallback(() => {
+    decided();
+    requestAnimationFrame(moveOn);
+  }, [decided]);
+  const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN[choice.style] : "Message…", chatDisclaimerText: DISCLAIMER }), [isOpen, choice.style]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <>
@@ -46,14 +51,27 @@ export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut,
         </EmptyOnly>
         <CopilotChat
           threadId={thread}
-          labels={{ chatInputPlaceholder: "Message…", chatDisclaimerText: "Actions that need your approval never run without it." }}
+          labels={labels}
           input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
+          scrollView={{ scrollToBottomButton: { "aria-label": "Go to the latest message" } }}
           messageView={{ assistantMessage: { onRegenerate: regenerate }, reasoningMessage: CopilotChatReasoningMessage }}
         />
         <Usage usage={usage} />
       </div>
     </>
   );
+}
+
+const DISCLAIMER = "Actions that need your approval never run without it.";
+/** What can be done while approvals are open: CopilotKit takes no message before interrupts are answered. */
+const OPEN = { card: "Decide above, or write…", interrupt: "Decide above first…" };
+
+/** The card that had the focus is gone: on to the next one, else to where one types (on a touch screen that would open the keyboard). */
+function moveOn() {
+  if (document.activeElement !== document.body) return;
+  const next = document.querySelector<HTMLElement>(".gate-card");
+  if (next) next.focus();
+  else if (!matchMedia("(pointer: coarse)").matches) document.querySelector<HTMLElement>('[data-testid="copilot-chat-textarea"]')?.focus();
 }
 
 /** Its children, while the thread has no message. */

@@ -88,6 +88,7 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
       const last = agent.messages.findLastIndex(({ role }) => role === "user" || role === "tool");
       if (agent.isRunning || last < 0 || (!hasFailed && last < agent.messages.length - 1)) return false;
       agent.setMessages(agent.messages.slice(0, last + 1));
+      if (hasFailed) agent.pendingInterrupts = []; // their answers are with the server
       void copilotkit.runAgent({ agent });
       return true;
     },

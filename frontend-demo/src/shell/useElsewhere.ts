@@ -16,10 +16,11 @@ interface Options {
  * the conversation again. It looks only while the page is visible and something is open, less and less often, and at
  * once when the person comes back to the page.
  *
- * Returns what to call when a decision is made here: as long as it waits for the last one to go out with, nothing is read
- * again, for that would undo it. The server settles an answer that comes too late, and what runs then shows it.
+ * Returns whether something is open, and what to call when a decision is made here: as long as it waits for the last one
+ * to go out with, nothing is read again, for that would undo it. The server settles an answer that comes too late, and
+ * what runs then shows it.
  */
-export function useElsewhere({ via, headers }: Options): () => void {
+export function useElsewhere({ via, headers }: Options): { isOpen: boolean; decided: () => void } {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
   const { copilotkit } = useCopilotKit();
   const open = agent.isRunning ? "" : openCalls(agent).join(" ");
@@ -47,7 +48,7 @@ export function useElsewhere({ via, headers }: Options): () => void {
       return settled ? read : null;
     });
   }, [agent, copilotkit, headers, open, via]);
-  return decided;
+  return { isOpen: open !== "", decided };
 }
 
 type Look = () => Promise<(() => void) | null>;

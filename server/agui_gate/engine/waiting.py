@@ -80,7 +80,7 @@ class Asker:
     def _card(self, approval: Approval) -> str:
         self._end_cards(approval.id, REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
-        arguments = cards.card_arguments(approval, self._parameters(approval))
+        arguments = cards.card_arguments(approval, self._parameters(approval), self.refused.get(approval.id))
         self._seq.call(card_id, CARD_TOOL, message_id)
         self._seq.call_args(card_id, arguments)
         self._seq.call_end(card_id)

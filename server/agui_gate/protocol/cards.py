@@ -19,15 +19,21 @@ class NotAllowed(ValueError):
     """An edit that the gate's policy or the tool's schema forbids; the text says why."""
 
 
-def card_arguments(approval: Approval, parameters: dict[str, Any]) -> str:
-    """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema."""
+def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str | None = None) -> str:
+    """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema.
+
+    ``refused``: why the last answer wasn't taken, where it is shown again.
+    """
     arguments = _in_order(approval, parameters)
+    asked = approval.message or f"Execute {approval.tool}"
     card: dict[str, Any] = {
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
         "function_arguments": arguments,
-        "steps": [{"description": approval.message or f"Execute {approval.tool}", "status": "enabled"}],
+        "steps": [{"description": f"{refused} {asked}" if refused else asked, "status": "enabled"}],
     }
+    if refused:
+        card["refused"] = refused
     if approval.editable:
         card["editable"] = list(approval.editable)
         card["function_parameters"] = parameters  # what a form is made from, as `editedArgs` is for an interrupt

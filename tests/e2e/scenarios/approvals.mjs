@@ -60,6 +60,12 @@ export async function details(t) {
   assert.match(await t.card(page).textContent(), /StreetLange Straße 17.*ZipNone|ZipNone.*StreetLange Straße 17/);
   await t.shot(page, "card");
   await t.press(page, "Edit");
+  await page.getByLabel("Gift message").fill("long ".repeat(10));
+  await page.keyboard.press("Enter");
+  await t.card(page).getByRole("alert").filter({ hasText: "The edit was refused" }).waitFor(); // by the server, which asks again
+  await t.idle(page);
+  await t.shot(page, "refused");
+  await t.press(page, "Edit");
   assert.deepEqual(await page.getByLabel("Carrier").locator("option").allTextContents(), ["dhl", "ups"]);
   await page.getByLabel("Carrier").selectOption("dhl");
   await page.getByLabel("To street").fill("Kurze Straße 1");

@@ -65,8 +65,17 @@ export async function keyboard(t) {
     if (await page.evaluate(() => document.activeElement.textContent === "Approve")) break;
   }
   await t.shot(page, "focus");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter"); // Edit
+  await page.waitForFunction(() => document.activeElement.name === "amount");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter"); // Back: the focus stays on the card
+  await page.waitForFunction(() => document.activeElement.className === "gate-card");
+  await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await t.answered(page, "Keyed in.");
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.testid), "copilot-chat-textarea", "where one goes on");
 }
 
 export async function narrow(t) {

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
 import { Arguments } from "./Arguments";
 import { EditForm } from "./EditForm";
 import type { Field } from "./fields";
@@ -14,6 +14,8 @@ export interface Ask {
   /** A sentence for the person; without one the card says what it always says. */
   message?: string;
   expiresAt?: string;
+  /** Why the last answer wasn't taken, where it is asked again. */
+  refused?: string;
   /** What may be changed; empty: nothing. */
   fields: Field[];
 }
@@ -36,10 +38,15 @@ interface Props {
 export function ApprovalCard({ ask, onDecide, all }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "reject">("view");
   const titleId = useId();
+  const card = useRef<HTMLElement>(null);
+  const back = () => {
+    setMode("view");
+    card.current?.focus(); // the button that had the focus is gone
+  };
   const left = useCountdown(ask.expiresAt);
   const expired = left === 0;
   return (
-    <section className="gate-card" aria-labelledby={titleId} data-testid="gate-card" data-tool={ask.tool} data-mode={mode}>
+    <section ref={card} className="gate-card" tabIndex={-1} aria-labelledby={titleId} data-testid="gate-card" data-tool={ask.tool} data-mode={mode}>
       <header className="gate-head">
         <span className="gate-badge"><Icon name="gate" /></span>
         <div className="gate-heading">
@@ -54,16 +61,17 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
       </header>
       <fieldset className="gate-body" disabled={expired}>
         <legend className="gate-hidden">Decide: {humanize(ask.tool)}</legend>
+        {ask.refused && <p className="gate-refused" role="alert"><Icon name="warning" />{ask.refused}</p>}
         {mode === "view" && <View ask={ask} onDecide={onDecide} all={all} onMode={setMode} />}
         {mode === "edit" && (
           <EditForm fields={ask.fields} values={ask.arguments} onSubmit={(edits) => onDecide(withEdits(edits))}>
             <div className="gate-actions">
               <button className="gate-button primary" type="submit"><Icon name="check" />Approve with changes</button>
-              <button className="gate-button" type="button" onClick={() => setMode("view")}>Back</button>
+              <button className="gate-button" type="button" onClick={back}>Back</button>
             </div>
           </EditForm>
         )}
-        {mode === "reject" && <Reject ask={ask} onDecide={onDecide} onBack={() => setMode("view")} />}
+        {mode === "reject" && <Reject ask={ask} onDecide={onDecide} onBack={back} />}
       </fieldset>
     </section>
   );

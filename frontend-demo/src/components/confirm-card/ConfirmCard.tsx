@@ -6,7 +6,7 @@ import { Arguments } from "./Arguments";
 import { DecisionLine } from "./DecisionLine";
 import { makeFields, type Schema } from "./fields";
 import { together, Queue } from "./together";
-import { humanize, parseObject, type Json } from "./values";
+import { humanize, parseObject, withoutRefusal, type Json } from "./values";
 
 const parameters = z.object({
   function_name: z.string(),
@@ -16,6 +16,7 @@ const parameters = z.object({
   editable: z.array(z.string()).optional(),
   function_parameters: z.record(z.string(), z.unknown()).optional(), // the tool's JSON Schema, where something may be edited
   expires_at: z.string().optional(),
+  refused: z.string().optional(),
 });
 
 type Card = z.infer<typeof parameters>;
@@ -101,12 +102,13 @@ function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: D
 function toAsk(card: Partial<Card>): Ask | null {
   if (!card.function_name || !card.function_call_id) return null;
   const values = card.function_arguments ?? {};
-  const message = card.steps?.[0]?.description;
+  const message = withoutRefusal(card.steps?.[0]?.description, card.refused);
   return {
     tool: card.function_name,
     arguments: values,
     message: message === `Execute ${card.function_name}` ? undefined : message, // says no more than the title
     expiresAt: card.expires_at,
+    refused: card.refused,
     fields: makeFields(card.editable ?? [], values, card.function_parameters as Schema | undefined),
   };
 }

@@ -19,6 +19,10 @@ export function showValue(value: unknown): string {
 /** Cut to a number of characters. */
 export const shorten = (text: string, to: number): string => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
 
+/** The question itself: for clients that show no more, it begins with why the last answer wasn't taken. */
+export const withoutRefusal = (message: string | undefined, refused = ""): string | undefined =>
+  message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+
 /** What there is to tell in values, however deep, in one line; yes, no and nothing say little without their names. */
 export function summary(values: Json, to = 90): string {
   return shorten(leaves(values).map((value) => String(value).replace(/\s+/g, " ")).join(" · "), to);

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { ApprovalCard, DecisionLine, together, type Ask, type Decision } from "../confirm-card";
 import { useOver } from "../confirm-card/useCountdown";
 import { makeFields, type Schema } from "../confirm-card/fields";
-import type { Json } from "../confirm-card/values";
+import { withoutRefusal, type Json } from "../confirm-card/values";
 
 /** The parts of an AG-UI interrupt that are used here. */
 interface Interrupt {
@@ -32,6 +32,7 @@ interface Props {
 function Cards({ interrupts, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<Record<string, Decision>>({});
   const open = interrupts.filter(({ id }) => !decisions[id]);
+  useAskedAgain(() => setDecisions({}));
   useExpiry(interrupts, open, onAnswer);
   const count = together(open.map(toAsk), Date.now());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
@@ -71,7 +72,19 @@ function useExpiry(interrupts: Interrupt[], open: Interrupt[], onAnswer: Props["
   }, [isOver]);
 }
 
-function toAsk({ message, responseSchema, metadata = {} }: Interrupt): Ask {
+/** A run ended and still asks: an answer wasn't taken (an edit that doesn't fit, say), and is wanted again. */
+function useAskedAgain(reset: () => void) {
+  const { agent } = useAgent({ updates: [] });
+  useEffect(() => {
+    const { unsubscribe } = agent.subscribe({ onRunFinishedEvent: ({ outcome }) => (outcome === "interrupt" ? reset() : undefined) });
+    return unsubscribe;
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- a setter
+  }, [agent]);
+}
+
+function toAsk({ message: asked, responseSchema, metadata = {} }: Interrupt): Ask {
+  const refused = typeof metadata.refused === "string" ? metadata.refused : undefined;
+  const message = withoutRefusal(asked, refused);
   const tool = typeof metadata.tool === "string" ? metadata.tool : "";
   const values = (metadata.arguments ?? {}) as Json;
   const { properties, $defs } = (responseSchema ?? {}) as Schema;
@@ -81,6 +94,7 @@ function toAsk({ message, responseSchema, metadata = {} }: Interrupt): Ask {
     tool,
     arguments: values,
     message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
+    refused,
     expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
     fields: makeFields(editable, values, schema, $defs),
   };

@@ -1,7 +1,7 @@
 /**
  * What waits for the person: gated calls and questions, in the two styles the server has, as one shape. Pure.
  *
- * An ask is `{id, style, kind, callId, tool, arguments, message, expiresAt, fields}`; `style` is `interrupt` or
+ * An ask is `{id, style, kind, callId, tool, arguments, message, refused, expiresAt, fields}`; `style` is `interrupt` or
  * `card`, `kind` is `approval` or `question`, `fields` are what may be changed (or, for a question, what is asked).
  */
 
@@ -34,7 +34,8 @@ function fromCard(state, call) {
     callId: card.function_call_id,
     tool: card.function_name,
     arguments: args,
-    message: spoken(step?.description, card.function_name),
+    message: spoken(step?.description, card.function_name, card.refused),
+    refused: card.refused,
     expiresAt: card.expires_at,
     fields: makeFields(card.editable ?? [], args, card.function_parameters),
   };
@@ -53,7 +54,8 @@ function fromInterrupt(state, interrupt) {
     callId: toolCallId,
     tool: call?.function.name ?? metadata.tool ?? "",
     arguments: args,
-    message: question ? message : spoken(message, call?.function.name ?? metadata.tool),
+    message: question ? message : spoken(message, call?.function.name ?? metadata.tool, metadata.refused),
+    refused: metadata.refused,
     expiresAt: expiresAt ?? metadata.expires_at,
     fields: question ? questionFields(responseSchema) : approvalFields(args, responseSchema, metadata),
   };
@@ -65,9 +67,13 @@ function inOrderOf(issued, args) {
   return Object.fromEntries(names.map((name) => [name, args[name]]));
 }
 
-/** A message that someone wrote; what the server says when nobody did only repeats the tool's name. */
-function spoken(message, tool) {
-  return [`Run ${tool}?`, `Execute ${tool}`].includes(message) ? undefined : message;
+/**
+ * A message that someone wrote; what the server says when nobody did only repeats the tool's name. For clients that show
+ * no more it begins with why the last answer wasn't taken.
+ */
+function spoken(message, tool, refused = "") {
+  const asked = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+  return [`Run ${tool}?`, `Execute ${tool}`].includes(asked) ? undefined : asked;
 }
 
 /** `editedArgs` in the schema says that edits are possible; a `const` or read-only field in it is not editable. */

@@ -11,12 +11,14 @@ import { createInput, readAll, readEdits } from "./form.js";
 
 /** A card for `ask`, in mode `view`, `edit` or `reject`; `update(draft)` shows what was decided so far. */
 export function createCard(ask, actions) {
-  const node = h("section", { class: "card", "aria-label": `Approval needed: ${title(ask)}` });
+  const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${title(ask)}` });
   const show = (mode) => {
     const part = MODES[mode](ask, actions, show);
+    const had = node.contains(document.activeElement);
     node.dataset.mode = mode;
-    node.replaceChildren(...part.content);
-    part.focus?.focus();
+    const [head, ...rest] = part.content;
+    node.replaceChildren(head, ...(ask.refused ? [h("p", { class: "card-refused", role: "alert" }, icon("warning"), ask.refused)] : []), ...rest);
+    if (had || part.focus) (part.focus ?? node).focus(); // the button that had the focus is gone
   };
   show(ask.kind === "question" ? "question" : "view");
   let current = null;
