@@ -164,7 +164,7 @@ def _without_password(url: str) -> str:
 
 def _read_file(path: Path) -> Iterator[tuple[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a byte order mark
         yield from tomllib.loads(text).items() if path.suffix == ".toml" else _lines(text, path.name)
     except OSError as error:
         raise ConfigurationError(f"The file {path} can't be read: {error.strerror}.") from None

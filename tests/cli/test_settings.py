@@ -100,6 +100,14 @@ def test_files_that_are_wrong(tmp_path: Path, name: str, content: str, message: 
         load_settings(file, environ={})
 
 
+@pytest.mark.parametrize(("name", "content"), [("a.toml", "port = 9000\n"), ("a.env", "AGUI_GATE_PORT=9000\n")])
+def test_a_file_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) -> None:
+    file = tmp_path / name
+    file.write_text(content, encoding="utf-8-sig")
+    settings = load_settings(file, environ={})
+    assert (settings.port, settings.warnings) == (9000, ())
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="can't be read: No such file"):
         load_settings(tmp_path / "none.toml", environ={})
