@@ -32,7 +32,7 @@ def test_a_card_has_what_the_contract_says():
     assert more["editable"] == ["amount"]
     assert more["function_parameters"] == schema, "an edit form needs to know the types"
     assert more["steps"][0]["description"] == "Sure?"
-    assert more["expires_at"] == "1970-01-01T00:00:01Z"
+    assert more["expires_at"] == "1970-01-01T00:00:01.000Z"
     again = parse_object(card_arguments(approval(message="Sure?"), schema, "The edit was refused."))
     assert again["refused"] == "The edit was refused."
     assert again["steps"][0]["description"] == "The edit was refused. Sure?", (
@@ -100,3 +100,16 @@ def test_booleans_and_numbers_are_not_the_same():
         checked_edit(approval(arguments='{"flag":true}'), {"flag": 1})
     with pytest.raises(NotAllowed):
         checked_edit(approval(arguments='{"flag":null}'), {})
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_795_324_011_000, "2026-11-22T05:06:51.000Z"),
+        (1_795_324_010_926, "2026-11-22T05:06:50.926Z"),
+        (1_795_324_010_001, "2026-11-22T05:06:50.001Z"),
+    ],
+)
+def test_times_are_what_javascript_writes(ms, text):
+    assert iso(ms) == text

@@ -107,5 +107,5 @@ def _in_order(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def iso(ms: int) -> str:
-    """A time in ms since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat().replace("+00:00", "Z")
+    """A time in ms since the epoch as ISO 8601 in UTC, always as long: such texts sort as the times do."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
