@@ -20,7 +20,7 @@ from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.tools import check_arguments, run_tool
 from agui_gate.engine.waiting import Asker
-from agui_gate.errors import ConsentLost, ProviderUnavailable
+from agui_gate.errors import ConsentLost, ProviderError, ProviderUnavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.tool import Gate, Tool, ToolContext
@@ -75,8 +75,9 @@ class Turns:
                     if self._consents.passing:
                         await self._consents.taken()
                     recorder.feed(batch)
-        except BaseException:
+        except BaseException as error:
             self._cut(recorder)
+            self._doubt(error)
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
@@ -162,6 +163,14 @@ class Turns:
         for call in turn.calls:
             if call.id not in recorder.results:
                 self.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
+
+    def _doubt(self, error: BaseException) -> None:
+        """A conversation may hold a request that we were not told the end of: it is not continued, as it would hold
+        that twice. One that was refused it doesn't hold, and a chain goes on from the response before it."""
+        refused = isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable)
+        ref = self._thread.ref
+        if ref is not None and ref.conversation_id and not refused:
+            self._thread.ref = msgspec.structs.replace(ref, turn_id="")
 
     def _classified(self, turn: TurnEntry) -> TurnEntry:
         parts = tuple(

@@ -1,0 +1,75 @@
+"""A provider's conversation after a request that we were not told the end of."""
+
+import asyncio
+import json
+
+import pytest
+
+from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.errors import ProviderRejected, ProviderUnavailable, RateLimited
+from agui_gate.protocol.inbound import decode
+from agui_gate.settings import Settings
+from tests.product.inprocess import Parrot, calls, run_body, says, started, user
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+
+CONVERSATION = adapter.ConversationRef(turn_id="", origin=Parrot.origin, conversation_id="conv_1")
+CHAIN = adapter.ConversationRef(turn_id="", origin=Parrot.origin, previous_response_id="resp_1")
+STOPPED = asyncio.CancelledError
+
+
+class Silent(Parrot):
+    """Its third request is never answered if the plan says so; ``asked`` is set when that request is there."""
+
+    def __init__(self, plan):
+        super().__init__(plan)
+        self.asked = asyncio.Event()
+
+    async def stream(self, request):
+        if self.plan and self.plan[0] is STOPPED:
+            self.plan.pop(0)
+            self.requests.append(request)
+            self.asked.set()
+            await asyncio.Event().wait()
+        async for batch in super().stream(request):
+            yield batch
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@shows("B10", "S17", "S30")
+@pytest.mark.parametrize(
+    ("ref", "how", "continued"),
+    [
+        (CONVERSATION, STOPPED, False),
+        (CONVERSATION, ProviderUnavailable("Away."), False),
+        (CONVERSATION, RateLimited("Slower."), True),
+        (CONVERSATION, ProviderRejected("No."), True),
+        (CHAIN, STOPPED, True),
+        (CHAIN, ProviderUnavailable("Away."), True),
+    ],
+)
+async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(ref, how, continued):
+    asks = [*calls("look", {}), adapter.TurnDone(ref=ref)]
+    model = Silent([asks, STOPPED if how is STOPPED else [how], [*says("ok"), adapter.TurnDone(ref=ref)]])
+    agent = Agent(name="a", model=model, tools=[look])
+    app = create_app(agent, store="memory://", settings=Settings())
+    async with started(app), asyncio.timeout(10):
+        for _ in range(2):
+            body = json.dumps(run_body("t", user("go", "u1"))).encode()
+            live = await app.state.engine.run(agent, decode(body), "local")
+            if how is STOPPED and len(model.plan) > 0:
+                await model.asked.wait()
+                live.cancel()
+            await asyncio.wait([live.task])
+    first, unanswered, again = model.requests
+    assert first.ref is None
+    issued = unanswered.transcript[-1]
+    assert unanswered.ref.turn_id == issued.id
+    assert (again.ref.turn_id == issued.id) is continued
+    assert again.transcript[-1].calls[0].output.content == "seen"
