@@ -310,3 +310,14 @@ async def test_the_question_is_the_gates() -> None:
         listed = (await p.get("/approvals"))["approvals"]
         assert [a["message"] for a in listed] == ["Refund 20 for A1? {unknown}"] * 2
         assert [a["expires_at"] > a["asked_at"] for a in listed] == [True, True]
+
+
+@shows("B28")
+async def test_what_a_model_wrote_into_one_argument_pulls_no_other_into_the_question() -> None:
+    shop = Shop(message="Refund {amount} for {order_id}?")
+    async with product(shop.tools, script(refund(order_id="{amount}", amount=20))) as p:
+        asked = await p.chat().say("refund")
+        assert asked.interrupts[0]["message"] == "Refund 20 for {amount}?"
+    async with product(shop.tools, script(refund(order_id="A1 {order_id}", amount=20))) as p:
+        asked = await p.chat().say("refund")
+        assert asked.interrupts[0]["message"] == "Refund 20 for A1 {order_id}?"

@@ -1,5 +1,6 @@
 """Calls that wait for a person: recording them, and showing them as cards or as interrupts."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from agui_gate.protocol import cards
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import provider_id
 from agui_gate.tool import Gate
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
 
@@ -116,6 +119,9 @@ def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
     """``message`` with its ``{argument}`` placeholders filled in; unknown ones stay as they are."""
     if message is None:
         return None
-    for name, value in arguments.items():
-        message = message.replace(f"{{{name}}}", value if isinstance(value, str) else canonical([value])[1:-1])
-    return message
+    # At one go: what a model wrote into one argument must not pull in another.
+    return _PLACEHOLDER.sub(lambda m: _shown(arguments[m[1]]) if m[1] in arguments else m[0], message)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else canonical([value])[1:-1]
