@@ -22,6 +22,8 @@ START = 30.0
 SCENARIO = 90.0
 """Seconds for one scenario."""
 NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime")
+AT_ONCE = ("provider", "server", "guarded", "driver")
+"""They need nobody to start; CopilotKit's runtime asks its server."""
 ON_DEMAND = "guarded runtime"
 """Only one scenario wants it, and starts it."""
 LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
@@ -48,9 +50,13 @@ class Process:
 
     def start(self) -> None:
         """Start it and wait for its first line."""
+        self.spawn()
+        self.line(START)
+
+    def spawn(self) -> None:
+        """Start it; `line` waits for it."""
         pipe = subprocess.PIPE
         self.child = subprocess.Popen(self._command, cwd=self._cwd, env=self._env, stdin=pipe, stdout=pipe, text=True)
-        self.line(START)
 
     def line(self, seconds: float) -> str:
         """Its next line. Raises `TimeoutError`, or `RuntimeError` if it has ended."""
@@ -147,11 +153,14 @@ class Stack:
 
 @contextmanager
 def running(directory: Path) -> Iterator[Stack]:
-    """Start everything in the order in which it needs each other, end it in the other one."""
+    """Start everything, together where it can; end it in the other order."""
     stack = Stack(directory)
     with contextlib.ExitStack() as exits:
-        for name, process in stack.processes.items():
+        for process in stack.processes.values():
             exits.callback(process.stop)
-            if name != ON_DEMAND:
-                process.start()
+        for name in AT_ONCE:
+            stack.processes[name].spawn()
+        for name in AT_ONCE:
+            stack.processes[name].line(START)
+        stack.processes["runtime"].start()
         yield stack

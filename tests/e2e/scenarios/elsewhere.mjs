@@ -5,7 +5,7 @@ import { call, calls, refund, says } from "../stage.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
 
-/** What one tab decides, the other one notices by itself: its card settles, and the answer is there too. */
+/** What one tab decides, the other one notices, by itself or when one comes back to it: its card settles, and the answer is there too. */
 export async function twoTabs(t) {
   await t.script(REAL_TURN, says("Refunded once."));
   const first = await t.open();
@@ -18,6 +18,7 @@ export async function twoTabs(t) {
   await second.fill('[data-testid="copilot-chat-textarea"]', "half a thought");
   await t.press(first, "Approve");
   await t.answered(first, "Refunded once.");
+  if (t.via !== "direct") await second.evaluate(() => dispatchEvent(new Event("focus")));
   await t.answered(second, "Refunded once.");
   await t.chipsAre(second, ["refund:done"]);
   assert.equal(await t.card(second).count(), 0);
