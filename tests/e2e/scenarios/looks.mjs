@@ -16,7 +16,7 @@ const TURN = {
 /** In both themes: empty, an open card, its edit form, the answer, the banner over it. */
 export async function accessibility(t) {
   for (const [colorScheme, other] of [["light", "dark"], ["dark", "light"]]) {
-    await t.script(TURN, says("Done, with a [link](https://example.com) and `code`."));
+    await t.script(TURN, says("Done, with a [link](https://example.com) and `code`.\n\n```python\nprint('paid', 20)\n```"));
     const page = await t.open({ colorScheme });
     await page.waitForSelector(".example");
     await t.shot(page, `${colorScheme}-empty`);
@@ -32,6 +32,7 @@ export async function accessibility(t) {
     await accessible(page, `${colorScheme} edit`);
     await page.keyboard.press("Enter");
     await t.answered(page, "Done, with a");
+    await page.locator('[data-streamdown="code-block-body"] [style*="--shiki"]').first().waitFor({ state: "attached" }); // its colours come late
     await t.shot(page, `${colorScheme}-done`);
     await accessible(page, `${colorScheme} done`);
     await page.getByRole("button", { name: /^Thought for/, expanded: false }).click(); // folded, and opens

@@ -18,7 +18,9 @@ export function createCard(ask, actions) {
     node.dataset.mode = mode;
     const [head, ...rest] = part.content;
     node.replaceChildren(head, ...(ask.refused ? [h("p", { class: "card-refused", role: "alert" }, icon("warning"), ask.refused)] : []), ...rest);
-    if (had || part.focus) (part.focus ?? node).focus(); // the button that had the focus is gone
+    if (!had && !part.focus) return;
+    (part.focus ?? node).focus(); // the button that had the focus is gone
+    if (node.offsetHeight < innerHeight * 0.7) node.scrollIntoView({ block: "nearest" }); // down to its buttons
   };
   show(ask.kind === "question" ? "question" : "view");
   let current = null;
