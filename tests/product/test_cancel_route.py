@@ -370,3 +370,31 @@ async def test_a_decision_that_would_begin_after_the_drain_is_refused_and_waits_
         await engine.start()
         assert shop.refunds == []
         assert (await p.decide(ask["id"], {"approved": True}))["state"] == "done"
+
+
+@shows("S10", "B21")
+async def test_a_client_that_stops_by_leaving_is_told_how_its_calls_ended() -> None:
+    """`HttpAgent` aborts its request: what ends the call comes when nobody reads any more, so its chip went on."""
+    begun = asyncio.Event()
+
+    @tool
+    async def sleeps() -> str:
+        """Sleeps for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async with product([sleeps], [{"output": [call("sleeps")]}, BACK]) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            seen = await reader.until("TOOL_CALL_END")
+            async with asyncio.timeout(TIMEOUT):
+                await begun.wait()
+        apply(chat.messages, seen)
+        await over(p, chat, "cancelled")
+        stream = await chat.say("what now?")
+        assert stream.types()[:2] == ["RUN_STARTED", "MESSAGES_SNAPSHOT"]
+        (result,) = [message for message in chat.messages if message["role"] == "tool"]
+        assert status(result["content"]) == "cancelled"
+        assert "MESSAGES_SNAPSHOT" not in (await chat.say("thanks")).types(), "only where it is needed"
+        p.assert_clean()

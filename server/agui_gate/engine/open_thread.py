@@ -209,6 +209,10 @@ class OpenThread:
         """Whether the client shows this gated call and has not been told its outcome."""
         return call_id not in self._reported and call_id in self._known
 
+    def has_told(self, call_id: str) -> bool:
+        """Whether a stream has told the result of this call of ours."""
+        return call_id in self._known and (call_id in self._resulted or call_id in self._reported)
+
     def open_calls(self) -> list[CallPart]:
         """Calls of the newest turn, other than gated ones, that have no result."""
         turn = self.last_turn()

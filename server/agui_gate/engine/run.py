@@ -92,6 +92,7 @@ class Run:
     async def _go(self) -> None:
         if self._agent.sources:  # the run keeps the tools that it finds now, so that a gate can't change under a call
             self._equip(await self._agent.ready())
+        self._snapshot_due = self._left_early()
         await self._recover()
         intake = take(self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id)
         self._check_refusal(intake)
@@ -107,6 +108,15 @@ class Run:
             await self._wait()
             return
         await self._converse(intake)
+
+    def _left_early(self) -> bool:
+        """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
+
+        Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
+        """
+        told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
+        shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
+        return any(call_id not in told and self._thread.has_told(call_id) for call_id in shown)
 
     def _snapshot(self) -> None:
         """The whole conversation, where the client may show another result than the call's own (facts: trap 6)."""
