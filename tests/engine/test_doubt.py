@@ -20,13 +20,17 @@ STOPPED = asyncio.CancelledError
 
 
 class Silent(Parrot):
-    """Its third request is never answered if the plan says so; ``asked`` is set when that request is there."""
+    """A request is never answered if the plan says so: ``asked`` is set then. ``stored``: the refs saved at each."""
 
     def __init__(self, plan):
         super().__init__(plan)
         self.asked = asyncio.Event()
+        self.app = None
+        self.stored = []
 
     async def stream(self, request):
+        thread = await self.app.state.engine.store.read_thread("local", "t")
+        self.stored.append(thread.ref)
         if self.plan and self.plan[0] is STOPPED:
             self.plan.pop(0)
             self.requests.append(request)
@@ -59,11 +63,12 @@ async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(r
     model = Silent([asks, STOPPED if how is STOPPED else [how], [*says("ok"), adapter.TurnDone(ref=ref)]])
     agent = Agent(name="a", model=model, tools=[look])
     app = create_app(agent, store="memory://", settings=Settings())
+    model.app = app
     async with started(app), asyncio.timeout(10):
         for _ in range(2):
             body = json.dumps(run_body("t", user("go", "u1"))).encode()
             live = await app.state.engine.run(agent, decode(body), "local")
-            if how is STOPPED and len(model.plan) > 0:
+            if STOPPED in model.plan:
                 await model.asked.wait()
                 live.cancel()
             await asyncio.wait([live.task])
@@ -71,5 +76,7 @@ async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(r
     assert first.ref is None
     issued = unanswered.transcript[-1]
     assert unanswered.ref.turn_id == issued.id
+    if ref is CONVERSATION:
+        assert model.stored[1].turn_id == "", "a crash now must not continue it either"
     assert (again.ref.turn_id == issued.id) is continued
     assert again.transcript[-1].calls[0].output.content == "seen"

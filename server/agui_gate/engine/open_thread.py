@@ -44,7 +44,7 @@ class OpenThread:
         self.thread = thread
         self.entries: list[Entry] = thread.entries
         self.approvals = {a.call_id: outcomes.completed(a) for a in thread.approvals}
-        self.ref = thread.ref
+        self.ref = self._saved_ref = thread.ref
         self.state: Any = thread.state
         self._known = {c.id for c in self._calls()}
         self.passed: set[str] = set()
@@ -111,6 +111,16 @@ class OpenThread:
         self.approvals[approval.call_id] = outcomes.completed(approval)
         self._settled = None
 
+    async def doubt(self) -> None:
+        """Before a request in a provider's conversation: until its answer is there, that may hold the request already.
+
+        So it is not continued after a stop, a failure or a crash, as it would hold the request twice; everything is
+        sent again instead. Saved at once. A chain needs none of it: it goes on from the response before.
+        """
+        if self.ref is not None and self.ref.conversation_id:
+            self.ref = msgspec.structs.replace(self.ref, turn_id="")
+            await self.commit()
+
     async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
         """Save what is new; with ``status``, end the run and give the lease back: then it is `ended`.
 
@@ -122,15 +132,17 @@ class OpenThread:
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
         async with self._saving:  # tools that run in parallel save what all of them have added, once
             entries, state = self._unsaved, _state_bytes(self.state)
-            if not (entries or approvals or status) and self._keep is None and state == self._sizes:
+            changed = self._keep is not None or state != self._sizes or self.ref != self._saved_ref
+            if not (entries or approvals or status or changed):
                 return
             self._unsaved = []
+            ref = self.ref
             try:
                 await self._store.commit(self.thread, self._change(entries, approvals, state, status), self.run_key)
             except BaseException:
                 self._unsaved = entries + self._unsaved
                 raise
-            self._keep, self._sizes = None, state
+            self._keep, self._sizes, self._saved_ref = None, state, ref
             self.ended = self.ended or status is not None
             for approval in approvals:
                 self.approvals[approval.call_id] = approval

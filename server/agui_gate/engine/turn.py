@@ -69,6 +69,7 @@ class Turns:
     async def _ask(self) -> Recorder:
         recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.adapter.origin)
         request = TurnRequest(self._thread.transcript(), self._instructions, self._specs, self._thread.ref)
+        await self._thread.doubt()
         try:
             async with aclosing(self._agent.adapter.stream(request)) as batches:
                 async for batch in batches:
@@ -77,7 +78,8 @@ class Turns:
                     recorder.feed(batch)
         except BaseException as error:
             self._cut(recorder)
-            self._doubt(error)
+            if isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable):
+                self._thread.ref = request.ref  # refused: nothing of it is kept there
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
@@ -163,14 +165,6 @@ class Turns:
         for call in turn.calls:
             if call.id not in recorder.results:
                 self.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
-
-    def _doubt(self, error: BaseException) -> None:
-        """A conversation may hold a request that we were not told the end of: it is not continued, as it would hold
-        that twice. One that was refused it doesn't hold, and a chain goes on from the response before it."""
-        refused = isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable)
-        ref = self._thread.ref
-        if ref is not None and ref.conversation_id and not refused:
-            self._thread.ref = msgspec.structs.replace(ref, turn_id="")
 
     def _classified(self, turn: TurnEntry) -> TurnEntry:
         parts = tuple(
