@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agui_gate import Agent, Tool, ToolContext, create_app, tool
 from agui_gate.adapter import Finding
+from agui_gate.core.approvals import Approval
 from agui_gate.engine.decisions import DECIDE_SECONDS
 from agui_gate.errors import Unavailable
 from agui_gate.settings import Settings
+from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.product.kit import client_of, product, running
 from tests.product.live import cancel, starting
@@ -37,6 +40,31 @@ async def test_what_the_tool_wrote_into_the_shared_state_is_kept() -> None:
         assert (decided["state"], decided["result"]) == ("done", "noted")
         assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"note": "hello"}
         assert (await chat.go()).text == "Done."
+
+
+class Full(MemoryStore):
+    """A store that has room for leases alone."""
+
+    full = False
+
+    async def move(self, *args: Any, **more: Any) -> Approval:
+        if self.full:
+            raise Unavailable("The disk is full.")
+        return await super().move(*args, **more)
+
+
+@shows("B1", "B19")
+async def test_a_store_that_can_not_take_the_decision_is_what_the_answer_says() -> None:
+    shop, store = Shop(), Full()
+    async with product(shop.tools, script(refund()), store=store) as p:
+        (ask,) = (await p.chat().say("refund A1")).interrupts
+        store.full = True
+        for payload in (YES, {"approved": False}):
+            refused = await p.decide(ask["id"], payload)
+            assert (refused["status_code"], refused["error"]["code"]) == (503, "unavailable")
+        store.full = False
+        assert shop.orders == []
+        assert (await p.decide(ask["id"], YES))["state"] == "done"
 
 
 @shows("B1", "B26")

@@ -134,7 +134,7 @@ class Decisions:
                 done = await self._settle(agent, opened, judgement.verdicts[0], work)
                 return _decided(done), done.decision == judgement.verdicts[0].decision
             finally:
-                await asyncio.shield(opened.commit(status=status))
+                await opened.commit(status=status)
 
     async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
@@ -157,7 +157,7 @@ class Decisions:
 
         settlement = Settlement(self._store, execute, opened.decided, opened.is_held)
         try:
-            (done,) = await work.carry(settlement.carry_out([verdict]))
+            return await work.carry(settlement.one(verdict))
         except Stopped:
             now = await self._store.approval(thread.principal, verdict.approval.id)
             if now is None or now.state is State.PENDING:
@@ -165,7 +165,6 @@ class Decisions:
             if now.state is State.CLAIMED and not opened.is_held(now):  # stopped between the claim and its tool
                 (now,) = await settlement.recover([now], {})
             return now
-        return done
 
 
 def _decided(approval: Approval) -> Decided:

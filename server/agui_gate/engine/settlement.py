@@ -125,14 +125,11 @@ class Settlement:
         self._is_held = is_held
         self._on_closed = on_closed
 
-    async def carry_out(self, verdicts: Sequence[Verdict]) -> list[Approval]:
-        """Decide and run, approved calls in parallel; every outcome is reported as it happens, once it is recorded.
-
-        Cancelling marks calls that were running as `unknown` before it goes on.
-        """
+    async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
+        """Decide and run, approved calls in parallel: see `one`. What it raises is in an `ExceptionGroup`."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._one(verdict)) for verdict in verdicts]
-        return [task.result() for task in tasks]
+            for verdict in verdicts:
+                group.create_task(self.one(verdict))
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
         """Close records without (another) decision of a person: superseded, cancelled; or what came of held calls."""
@@ -149,7 +146,11 @@ class Settlement:
                 found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
         return found
 
-    async def _one(self, verdict: Verdict) -> Approval:
+    async def one(self, verdict: Verdict) -> Approval:
+        """Decide, and run what was approved; the outcome is reported once it is recorded.
+
+        Cancelling marks a call that was running as `unknown` before it goes on.
+        """
         if verdict.to is State.CLAIMED:
             try:
                 claimed = await self._store.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
