@@ -156,7 +156,8 @@ def test_late_events_of_an_ended_item_change_nothing():
 @shows("S20")
 def test_paragraphs_of_reasoning_and_its_sealed_form():
     recorder, _, events = made()
-    recorder.feed([ad.ReasoningStart("0"), ad.ReasoningDelta("0", "one"), ad.ReasoningDelta("0", "two", 1)])
+    recorder.feed([ad.ReasoningStart("0"), ad.ReasoningDelta("0", "o"), ad.ReasoningDelta("0", "ne")])
+    recorder.feed([ad.ReasoningDelta("0", "", 1), ad.ReasoningDelta("0", "two", 1)])
     recorder.feed(
         [ad.ReasoningEnd("0", "sealed"), ad.ReasoningStart("1"), ad.ReasoningEnd("1", "hidden"), ad.TurnDone()]
     )
@@ -164,6 +165,6 @@ def test_paragraphs_of_reasoning_and_its_sealed_form():
     assert (first.summary, first.encrypted) == (("one", "two"), "sealed")
     assert (second.summary, second.encrypted) == ((), "hidden")
     wire = decoded(events)
-    assert [e["delta"] for e in wire if e["type"] == "REASONING_MESSAGE_CONTENT"] == ["one", "\n\ntwo"]
+    assert [e["delta"] for e in wire if e["type"] == "REASONING_MESSAGE_CONTENT"] == ["o", "ne", "\n\ntwo"]
     sealed = [e for e in wire if e["type"] == "REASONING_ENCRYPTED_VALUE"]
     assert [(e["entityId"], e["encryptedValue"]) for e in sealed] == [(first.id, "sealed"), (second.id, "hidden")]

@@ -49,6 +49,7 @@ class _Item:
     """One item of the response while it streams."""
 
     __slots__ = (
+        "begins",
         "call_kind",
         "encrypted",
         "ended",
@@ -72,6 +73,8 @@ class _Item:
         self.opened: bool | None = None
         """Of a call: whether its arguments begin as an object, so that they are shown; None before they begin."""
         self.paragraph = 0
+        self.begins: list[int] = []
+        """Of reasoning: which of its pieces begin a paragraph."""
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
 
@@ -177,9 +180,8 @@ class Recorder:
         if not item.pieces or event.paragraph != item.paragraph:
             text = f"\n\n{text}" if item.pieces else text
             item.paragraph = event.paragraph
-            item.pieces.append(event.text)
-        else:
-            item.pieces[-1] += event.text
+            item.begins.append(len(item.pieces))
+        item.pieces.append(event.text)
         self._seq.reasoning(item.id, text)
 
     def _call(self, event: CallStart) -> None:
@@ -261,8 +263,13 @@ class Recorder:
             return TextPart(item.id, text, item.private) if text else None
         if item.kind == "reasoning":
             kept = bool(item.pieces or item.encrypted or item.private)
-            return ReasoningPart(item.id, tuple(item.pieces), item.encrypted, item.private) if kept else None
+            return ReasoningPart(item.id, _paragraphs(item), item.encrypted, item.private) if kept else None
         if not item.name:
             return None
         malformed = not item.ended or parse_object(text) is None
         return CallPart(item.id, item.wire_id, item.name, text, item.parent_id, item.call_kind, malformed, item.private)
+
+
+def _paragraphs(item: _Item) -> tuple[str, ...]:
+    ends = [*item.begins[1:], len(item.pieces)]
+    return tuple("".join(item.pieces[begin:end]) for begin, end in zip(item.begins, ends, strict=False))
