@@ -48,7 +48,6 @@ APPROVED = Output('{"status":"approved","message":"Approved. The provider was to
 CONSENT_LOST = status(
     "cancelled", "Approved, but the provider no longer knows this call, so it was not executed. Ask again if wanted."
 )
-LIMIT = status("cancelled", "Not executed: the run reached its limit of turns.")
 
 
 def completed(approval: Approval) -> Approval:
