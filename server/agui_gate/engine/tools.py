@@ -60,7 +60,7 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext) -> Outp
             value = await _call(tool, tool.bind(kwargs, context))
         return Output(_as_text(value))
     except ToolError as error:
-        return outcomes.failed(_clean(error.message))
+        return outcomes.failed(_clean(str(getattr(error, "message", error))))  # made by the tool: it may be anything
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # whatever a tool raises ends its call, not the run
