@@ -419,6 +419,27 @@ async def test_a_predicate_that_fails_or_does_not_say_no_gates(answer):
         assert ran == []
 
 
+@shows("B19", "S30")
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [(ValueError("no such order"), "no such order"), (7, "7"), ({"a": 1}, "{'a': 1}"), (None, "None")],
+)
+async def test_what_a_tool_says_went_wrong_may_be_more_than_text(said, shown):
+    class Untold(ToolError):
+        def __init__(self):
+            Exception.__init__(self, "untold")
+
+    @tool
+    async def fails(known: bool) -> str:
+        """Fails."""
+        raise ToolError(said) if known else Untold
+
+    async with product([fails], script(call("fails", known=True), call("fails", known=False))) as p:
+        stream = await p.chat().say("go")
+        assert [json.loads(content)["error"] for content in stream.results.values()] == [shown, "untold"]
+        assert stream.text == "Done."
+
+
 @shows("B14")
 async def test_a_tool_shows_what_it_is_doing():
     @tool
@@ -426,6 +447,7 @@ async def test_a_tool_shows_what_it_is_doing():
         """Takes its time."""
         for done in (1, 2):
             await ctx.activity("progress", {"done": done, "total": 2})
+        await ctx.activity("result", {"rows": 2})  # not mistaken for the call's own
         with pytest.raises(TypeError):
             await ctx.activity("progress", ["no object"])
         return "done"
@@ -435,6 +457,10 @@ async def test_a_tool_shows_what_it_is_doing():
         stream = await chat.say("go")
         (call_id,) = stream.results
         shown = stream.of("ACTIVITY_SNAPSHOT")
-        assert [e["content"] for e in shown] == [{"done": 1, "total": 2}, {"done": 2, "total": 2}]
-        assert {(e["messageId"], e["activityType"]) for e in shown} == {(f"{call_id}-progress", "progress")}
+        assert [e["content"] for e in shown] == [{"done": 1, "total": 2}, {"done": 2, "total": 2}, {"rows": 2}]
+        ids = {e["messageId"]: e["activityType"] for e in shown}
+        assert sorted(ids.values()) == ["progress", "result"]
+        (told,) = stream.of("TOOL_CALL_RESULT")
+        assert told["toolCallId"] == call_id
+        assert told["messageId"] not in ids
         assert "progress" not in json.dumps(p.inputs())

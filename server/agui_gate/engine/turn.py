@@ -193,7 +193,9 @@ class Turns:
             principal=thread.principal,
             idempotency_key=f"{thread.key}:{call_id}",
             state=state,
-            show=lambda kind, content: self._seq.other(ev.ActivitySnapshot(f"{call_id}-{kind}", kind, content)),
+            show=lambda kind, content: self._seq.other(
+                ev.ActivitySnapshot(f"{call_id}-activity-{kind}", kind, content)
+            ),
         )
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:
