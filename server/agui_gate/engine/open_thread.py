@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -40,7 +41,7 @@ class OpenThread:
         self._unsaved: list[Entry] = []
         self._saving = asyncio.Lock()
         self._keep: int | None = None
-        self._sizes = _state_bytes(thread.state)
+        self._state_json = self._saved_state = msgspec.json.encode(thread.state)
         self.thread = thread
         self.entries: list[Entry] = thread.entries
         self.approvals = {a.call_id: outcomes.completed(a) for a in thread.approvals}
@@ -131,8 +132,8 @@ class OpenThread:
 
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
         async with self._saving:  # tools that run in parallel save what all of them have added, once
-            entries, state = self._unsaved, _state_bytes(self.state)
-            changed = self._keep is not None or state != self._sizes or self.ref != self._saved_ref
+            entries, state = self._unsaved, self.state_json()
+            changed = self._keep is not None or state != self._saved_state or self.ref != self._saved_ref
             if not (entries or approvals or status or changed):
                 return
             self._unsaved = []
@@ -142,7 +143,7 @@ class OpenThread:
             except BaseException:
                 self._unsaved = entries + self._unsaved
                 raise
-            self._keep, self._sizes, self._saved_ref = None, state, ref
+            self._keep, self._saved_state, self._saved_ref = None, state, ref
             self.ended = self.ended or status is not None
             for approval in approvals:
                 self.approvals[approval.call_id] = approval
@@ -156,7 +157,7 @@ class OpenThread:
             entries=entries,
             approvals=approvals,
             state=msgspec.json.decode(state)
-            if state != self._sizes
+            if state != self._saved_state
             else msgspec.UNSET,  # tools may change theirs meanwhile
             ref=self.ref,
             default_title=None if self.thread.title else self._title(),
@@ -194,8 +195,18 @@ class OpenThread:
     def snapshot(self) -> tuple[Callable[[], list[dict[str, Any]]], Any]:
         """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
         entries, approvals = self.entries[:], list(self.approvals.values())
-        state = msgspec.Raw(_state_bytes({} if self.state is None else self.state))
-        return lambda: agui_messages(entries, approvals, file_sources=False), state
+        return lambda: agui_messages(entries, approvals, file_sources=False), self.shown_state()
+
+    def state_json(self) -> bytes:
+        """The shared state; as it was last, while a tool at work has put in what is not JSON."""
+        with suppress(TypeError, ValueError, RecursionError):
+            self._state_json = msgspec.json.encode(self.state)
+        return self._state_json
+
+    def shown_state(self) -> msgspec.Raw:
+        """The shared state as clients are shown it, for whom there always is one."""
+        state = self.state_json()
+        return msgspec.Raw(b"{}" if state == b"null" else state)
 
     def last_turn(self) -> TurnEntry | None:
         """The newest assistant turn: the only one whose calls can still be open."""
@@ -246,7 +257,3 @@ class OpenThread:
 def committed_ref(ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:
     """The adapter's ref, completed with what only the engine knows."""
     return msgspec.structs.replace(ref, turn_id=turn_id, committed_at=now) if ref else None
-
-
-def _state_bytes(state: Any) -> bytes:
-    return msgspec.json.encode(state)

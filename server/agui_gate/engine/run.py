@@ -231,7 +231,7 @@ class Run:
         cards = self._asker.show_cards(pending) if self._asker.style == "card" else []
         interrupting = bool(pending) and not cards and not client
         if interrupting:
-            self._seq.other(ev.StateSnapshot(self._thread.state if self._thread.state is not None else {}))
+            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
         outcome = self._asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
         await self._end("waiting")

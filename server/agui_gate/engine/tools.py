@@ -36,20 +36,23 @@ async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolCo
     """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
     unless it ignores that).
 
-    A change of the shared state that is not JSON is undone and logged; the call's result stands.
+    A change of the shared state that is not JSON is undone and logged; the call's result stands. While the tool is at
+    work the state may hold what is not JSON.
     """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
     problem, kwargs = check_arguments(tool, arguments)
     if problem is not None:
         return outcomes.failed(problem)
-    before = _state_json(context.state)
-    output = await _run(tool, kwargs, context)
-    if _state_json(context.state) is None:
-        log.error("state_not_json", tool=name, call_id=context.call_id)
-        context.state.clear()
-        context.state.update(msgspec.json.decode(before or b"{}"))
-    return output
+    state = context.state  # a tool may put something else in its place, which means nothing
+    before = _state_json(state)
+    try:
+        return await _run(tool, kwargs, context)
+    finally:
+        if before is not None and _state_json(state) is None:
+            log.error("state_not_json", tool=name, call_id=context.call_id)
+            state.clear()
+            state.update(msgspec.json.decode(before))
 
 
 async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext) -> Output:

@@ -102,13 +102,13 @@ class Turns:
     async def execute(self, call_id: str, name: str, arguments: str) -> Output:
         """Run one tool of the agent, and pass on what it did to the shared state."""
         tool = self._agent.by_name.get(name)
-        before = msgspec.json.encode(self._thread.state)
+        before = self._thread.state_json()
         state = self._thread.state if isinstance(self._thread.state, dict) else self._fresh_state
         output = await run_tool(tool, name, arguments, self._context(call_id, state))
         if state:
             self._thread.state = state
-        if _encoded(self._thread.state) != before:
-            self._seq.other(ev.StateSnapshot(self._thread.state))
+        if self._thread.state_json() != before:
+            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
         return output
 
     def result(self, call: CallPart, output: Output) -> None:
@@ -223,8 +223,4 @@ def _instructions(agent: Agent, run: RunInput) -> str:
 
 
 def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else _encoded(value).decode()
-
-
-def _encoded(value: object) -> bytes:
-    return msgspec.json.encode(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
