@@ -1,7 +1,7 @@
 """A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +11,8 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import (
     CallPart,
+    CardClosedEntry,
+    CardEntry,
     ConversationRef,
     Entry,
     PassedEntry,
@@ -56,9 +58,9 @@ class OpenThread:
         for entry in self.entries:
             self._note(entry)
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
-        self.call_ids = self._known | self._resulted | set(self.approvals)
-        """All call ids the client has seen here, also in a history that it brought: none of them is given again."""
         self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
+        self.call_ids = self._known | self._resulted | self._reported | set(self.approvals)
+        """All call ids the client has seen here, also in a history that it brought: none of them is given again."""
         self._settled: Transcript | None = None
         self.ended = False
 
@@ -93,19 +95,27 @@ class OpenThread:
         The provider's conversation is left (it has later items); a response id committed before the cut is used again.
         """
         cut = self.entries[keep:]
-        dropped = {c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls}
+        dropped = dict.fromkeys(c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls)
         del self.entries[keep:]
         self._settled = None
-        self._known -= dropped
-        self._held -= dropped
-        self._resulted -= dropped
+        self._known -= dropped.keys()
+        self._held -= dropped.keys()
+        self._resulted -= dropped.keys()
         self._keep = keep
         last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
         ref = last.ref if last else None
         self.ref = ref if ref and ref.previous_response_id else None
-        # A call that stays keeps its result, also one that it was given after what was said at the cut.
-        self.append(e for e in cut if isinstance(e, ResultEntry) and e.call_id in self._known)
+        cards = {e.id for e in self.entries if isinstance(e, CardEntry)}
+        self.append(e for e in cut if self._outlives(e, cards))
+        # Their ids are not given again: idempotency keys are made of them.
+        self.append(ReportedEntry(call_id) for call_id in dropped if call_id not in self._reported)
         return [a for call_id, a in self.approvals.items() if call_id in dropped and a.state is State.PENDING]
+
+    def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
+        """Whether ``entry`` stays although it is behind a cut: what a call or a card that stays was given later."""
+        if isinstance(entry, ResultEntry):
+            return entry.call_id in self._known
+        return isinstance(entry, ReportedEntry) or (isinstance(entry, CardClosedEntry) and entry.card_id in cards)
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""

@@ -1,0 +1,64 @@
+"""What a branch leaves of the part that it cuts off."""
+
+import pytest
+
+from agui_gate import Agent, ToolContext, adapter, create_app, tool
+from agui_gate.settings import Settings
+from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+DONE = adapter.TurnDone()
+
+
+def served(plan, tools, **more):
+    agent = Agent(name="a", model=Parrot([[*turn, DONE] for turn in plan]), tools=tools, **more)
+    return create_app(agent, store="memory://", settings=Settings())
+
+
+@shows("S24")
+async def test_the_id_of_a_call_that_went_is_not_given_again():
+    """A service that was handed the idempotency key of the first would take the second for it, and not pay."""
+    keys = []
+
+    @tool
+    async def pay(amount: int, ctx: ToolContext) -> str:
+        """Pay."""
+        keys.append(ctx.idempotency_key)
+        return f"paid {amount}"
+
+    plan = [calls("pay", {"amount": 1}), says("Paid."), says("No."), says("No!"), calls("pay", {"amount": 2}), says("")]
+    app = served(plan, [pay])
+    first = user("pay", "u1")
+    async with started(app):
+        for history in ([first], [first], [first], [first, user("pay 2", "u2")]):
+            await run(app, run_body("t", *history))
+    assert len(keys) == len(set(keys)) == 2
+
+
+@shows("B1", "B21")
+async def test_a_call_that_stays_is_not_told_twice_and_its_card_stays_closed():
+    @tool(gate=True)
+    async def refund() -> str:
+        """Refund."""
+        return "refunded"
+
+    app = served(
+        [calls("refund", {}), says("Done."), says("Done again."), says("Bye.")], [refund],
+        hitl="card", on_unanswered="represent",
+    )  # fmt: skip
+    said = [user("refund", "u1"), user("and hurry", "u2")]
+    async with started(app):
+        for history in (said[:1], said):
+            asked = (await run(app, run_body("t", *history))).events()
+        card = next(e["toolCallId"] for e in asked if e["type"] == "TOOL_CALL_START")
+        yes = {"role": "tool", "id": "yes", "toolCallId": card, "content": '{"accepted": true}'}
+        await run(app, run_body("t", *said, yes))
+        for history in (said, [*said, user("bye", "u3")]):  # said again: go back to it
+            events = (await run(app, run_body("t", *history))).events()
+            assert [e["type"] for e in events if "TOOL" in e["type"] or "SNAPSHOT" in e["type"]] == []
+            messages = (await request(app, "GET", "/threads/t")).json()["messages"]
+            issued = [call["id"] for message in messages for call in message.get("toolCalls", ())]
+            ended = [message["toolCallId"] for message in messages if message["role"] == "tool"]
+            assert sorted(ended) == sorted(issued)
+            assert len(issued) == 2
