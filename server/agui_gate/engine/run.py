@@ -125,10 +125,14 @@ class Run:
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
 
     async def _recover(self) -> None:
+        """Close what was running when a process died (B9): nobody will ever say what came of it."""
         await self._consents.recover()
         claimed = [a for a in self._thread.claimed() if not self._thread.is_held(a)]
         await self._settlement.recover([a for a in claimed if a.agent == self._agent.name], self._agent.by_name)
         await self._settlement.recover([a for a in claimed if a.agent != self._agent.name], {})
+        for call in self._thread.open_calls():
+            if call.kind != "client":
+                self._turns.result(call, outcomes.INTERRUPTED)
 
     def _check_refusal(self, intake: Intake) -> None:
         """`on_unanswered="refuse"`: everything that waits must be answered by this run (AG-UI's strict rule)."""
@@ -193,7 +197,7 @@ class Run:
     def _give_up_on_client(self) -> None:
         """The user went on: client tools that gave no result are closed."""
         for call in self._thread.open_calls():
-            self._turns.result(call, outcomes.UNANSWERED_CLIENT if call.kind == "client" else outcomes.INTERRUPTED)
+            self._turns.result(call, outcomes.UNANSWERED_CLIENT)
 
     async def _converse(self, intake: Intake) -> None:
         """Turns of the model, until it is done, waits for somebody, or reaches the limit."""
