@@ -81,7 +81,8 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     ``id`` is the approval's and the interrupt's id. ``call_id`` is the client's tool call id (unique in the thread).
     ``arguments`` is the canonical JSON that was shown. ``provider_ref`` is the provider's conversation or response id
-    at the time of asking: the second key under which it can be found (agent-framework#6894).
+    at the time of asking, for the record; a client that knows its thread by that id finds the thread, and so this
+    (agent-framework#6894).
     """
 
     id: str

@@ -32,8 +32,7 @@ class MemoryLedger:
 
     def pending(self, principal: str, now: int) -> list[Approval]:
         """What waits for this principal, oldest first, after the overdue ones were expired."""
-        waiting = [key for key in self._pending if key in self._approvals]
-        mine = [approval_id for approval_id in waiting if self._approvals[approval_id].principal == principal]
+        mine = [approval_id for approval_id in self._pending if self._approvals[approval_id].principal == principal]
         return [approval for approval in self.all(mine, now) if approval.state is State.PENDING]
 
     def waiting(self, approval_ids: Iterable[str], now: int) -> int:
@@ -50,18 +49,13 @@ class MemoryLedger:
             raise IllegalMove("An approval with this id, or for this call, exists already.")
 
     def record(self, thread_key: str, approval: Approval, now: int) -> None:
-        """Keep a new record and index it: by id, by thread and call, by the provider's reference and call (S1, S2)."""
+        """Keep a new record, and index it if it waits."""
         while len(self._pending) >= self._pending.max_size:
-            self.move(next(key for key in self._pending if key in self._approvals), State.CANCELLED, now)
+            self.move(next(iter(self._pending)), State.CANCELLED, now)
         self._approvals[approval.id] = approval
         self._calls.add((thread_key, approval.call_id))
-        if approval.state is not State.PENDING:
-            return
-        keys = [approval.id, f"thread\n{thread_key}\n{approval.call_id}"]
-        by_provider = f"provider\n{approval.principal}\n{approval.provider_ref}\n{approval.call_id}"
-        if approval.provider_ref and by_provider not in self._pending:
-            keys.append(by_provider)
-        self._pending.register(keys, approval.tool, approval.arguments)
+        if approval.state is State.PENDING:
+            self._pending.register(approval.id, approval.tool, approval.arguments)
 
     def move(
         self, approval_id: str, to: State, now: int, decision: Decision | None = None, output: Output | None = None
