@@ -129,8 +129,9 @@ def test_names_that_can_not_be(name):
 def test_gates_that_can_not_be():
     with pytest.raises(ConfigurationError, match="list of argument names"):
         Gate(editable="amount")
-    with pytest.raises(ConfigurationError, match="above 0"):
-        Gate(expires_after=0)
+    for seconds in (0, -1, float("nan"), float("inf"), 1e12):
+        with pytest.raises(ConfigurationError, match="above 0"):
+            Gate(expires_after=seconds)
     with pytest.raises(ConfigurationError, match="names no argument: amont"):
         tool(gate=Gate(editable=["amont"]))(broken("amount"))
 

@@ -15,6 +15,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 RESERVED_NAMES = frozenset({"confirm_changes"})
 """Names that mean something else on the wire (the confirm card)."""
 
+MAX_EXPIRY = 1_000_000_000
+"""Seconds, about 30 years: well within what a store's clock and a date can say."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
@@ -33,8 +36,10 @@ class Gate:
     def __post_init__(self) -> None:
         if isinstance(self.editable, str):
             raise ConfigurationError("Gate(editable=…) takes a list of argument names, not one string")
-        if self.expires_after is not None and self.expires_after <= 0:
-            raise ConfigurationError("Gate(expires_after=…) is a number of seconds above 0")
+        if self.expires_after is not None and not 0 < self.expires_after <= MAX_EXPIRY:
+            raise ConfigurationError(
+                f"Gate(expires_after=…) is a number of seconds above 0, up to {MAX_EXPIRY:,}; None means never"
+            )
         object.__setattr__(self, "editable", tuple(self.editable))
 
     def applies(self, arguments: dict[str, Any]) -> bool:
