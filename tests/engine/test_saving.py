@@ -4,11 +4,15 @@ import asyncio
 
 import pytest
 
+from agui_gate import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
+from agui_gate.engine.engine import Engine
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.shield import to_the_end
+from agui_gate.errors import Unavailable
 from agui_gate.stores.memory import MemoryStore
+from tests.product.inprocess import Parrot
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -112,3 +116,18 @@ async def test_to_the_end():
         assert done.is_set()
         with pytest.raises(ValueError, match="nobody"):
             await to_the_end(work())
+
+
+async def test_the_store_is_closed_even_if_a_model_can_not_be():
+    class Stuck(Parrot):
+        async def aclose(self):
+            raise OSError("It does not close.")
+
+    store = MemoryStore()
+    engine = Engine([Agent(name="a", model=Stuck())], store)
+    async with asyncio.timeout(5):
+        await engine.start()
+        with pytest.raises(OSError, match="does not close"):
+            await engine.aclose()
+        with pytest.raises(Unavailable):
+            await store.check()

@@ -104,10 +104,12 @@ class Engine:
         for task in (self._heart, self._finder):
             if task is not None:
                 task.cancel()
-        for agent in self.agents.values():
-            await agent.adapter.aclose()
-        await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
-        await self.store.aclose()
+        try:
+            for agent in self.agents.values():
+                await agent.adapter.aclose()
+            await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
+        finally:
+            await self.store.aclose()
 
     async def run(self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None = None) -> LiveRun:
         """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream.
