@@ -53,7 +53,7 @@ class Calls:
         except Undelivered as error:
             raise Undelivered(f"{error}; the call could not be made, try it again later") from None
         except Lost as error:
-            raise _unknown(error, tool) from None
+            raise _unknown(error, tool, again=twice) from None
 
     async def _once(self, tool: str, arguments: dict[str, Any], progress: Progress) -> "CallToolResult":
         try:
@@ -67,6 +67,7 @@ class Calls:
             raise
 
 
-def _unknown(error: Lost, tool: str) -> Lost:
-    unknown = "whether it took effect is not known, and it was not run again; check before trying again"
-    return Lost(f"{error} while {tool} ran; {unknown}")
+def _unknown(error: Lost, tool: str, *, again: bool = False) -> Lost:
+    ran = "ran, and when it was run again" if again else "ran"
+    then = "" if again else ", and it was not run again"
+    return Lost(f"{error} while {tool} {ran}; whether it took effect is not known{then}; check before trying again")

@@ -33,6 +33,9 @@ MAX_PAGES = 64
 MAX_WORDS = 1000
 """Characters of a server's error text that are passed on."""
 
+_CLOSED = ("Connection closed", "SSE stream")
+"""How the SDK begins what it says itself with `CONNECTION_CLOSED`. Servers use that number for errors of their own."""
+
 VERSION = version("agui-gate")
 log = logging.getLogger(__name__)
 
@@ -107,6 +110,8 @@ class Connection:
                             break
             except TimeoutError:
                 raise Unusable(f"did not list its tools within {self._limit:g} seconds") from None
+            except ValidationError:
+                raise Unusable("lists tools that are not as the protocol has them") from None
         return found[:MAX_TOOLS]
 
     async def call(self, name: str, arguments: dict[str, Any], progress: ProgressFnT) -> CallToolResult:
@@ -138,9 +143,10 @@ class Connection:
         own = self._courier.opened(error.data, error.message) if self._courier else None
         if own is not None:
             return own
-        if error.code == CONNECTION_CLOSED:
+        if _is_closed(error):
             return Lost("lost the connection")
-        return Refused(f"answered with an error: {masked(error.message, self._server)[:MAX_WORDS]}")
+        said = masked(error.message, self._server)[:MAX_WORDS].rstrip(". \n")
+        return Refused(f"answered with an error: {said}")
 
     # --- the owner ----------------------------------------------------------------------------------------------
     async def _own(self) -> None:
@@ -188,7 +194,7 @@ class Connection:
                 return Unusable("can't be started: there is no such command (or working directory)")
             case PermissionError():
                 return Unusable("can't be started: its command may not be run")
-            case MCPError() if isinstance(self._server, StdioServer) and error.code == CONNECTION_CLOSED:
+            case MCPError() if isinstance(self._server, StdioServer) and _is_closed(error):
                 return Unusable("ended before it answered: its standard error says why")
             case MCPError():
                 return Unusable(str(self._trouble(error)))
@@ -210,6 +216,11 @@ class Connection:
                     self.changed = True
         except Exception as error:
             log.debug("%s is not listened to", self._server.where, exc_info=error)
+
+
+def _is_closed(error: MCPError) -> bool:
+    """Whether the SDK says that no answer will come; else the error is the answer."""
+    return error.code == CONNECTION_CLOSED and error.message.startswith(_CLOSED)
 
 
 def prepare() -> None:

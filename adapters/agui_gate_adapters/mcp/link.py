@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 import structlog
 
-from .errors import Unusable
+from .errors import Trouble, Unusable
 from .servers import Server
 
 if TYPE_CHECKING:
@@ -42,13 +42,17 @@ class Link:
         try:
             await connection.ready()
         except Unusable as error:
-            if self._connection is connection:
-                log.warning("mcp_server_unavailable", source=self._name, reason=str(error))
-                self._failed = (time.monotonic(), str(error))
-                self.drop(connection)
+            self.give_up(connection, error)
             raise
         self._failed = None
         return connection
+
+    def give_up(self, connection: "Connection", error: Trouble) -> None:
+        """Drop it, say why, once for all who use it, and let some time pass before the next is opened."""
+        if self._connection is connection:
+            log.warning("mcp_server_unavailable", source=self._name, reason=str(error))
+            self._failed = (time.monotonic(), str(error))
+            self.drop(connection)
 
     def drop(self, connection: "Connection | None") -> None:
         """Use it no more. It closes by itself once the calls under way are over."""

@@ -138,7 +138,7 @@ class MCPTools:
         except Trouble as error:
             raise self._unavailable(error) from None
         try:
-            return await self._find()
+            return await self._find(again=True)
         except Trouble as error:
             raise self._unavailable(error) from None
 
@@ -161,13 +161,16 @@ class MCPTools:
         await self._link.aclose()
 
     # --- finding ------------------------------------------------------------------------------------------------
-    async def _find(self) -> Sequence[Tool]:
+    async def _find(self, *, again: bool = False) -> Sequence[Tool]:
+        """The tools; ``again`` says that nothing more will be tried."""
         connection = await self._link.connection()
         if self._is_fresh(connection):
             return self._tools
         try:
             listed = await connection.list_tools()
-        except Trouble:
+        except Trouble as error:
+            if again or not isinstance(error, Undelivered | Lost):
+                self._link.give_up(connection, error)
             self._link.drop(connection)
             raise
         self._tools = self._made(listed)

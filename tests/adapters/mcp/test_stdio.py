@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agui_gate_adapters.mcp import MCPTools
-from tests.adapters.mcp import server
+from tests.adapters.mcp import rude, server
 from tests.product.kit import product
 from tests.product.shop import call, outputs, say
 
@@ -86,3 +86,28 @@ async def test_a_command_that_does_not_start_is_named(command: str, args: list[s
     assert says in finding.detail
     assert "s3cret" not in finding.detail + repr(tools) + repr(vars(tools))
     assert not finding.ok
+
+
+async def test_an_error_of_the_server_is_its_answer() -> None:
+    """Many servers use the number that the SDK uses for a closed connection. It is told once, and nothing is lost."""
+    tools = MCPTools.stdio(sys.executable, [rude.__file__, "says no"], name="index")
+    turns = [{"output": [call("look"), call("look")]}, {"output": [say("I see.")]}]
+    async with product([tools], turns) as p:
+        before = await tools._link.connection()
+        await p.chat().say("look")
+        told = '{"status":"error","error":"look: index answered with an error: The index is being built."}'
+        assert outputs(p.inputs()[-1]) == [told, told]
+        assert await tools._link.connection() is before
+
+
+async def test_a_listing_that_can_not_be_read_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """In the log, and by the doctor; and the next runs don't ask again at once."""
+    tools = MCPTools.stdio(sys.executable, [rude.__file__, "lists badly"], name="index")
+    async with product([tools], [{"output": [say("Without.")]}, {"output": [say("Still.")]}]) as p:
+        chat = p.chat()
+        assert (await chat.say("go")).text == "Without."
+        assert (await chat.say("go on")).text == "Still."
+        (finding,) = await tools.check()
+        assert "lists tools that are not as the protocol has them" in finding.detail
+    (reported,) = [line for line in caplog.messages if "mcp_server_unavailable" in line]
+    assert "source=index" in reported
