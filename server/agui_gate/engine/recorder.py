@@ -112,6 +112,11 @@ class Recorder:
             else:
                 self._other(event)
 
+    @property
+    def unended(self) -> set[str]:
+        """The calls that never came to their end: what there is of their arguments may look whole."""
+        return {item.id for item in self._order if item.kind == "call" and not item.ended}
+
     def close_calls(self) -> None:
         """End the calls that the provider left open.
 

@@ -124,7 +124,7 @@ class Turns:
             if call.kind == "hosted" and call.id not in recorder.results:
                 self.result(call, outcomes.NO_RESULT)
             elif call.kind == "held" and call.malformed:  # can't be shown, so nobody can agree to it
-                self.result(call, _not_an_object(call))
+                self.result(call, _unrunnable(call, recorder))
 
     async def _calls(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Record the gated calls, then run the free ones in parallel. Their results are saved as they come."""
@@ -135,11 +135,11 @@ class Turns:
         free = [call for call in turn.calls if call.kind == "server"]
         async with asyncio.TaskGroup() as group:
             for call in free:
-                group.create_task(self._free(call))
+                group.create_task(self._free(call, recorder))
 
-    async def _free(self, call: CallPart) -> None:
+    async def _free(self, call: CallPart, recorder: Recorder) -> None:
         if call.malformed:
-            output = _not_an_object(call)
+            output = _unrunnable(call, recorder)
         else:
             output = await self.execute(call.id, call.name, call.arguments)
         self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
@@ -206,7 +206,10 @@ class Turns:
         )
 
 
-def _not_an_object(call: CallPart) -> Output:
+def _unrunnable(call: CallPart, recorder: Recorder) -> Output:
+    """What a malformed call came to: a limit cut the answer before its end, or it is the model's mistake."""
+    if call.id in recorder.unended:
+        return outcomes.CUT_OFF
     return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
 
 

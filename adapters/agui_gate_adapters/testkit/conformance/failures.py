@@ -119,6 +119,7 @@ class Failures(Suite):
             stopped = await client.say("search")
             assert (stopped.text, shop.searches) == ("Let me see.", [])
             assert stopped.results.keys() == stopped.calls.keys()
+            assert all("cut off" in said for said in stopped.results.values())
             assert (await client.say("well?")).text == "Back."
 
     async def test_half_a_character_harms_nobody(self) -> None:
