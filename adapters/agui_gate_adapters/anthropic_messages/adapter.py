@@ -58,6 +58,8 @@ class AnthropicMessages:
         timeout: float = 60.0,
     ) -> None:
         budget = _budget(thinking, temperature)
+        if not all(isinstance(tool, dict) for tool in hosted_tools):  # of a dict, these are its keys
+            raise ConfigurationError("hosted_tools is a list of objects, as the API has them.")
         if max_output_tokens is not None and max_output_tokens <= budget:
             raise ConfigurationError("max_output_tokens must be greater than thinking's budget_tokens.")
         url = base_url or os.environ.get("ANTHROPIC_BASE_URL")

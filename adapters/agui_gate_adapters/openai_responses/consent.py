@@ -84,4 +84,4 @@ def _reason(content: str) -> str:
         told = msgspec.json.decode(content, type=dict[str, str])
     except msgspec.DecodeError:
         told = {}
-    return (told.get("reason") or told.get("message") or content)[:MAX_REASON]
+    return (told.get("reason") or told.get("message") or told.get("error") or content)[:MAX_REASON]

@@ -32,15 +32,27 @@ def checked_hosted_tools(tools: Sequence[dict[str, Any]], approval_expires_after
     """The tools as they are sent. Raises `ConfigurationError`."""
     if approval_expires_after is not None and approval_expires_after <= 0:
         raise ConfigurationError("approval_expires_after is a number of seconds above 0")
+    labels: set[str] = set()
     for tool in tools:
+        if not isinstance(tool, dict):
+            raise ConfigurationError('hosted_tools is a list of objects, such as [{"type": "web_search"}]')
         kind = tool.get("type")
         if not isinstance(kind, str) or not kind.startswith(HOSTED):
             raise ConfigurationError(
                 f"hosted_tools: {kind!r} is none that the provider runs; it runs {', '.join(HOSTED)}"
             )
-        if kind == "mcp" and not tool.get("server_label"):
-            raise ConfigurationError("hosted_tools: an mcp server needs a server_label")
+        if kind == "mcp":
+            _check_label(tool.get("server_label"), labels)
     return tuple({name: value for name, value in tool.items() if value is not None} for tool in tools)
+
+
+def _check_label(label: object, labels: set[str]) -> None:
+    """Each server has one of its own: what the provider says of a server's calls names it by nothing else."""
+    if not isinstance(label, str) or not label:
+        raise ConfigurationError("hosted_tools: an mcp server needs a server_label")
+    if label in labels:
+        raise ConfigurationError(f"hosted_tools: two mcp servers have the server_label {label!r}")
+    labels.add(label)
 
 
 class Kind(NamedTuple):

@@ -6,6 +6,7 @@ token travels as the bearer. They never fall back to OPENAI_API_KEY, which would
 
 import inspect
 import os
+import re
 from collections.abc import Awaitable, Callable
 
 import anyio.to_thread
@@ -22,6 +23,10 @@ TokenProvider = Callable[[], str | Awaitable[str]]
 
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 FOUNDRY_SCOPE = "https://ai.azure.com/.default"
+
+_RESOURCE = re.compile(r"[A-Za-z0-9-]+")
+_OPERATION = re.compile(r"/deployments/[^/]+(/.*)?$|/(responses|chat/completions)$")
+"""How addresses end that name an operation, as the portals show them."""
 
 KEY = "AZURE_OPENAI_API_KEY"
 ENDPOINT = "AZURE_OPENAI_ENDPOINT"
@@ -66,6 +71,8 @@ def azure_url(endpoint: str | None, resource: str | None) -> str:
     if endpoint and resource:
         raise ConfigurationError("azure: give endpoint or resource, not both")
     if resource:
+        if not _RESOURCE.fullmatch(resource):
+            raise ConfigurationError("azure: resource is a name, such as my-resource; an address is given as endpoint")
         return f"https://{resource}.openai.azure.com/openai/v1"
     found = endpoint or os.environ.get(ENDPOINT)
     if not found:
@@ -97,6 +104,8 @@ def key_of(api_key: str | None, token_provider: TokenProvider | None, scope: str
     """The key, or what gives tokens. Raises `ConfigurationError` if there is neither, or both were given."""
     if api_key and token_provider:
         raise ConfigurationError("azure: give api_key or token_provider, not both")
+    if token_provider is not None and not callable(token_provider):
+        raise ConfigurationError("azure: token_provider is a callable that returns a token; a token itself expires")
     if token_provider is not None:
         return _tokens(token_provider)
     key = api_key or os.environ.get(KEY)
@@ -109,7 +118,10 @@ def key_of(api_key: str | None, token_provider: TokenProvider | None, scope: str
 
 
 def _v1(endpoint: str) -> str:
-    url = endpoint.partition("?")[0].rstrip("/")
+    """The v1 address of whatever address of the resource or project is at hand. Raises `ConfigurationError`."""
+    if not endpoint.startswith(("https://", "http://")):
+        raise ConfigurationError("azure: an endpoint begins with https://")
+    url = _OPERATION.sub("", endpoint.partition("?")[0].rstrip("/"))
     return url if url.endswith("/v1") else f"{url.removesuffix('/openai')}/openai/v1"
 
 

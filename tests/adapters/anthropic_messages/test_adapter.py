@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
         ({"thinking": ENABLED, "temperature": 0.5}, "temperature"),
         ({"thinking": {"type": "adaptive"}, "temperature": 0.0}, "temperature"),
         ({"thinking": {"budget_tokens": 1}}, "such as"),
+        ({"hosted_tools": {"type": "web_search_20250305", "name": "web_search"}}, "a list of objects"),
         ({"thinking": {"type": "enabled", "budget_tokens": "many"}}, "such as"),
     ],
 )

@@ -38,6 +38,9 @@ async def url_of(model: OpenAIResponses) -> str:
         ({"endpoint": "https://res.openai.azure.com/openai/"}, "https://res.openai.azure.com/openai/v1/"),
         ({"endpoint": "https://res.openai.azure.com/openai/v1/"}, "https://res.openai.azure.com/openai/v1/"),
         ({"endpoint": "https://h/openai?api-version=2024-06-01"}, "https://h/openai/v1/"),
+        ({"endpoint": "https://h/openai/v1/responses?api-version=preview"}, "https://h/openai/v1/"),
+        ({"endpoint": "https://h/openai/responses?api-version=2025-04-01-preview"}, "https://h/openai/v1/"),
+        ({"endpoint": "https://h/openai/deployments/gpt/chat/completions?api-version=1"}, "https://h/openai/v1/"),
         ({}, "https://env.openai.azure.com/openai/v1/"),
     ],
 )
@@ -66,6 +69,10 @@ async def test_addresses_of_foundry(given: dict[str, str], url: str, monkeypatch
     [
         (lambda: OpenAIResponses.azure("gpt", api_key="k"), "AZURE_OPENAI_ENDPOINT"),
         (lambda: OpenAIResponses.azure("gpt", resource="r", endpoint="https://h", api_key="k"), "not both"),
+        (lambda: OpenAIResponses.azure("gpt", resource="https://r.openai.azure.com", api_key="k"), "is a name"),
+        (lambda: OpenAIResponses.azure("gpt", endpoint="r.openai.azure.com", api_key="k"), "begins with https://"),
+        (lambda: OpenAIResponses.foundry("gpt", endpoint="r.ai.azure.com/api/projects/p", api_key="k"), "https://"),
+        (lambda: OpenAIResponses.azure("gpt", resource="r", token_provider="eyJ0"), "is a callable"),  # type: ignore[arg-type]
         (lambda: OpenAIResponses.azure("gpt", resource="r"), "AZURE_OPENAI_API_KEY.*cognitiveservices.azure.com"),
         (lambda: OpenAIResponses.azure("gpt", resource="r", api_key="k", token_provider=str), "not both"),
         (lambda: OpenAIResponses.azure("gpt", resource="r", api_key="k", mode="conversation"), "mode='chain'"),

@@ -292,6 +292,9 @@ def test_what_was_surely_not_taken_is_sent_again(kind: Kind, error: RateLimited)
         ([{"type": "local_shell"}], {}, "none that the provider runs"),
         ([{}], {}, "none that the provider runs"),
         ([{"type": "mcp", "server_url": "https://x"}], {}, "server_label"),
+        ([{"type": "mcp", "server_label": "crm"}, {"type": "mcp", "server_label": "crm"}], {}, "two mcp servers"),
+        ({"type": "web_search"}, {}, "is a list of objects"),
+        (["web_search"], {}, "is a list of objects"),
         ([], {"approval_expires_after": 0}, "above 0"),
     ],
 )
