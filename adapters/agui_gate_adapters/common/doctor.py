@@ -1,27 +1,41 @@
 """One question to the provider, and what to do about the answer."""
 
+from typing import Any, Protocol
+
 import anyio
 
 from agui_gate.adapter import Finding
 from agui_gate.errors import ProviderAuth, ProviderError, ProviderRejected, RateLimited
 
-from .failures import Failure
-from .transport import Transport
+from .failures import Api, Failure
 
 LIMIT_SECONDS = 10.0
 
 
-async def check(transport: Transport, model: str, host: str) -> Finding:
+class Asker(Protocol):
+    """What can be asked about a model: every `Transport`, or anything else that knows the way to the provider."""
+
+    @property
+    def api(self) -> Api:
+        """The API's name, and where its key and address come from."""
+        ...
+
+    async def get_model(self) -> Any:
+        """What the provider says about the model, an object with an ``id``. Raises `Failure`."""
+        ...
+
+
+async def check(asker: Asker, model: str, host: str) -> Finding:
     """Whether package, key, address and model work. Never raises."""
     what = f"model {model} at {host}"
-    address = _ADDRESS.format(transport.api.address or transport.api.key.replace("API_KEY", "BASE_URL"))
+    address = _ADDRESS.format(asker.api.address or asker.api.key.replace("API_KEY", "BASE_URL"))
     try:
         with anyio.fail_after(LIMIT_SECONDS):
-            known = await transport.get_model()
+            known = await asker.get_model()
     except TimeoutError:
         return Finding(what, False, f"no answer within {LIMIT_SECONDS:.0f} s", address)
     except Failure as failure:
-        fix = _fix(failure.error, model, transport.api.key) or address
+        fix = _fix(failure.error, model, asker.api.key) or address
         return Finding(what, False, failure.error.message, fix)
     except Exception as error:
         return Finding(what, False, f"the check failed ({type(error).__name__})", address)

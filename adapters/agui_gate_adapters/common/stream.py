@@ -47,11 +47,24 @@ class Machine(Protocol):
         ...
 
 
+class Splitter(Protocol):
+    """From the body's bytes to payloads, one instance a response. `SSESplitter` is the usual one."""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The payloads that this chunk completed. Raises `ProviderUnavailable` when one is too large."""
+        ...
+
+    def flush(self) -> list[bytes]:
+        """What is left of an unterminated last payload; the body is over."""
+        ...
+
+
 class Opened(NamedTuple):
-    """A reply whose body is unread, and the machine that will read it."""
+    """A reply whose body is unread, the machine that will read it, and what splits it, if not as server-sent events."""
 
     response: "httpx2.Response"
     machine: Machine
+    splitter: Splitter | None = None
 
 
 async def run_turn(
@@ -64,8 +77,7 @@ async def run_turn(
     while True:
         shown = False
         try:
-            response, machine = await begin(plan)
-            async with aclosing(_events(response, machine)) as batches:
+            async with aclosing(_events(*await begin(plan))) as batches:
                 async for batch in batches:
                     shown = True
                     yield batch
@@ -79,9 +91,9 @@ async def run_turn(
         plan = step.plan
 
 
-async def _events(response: "httpx2.Response", machine: Machine) -> Batches:
+async def _events(response: "httpx2.Response", machine: Machine, splitter: Splitter | None) -> Batches:
     """Batches until the terminal event. Raises `Failure` when the response fails, or ends without one."""
-    splitter, halves = SSESplitter(), Halves()
+    splitter, halves = splitter or SSESplitter(), Halves()
     chunks = read(response)
     try:
         async for chunk in chunks:

@@ -42,7 +42,7 @@ class Answer(Protocol):
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """HTTP headers besides the content type, such as the request id."""
+        """HTTP headers such as the request id, in lower case. `content-type` only where it is not that of events."""
 
     def frames(self) -> Iterator[Frame]:
         """Yield the events lazily: what was not pulled did not happen. `error_event` and `failed` shorten them."""

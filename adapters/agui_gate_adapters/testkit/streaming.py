@@ -62,8 +62,8 @@ class AnswerResponse:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         media = "text/event-stream; charset=utf-8" if self._answer.streamed else "application/json"
+        named = {"content-type": media, **dict(self._answer.headers)}
         fault = self._answer.fault
         if fault is not None and fault.kind == "content_type":
-            media = "text/plain; charset=utf-8"
-        named = (("content-type", media), *self._answer.headers)
-        return [(name.encode(), value.encode()) for name, value in named]
+            named["content-type"] = "text/plain; charset=utf-8"
+        return [(name.encode(), value.encode()) for name, value in named.items()]

@@ -55,7 +55,11 @@ class Suite:
             ground = Ground(emulator, http)
             app = create_app(Agent(name="shop", model=self.make_adapter(base_url), tools=tools, **agent), store=store)
             async with serving(app) as ground.url:
-                yield ground
+                try:
+                    yield ground
+                except AssertionError as failure:
+                    failure.add_note(ground.why())
+                    raise
         refused = [(entry.rule, entry.error) for entry in emulator.refusals]
         assert not refused, f"the provider refused {refused}"
 
@@ -65,10 +69,19 @@ class Ground:
 
     def __init__(self, emulator: Emulator, http: Any) -> None:
         self.emulator, self.http, self.url = emulator, http, ""
+        self.clients: list[AGUIClient] = []
 
     def client(self, **more: Any) -> AGUIClient:
         """A client on a new thread."""
-        return AGUIClient(self.http, self.url, **more)
+        self.clients.append(AGUIClient(self.http, self.url, **more))
+        return self.clients[-1]
+
+    def why(self) -> str:
+        """What may be behind a failure, which a missing word of the answer alone doesn't say."""
+        ends = [stream[-1] for client in self.clients for stream in client.streams if stream.error]
+        errors = [f"a run ended with {end['code']}: {end['message']}" for end in ends]
+        refused = [f"the provider refused a request ({entry.rule}): {entry.error}" for entry in self.emulator.refusals]
+        return "\n".join([*errors, *refused]) or "no run failed, and the provider refused nothing"
 
     @property
     def requests(self) -> list[Entry]:

@@ -149,7 +149,8 @@ class Turns(Suite):
 
     async def test_leaving_closes_the_stream_at_the_provider(self) -> None:
         """Closing the generator is closing the request."""
-        emulator = self.emulator([turn(say("word " * 100), fault={"kind": "hang", "after_events": 6})])
+        words = {"type": "message", "text": "word " * 100, "deltas": ["word "] * 100}  # events of any API, in plenty
+        emulator = self.emulator([turn(words, fault={"kind": "hang", "after_events": 6})])
         async with serve(emulator) as base_url:
             adapter = self.make_adapter(base_url)
             with anyio.fail_after(TIMEOUT):
