@@ -1,5 +1,6 @@
 """What every test shares: the loop's backend, hypothesis made repeatable, and interop tests where there is no Node."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -11,6 +12,9 @@ from tests.interop.replay import unavailable
 # The same examples every time, and no deadline: a busy machine must not decide (--hypothesis-profile=default explores).
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
+
+# Eight thousand collected tests are looked through each time: seldom is enough, and takes a tenth off the whole.
+gc.set_threshold(100_000, 20, 50)
 
 LEFT_OUT = pytest.StashKey[str]()
 
