@@ -16,6 +16,8 @@ from .content import Body, user_message
 from .profiles import Profile
 from .reasoning import replayed
 
+_GO_ON = "(Go on.)"
+
 
 def messages(transcript: Transcript, instructions: str, profile: Profile, origin: str) -> list[Body]:
     """All messages, the instructions first; never none at all (C7). ``origin`` is whose private parts may be used."""
@@ -31,6 +33,10 @@ def messages(transcript: Transcript, instructions: str, profile: Profile, origin
         else:
             made += _assistant(turn, profile, ours=turn.origin == origin, before=before)
             before += len(turn.local_calls)
+    if made and made[-1]["role"] == "assistant":
+        # A call that another provider would have run was answered. Mistral refuses a conversation that ends with the
+        # assistant, llama.cpp would go on with the very words.
+        made.append({"role": "user", "content": _GO_ON})
     if profile.one_system:
         made = _one_system(made)
     return made or [{"role": "user", "content": ""}]

@@ -150,7 +150,13 @@ def test_what_a_provider_ran_itself_is_told() -> None:
         },
         {"role": "tool", "tool_call_id": ids(sent(assistant(hosted, call("a"))))[0], "content": "ok"},
     ]  # fmt: skip
-    assert sent(assistant(hosted)) == [{"role": "assistant", "content": retold(hosted)}]
+    assert sent(assistant(hosted), user("so?"))[0] == {"role": "assistant", "content": retold(hosted)}
+
+
+def test_a_conversation_ends_with_something_to_answer() -> None:
+    """A person decided about a call that the provider before this one would have run: nobody else said anything."""
+    messages = sent(user("hi"), assistant(call("m_1", kind="held", content="no")), profile="mistral")
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
 def test_between_outputs_and_a_user_there_may_have_to_be_something() -> None:
