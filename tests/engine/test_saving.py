@@ -1,18 +1,21 @@
 """What a run saves is saved once and as a whole, whatever runs in parallel or is cancelled."""
 
 import asyncio
+import json
 
 import pytest
 
-from agui_gate import Agent
+from agui_gate import Agent, create_app, tool
+from agui_gate.adapter import TurnDone
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import Unavailable
+from agui_gate.settings import Settings
 from agui_gate.stores.memory import MemoryStore
-from tests.product.inprocess import Parrot
+from tests.product.inprocess import Parrot, calls, run, run_body, started, user
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -131,3 +134,24 @@ async def test_the_store_is_closed_even_if_a_model_can_not_be():
             await engine.aclose()
         with pytest.raises(Unavailable):
             await store.check()
+
+
+@shows("B9", "S30")
+async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run():
+    class Full(MemoryStore):
+        async def commit(self, thread, change, run_key):
+            if any(isinstance(entry, ResultEntry) for entry in change.entries):
+                raise Unavailable("The disk is full.")
+            await super().commit(thread, change, run_key)
+
+    @tool
+    async def mail() -> str:
+        """Mail them."""
+        return "sent"
+
+    model = Parrot([[*calls("mail", {}), TurnDone()]])
+    app = create_app(Agent(name="a", model=model, tools=[mail]), store=Full(), settings=Settings())
+    async with started(app):
+        *_, told, last = (await run(app, run_body("t", user("mail them", "u1")))).events()
+    assert json.loads(told["content"])["status"] == "unknown"
+    assert (last["type"], last["code"]) == ("RUN_ERROR", "unavailable")

@@ -23,8 +23,8 @@ from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect
 
 Emit = Callable[[ev.Event], None]
 
-UNFINISHED = '{"status":"cancelled","message":"This call was not completed."}'
-"""Content of the result of a call that nobody finished."""
+UNFINISHED = '{"status":"unknown","message":"What became of this call was not recorded. Check before trying again."}'
+"""Content of the result of a call that nobody finished: what it came to, if it ran, could not be saved."""
 
 
 class Sequencer:
