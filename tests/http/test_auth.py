@@ -46,6 +46,8 @@ def asking(authorization):
     [
         (b"Bearer token-of-ada", "ada"),
         (b"bearer token-of-bob", "bob"),
+        ("Bearer token-of-zoë".encode(), "zoë"),
+        ("Bearer token-of-zoë".encode("latin-1"), None),
         (b"Bearer   token-of-bob  ", "bob"),
         (b"Bearer token-of-ad", None),
         (b"Bearer token-of-ada2", None),
@@ -59,4 +61,7 @@ def asking(authorization):
     ],
 )
 def test_bearer_tokens(authorization, principal):
-    assert bearer({"ada": "token-of-ada", "bob": "token-of-bob"})(asking(authorization)) == principal
+    assert (
+        bearer({"ada": "token-of-ada", "bob": "token-of-bob", "zoë": "token-of-zoë"})(asking(authorization))
+        == principal
+    )

@@ -108,7 +108,7 @@ def bearer(tokens: Mapping[str, str]) -> Auth:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        offered = token.strip().encode()
+        offered = token.strip().encode("latin-1")  # the bytes as they came
         found = None
         for principal, secret in known:  # all of them, so that time tells nothing
             if hmac.compare_digest(secret, offered):
