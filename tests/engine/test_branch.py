@@ -3,12 +3,17 @@
 import pytest
 
 from agui_gate import Agent, ToolContext, adapter, create_app, tool
+from agui_gate.core.transcript import CallPart, Output, ReportedEntry, ResultEntry, Text, TurnEntry, UserEntry
+from agui_gate.engine.open_thread import OpenThread
 from agui_gate.settings import Settings
+from agui_gate.stores.base import Change
+from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
 DONE = adapter.TurnDone()
+SAID = UserEntry("u1", (Text("mail them"),))
 
 
 def served(plan, tools, **more):
@@ -62,3 +67,18 @@ async def test_a_call_that_stays_is_not_told_twice_and_its_card_stays_closed():
             ended = [message["toolCallId"] for message in messages if message["role"] == "tool"]
             assert sorted(ended) == sorted(issued)
             assert len(issued) == 2
+
+
+@shows("B9", "S30")
+async def test_what_was_added_before_the_branch_is_saved_as_it_is_known():
+    turn = TurnEntry("turn", (CallPart("c", "c", "mail", "{}", "m"),))
+    store = MemoryStore()
+    await store.start()
+    first = await store.open_thread("p", "t", "a", "run_1")
+    await store.commit(first, Change(entries=[SAID, turn], status="failed"), "run_1")
+    thread = OpenThread(store, await store.open_thread("p", "t", "a", "run_2"), "run_2")
+    thread.append([ResultEntry("c", "c-result", Output("unknown")), ReportedEntry("old")])
+    thread.branch(1)
+    await thread.commit(status="finished")
+    stored = await store.read_thread("p", "t")
+    assert stored.entries == thread.entries == [SAID, ReportedEntry("old"), ReportedEntry("c")]

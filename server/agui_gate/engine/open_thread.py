@@ -97,6 +97,7 @@ class OpenThread:
         cut = self.entries[keep:]
         dropped = dict.fromkeys(c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls)
         del self.entries[keep:]
+        self._unsaved = []  # is behind every cut, and what stays of it is added again
         self._settled = None
         self._known -= dropped.keys()
         self._held -= dropped.keys()
