@@ -191,7 +191,10 @@ class MCPTools:
             if names.setdefault(name, tool.name) != tool.name:
                 both = f"{names[name]!r} and {tool.name!r}"
                 raise ConfigurationError(f"{self._name} has two tools, {both}, whose name would be {name}; use only=…")
-        return tuple(self._tool(tool) for tool in {tool.name: tool for tool in used}.values())
+        try:
+            return tuple(self._tool(tool) for tool in {tool.name: tool for tool in used}.values())
+        except ConfigurationError as error:  # a name that is reserved, a gate that names no argument
+            raise ConfigurationError(f"{self._name}: {error.message} (prefix=…, only=… and gate=… can help)") from None
 
     def _warn(self, patterns: Sequence[str]) -> None:
         """Once for each pattern."""

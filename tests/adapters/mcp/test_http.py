@@ -303,6 +303,10 @@ async def test_two_tools_of_one_name_are_named() -> None:
         (finding,) = await tools.check()
         await tools.aclose()
         assert "two tools, 'a.b' and 'a/b', whose name would be a_b" in finding.detail
+        wiki.tools = [listed("confirm_changes")]
+        (finding,) = await tools.check()
+        await tools.aclose()
+        assert finding.detail.startswith("wiki: tool name 'confirm_changes' is reserved")
 
 
 async def test_headers_are_made_for_each_request() -> None:
