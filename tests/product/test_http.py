@@ -160,6 +160,9 @@ def raising(error):
         (raising(Forbidden("Not from here.")), 403, "forbidden"),
         (raising(HTTPException(401)), 401, "unauthorized"),
         (raising(HTTPException(403)), 403, "forbidden"),
+        (raising(HTTPException(429, "hunter2", {"retry-after": "7"})), 429, "rate_limited"),
+        (raising(HTTPException(503)), 503, "unavailable"),
+        (raising(HTTPException(418)), 400, "invalid_request"),
     ],
 )
 async def test_an_auth_that_fails_lets_nobody_in(auth, status, code):
@@ -167,6 +170,7 @@ async def test_an_auth_that_fails_lets_nobody_in(auth, status, code):
         for response in (await client.get(url + "/agents"), await client.post(url, json=run_body("t", user("hi")))):
             assert (response.status_code, response.json()["error"]["code"]) == (status, code)
             assert "hunter2" not in response.text
+            assert response.headers.get("retry-after") == ("7" if status == 429 else None)
         assert (await client.get(url + "/healthz")).status_code == 200
 
 

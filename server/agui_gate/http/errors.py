@@ -5,9 +5,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from agui_gate.errors import AguiGateError, Forbidden, InvalidRequest, Unauthorized
+from agui_gate.errors import AguiGateError, Forbidden, InvalidRequest, RateLimited, Unauthorized, Unavailable
 
 log = structlog.get_logger("agui_gate.http")
+
+_RAISED = {
+    401: Unauthorized("Authentication is required."),
+    403: Forbidden("Not allowed."),
+    429: RateLimited("Too many requests. Try again in a moment."),
+    503: Unavailable("This is not available right now. Try again in a moment."),
+}
+"""What an application's own auth may raise, by its status. Its headers are sent along."""
 
 
 def error_response(status: int, code: str, message: str) -> Response:
@@ -34,9 +42,10 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code in (404, 405):
         return error_response(404, "not_found", f"There is no {request.method} {request.url.path[:200]} here.")
-    if error.status_code in (401, 403):  # raised by an application's own auth
-        own = Unauthorized("Authentication is required.") if error.status_code == 401 else Forbidden("Not allowed.")
-        return await on_own_error(request, own)
+    if (own := _RAISED.get(error.status_code)) is not None:
+        response = await on_own_error(request, own)
+        response.headers.update(error.headers or {})
+        return response
     return error_response(400, "invalid_request", "The request could not be understood.")
 
 
