@@ -164,7 +164,8 @@ class Engine:
         live, thread = self.following(principal, run.thread_id), None
         if live is None:
             thread = await self.store.read_thread(principal, run.thread_id)
-            live = self.following(principal, run.thread_id)  # one may have begun meanwhile
+            # One may have begun meanwhile, or the thread has another name here than there.
+            live = self.following(principal, thread.id if thread else run.thread_id)
         key = f"connect_{new_id()}"
         if live is not None:
             if not watching:

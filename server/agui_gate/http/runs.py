@@ -65,6 +65,8 @@ class RunRoutes:
         thread = await self._engine.store.read_thread(principal, thread_id)
         if thread is None:
             raise NotFound("There is no such thread.")
+        if thread.id != thread_id and await self._engine.cancel(principal, thread.id):  # by the provider's name (S2)
+            return json_response({"cancelled": True})
         message = "No run of this thread is active."
         if thread.run_status == "running":  # such as `agui-gate run` with the same store
             message = "Another process is at this thread; stop it there."
