@@ -41,19 +41,23 @@ class Calls:
         self, tool: str, arguments: dict[str, Any], progress: Progress, twice: bool
     ) -> "CallToolResult":
         """A call that never arrived is made again once, over a new connection; one that was lost only if it may be."""
+        lost: Lost | None = None
         try:
             return await self._once(tool, arguments, progress)
         except Undelivered:
             pass
         except Lost as error:
+            lost = error
             if not twice:
                 raise _unknown(error, tool) from None
         try:
             return await self._once(tool, arguments, progress)
         except Undelivered as error:
+            if lost is not None:
+                raise Lost(f"{lost} while {tool} ran, and then {error}; it may be run again later") from None
             raise Undelivered(f"{error}; the call could not be made, try it again later") from None
         except Lost as error:
-            raise _unknown(error, tool, again=twice) from None
+            raise _unknown(error, tool, again=lost is not None) from None
 
     async def _once(self, tool: str, arguments: dict[str, Any], progress: Progress) -> "CallToolResult":
         try:
