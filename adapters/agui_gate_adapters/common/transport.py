@@ -12,11 +12,9 @@ import asyncio
 import inspect
 import re
 import ssl
-import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
-from email.utils import parsedate_to_datetime
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -226,13 +224,10 @@ def _certificates() -> ssl.SSLContext:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """Seconds the provider wants us to wait: `retry-after-ms`, or `retry-after`, which gateways may say as a date."""
+    """Seconds the provider wants us to wait: `retry-after-ms`, or `retry-after` (its date form is not used there)."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers.get(name, "")) / unit)
         except ValueError:
             continue
-    try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
+    return None
