@@ -1,7 +1,5 @@
 """The thread as AG-UI messages: what MESSAGES_SNAPSHOT and GET /threads show."""
 
-import gc
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +29,7 @@ from agui_gate.core.transcript import (
 from agui_gate.protocol.messages import agui_messages, result_id
 from tests.core.histories import CHECKED, conversations, histories
 from tests.requirements import shows
+from tests.timing import growth
 
 OFFICIAL = TypeAdapter(list[OfficialMessage])
 
@@ -275,22 +274,13 @@ def test_many_calls_with_one_id_on_one_message_keep_their_results() -> None:
 
 
 def test_twice_the_messages_take_twice_the_time() -> None:
-    assert _best(10_000) < 3 * _best(5_000) + 0.005
+    small, large = _conversation(5_000), _conversation(10_000)
+    assert growth(lambda: agui_messages(small, ()), lambda: agui_messages(large, ())) < 3
 
 
-def _best(messages: int) -> float:
-    """CPU seconds of the quickest of several rounds."""
+def _conversation(messages: int) -> list[Entry]:
     entries: list[Entry] = []
     for i in range(messages // 4):
         turn = TurnEntry(f"t{i}", (TextPart(f"m{i}", "Looking."), call(f"c{i}", parent=f"m{i}")))
         entries += [user(f"u{i}"), turn, ResultEntry(f"c{i}", f"x{i}", Output("found")), user(f"v{i}")]
-    times = []
-    gc.disable()
-    try:
-        for _ in range(5):
-            began = time.process_time()
-            agui_messages(entries, ())
-            times.append(time.process_time() - began)
-    finally:
-        gc.enable()
-    return min(times)
+    return entries
