@@ -17,7 +17,17 @@ TIMEOUT = 20.0
 LIFETIME = 120
 """Seconds after which a command ends by itself, even if nobody is left to end it."""
 
-PROGRAM = [sys.executable, "-c", f"import signal; signal.alarm({LIFETIME}); from agui_gate.cli import main; main()"]
+PROGRAM = [
+    sys.executable,
+    "-c",
+    f"""
+import faulthandler, signal
+signal.alarm({LIFETIME})
+faulthandler.register(signal.SIGUSR1)
+from agui_gate.cli import main
+main()
+""",
+]
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -69,11 +79,17 @@ class Running:
         return self.end(), time.monotonic() - begun
 
     def end(self) -> int:
-        """Read to the end; the exit code."""
+        """Read to the end; the exit code. A command that doesn't end says where it is."""
         end = time.monotonic() + TIMEOUT
         while self._read(end - time.monotonic()):
             pass
-        return self.process.wait(max(0.1, end - time.monotonic()))
+        try:
+            return self.process.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGUSR1)
+            while self._read(1):
+                pass
+            raise AssertionError(f"it goes on: {self.text}") from None
 
     def _read(self, seconds: float) -> bool:
         if seconds <= 0 or not select.select([self._output], [], [], seconds)[0]:

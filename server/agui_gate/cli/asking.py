@@ -1,6 +1,9 @@
 """Asking the person at the terminal about gated calls."""
 
 import json
+import os
+import select
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -73,8 +76,24 @@ def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] 
 def _read(prompt: str) -> str | None:
     """A line from the terminal, or None at its end. The prompt goes to stderr: stdout is the agent's."""
     click.echo(prompt, nl=False, err=True)
+    _wait_for_line()
     line = sys.stdin.readline()
     if not line:
         click.echo("", err=True)
         return None
     return line.rstrip("\n")
+
+
+def _wait_for_line() -> None:
+    """Wait until a line can be read. A Ctrl-C that comes just before a read begins would only count after the read."""
+    if os.name != "posix":
+        return
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    before = signal.set_wakeup_fd(wakes)
+    try:
+        select.select([sys.stdin, woken], [], [])
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(wakes)
+        os.close(woken)
