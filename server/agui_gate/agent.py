@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
@@ -49,13 +49,17 @@ class Agent:
     examples: Sequence[str] = ()
     away: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
     """Names of the sources whose tools could not be had: see `ready`."""
+    sources: tuple[ToolSource, ...] = field(default=(), init=False, repr=False, compare=False)
+    """Where tools are found when a run starts."""
+    by_name: Mapping[str, Tool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The tools by their names, with those of sources as they were last found."""
 
     def __post_init__(self) -> None:
         given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
         object.__setattr__(self, "tools", tuple(given))
         # Found out once, not with every run: looking for a protocol's members is slow.
-        object.__setattr__(self, "_sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
-        self._remember(self._distinct())
+        object.__setattr__(self, "sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
+        object.__setattr__(self, "by_name", self._distinct())
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
         if isinstance(self.model, str):
@@ -72,12 +76,6 @@ class Agent:
     def adapter(self) -> Adapter:
         """The model's adapter, also where the model was given by name."""
         return cast(Adapter, self.model)
-
-    @property
-    def sources(self) -> tuple[ToolSource, ...]:
-        """Where tools are found when a run starts."""
-        sources: tuple[ToolSource, ...] = getattr(self, "_sources")  # noqa: B009  (a frozen class; see `_remember`)
-        return sources
 
     async def ready(self) -> "Agent":
         """This agent with the tools that its sources have now in the sources' places: what a run works with.
@@ -99,7 +97,7 @@ class Agent:
         away = tuple(source.name for source, tools_of in zip(self.sources, found, strict=True) if tools_of is None)
         ready = replace(self, tools=tools, instructions=_with_note(self.instructions, away))
         object.__setattr__(ready, "away", away)
-        self._remember(ready.by_name)
+        object.__setattr__(self, "by_name", ready.by_name)
         return ready
 
     def why_not(self, tool: str) -> str | None:
@@ -110,12 +108,6 @@ class Agent:
         return (
             f"{tool} can't run now, as {sources} can't be reached. Nothing was run; it still waits: decide again later."
         )
-
-    @property
-    def by_name(self) -> dict[str, Tool]:
-        """The tools by their names, with those of sources as they were last found."""
-        tools: dict[str, Tool] = getattr(self, "_by_name")  # noqa: B009  (a frozen class; see `_remember`)
-        return tools
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -133,9 +125,6 @@ class Agent:
                 raise ConfigurationError(message)
             tools[tool.name] = tool
         return tools
-
-    def _remember(self, tools: dict[str, Tool]) -> None:
-        object.__setattr__(self, "_by_name", tools)
 
     def _check_choice(self, name: str, choices: Any) -> None:
         value = getattr(self, name)

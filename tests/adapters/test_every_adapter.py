@@ -236,6 +236,6 @@ async def test_check_is_bounded(subject: Subject, monkeypatch: pytest.MonkeyPatc
         raise AssertionError
 
     monkeypatch.setattr("agui_gate_adapters.common.doctor.LIMIT_SECONDS", 0.05)
-    (finding,) = await subject.answering(hang).check()  # type: ignore[arg-type]
+    (finding,) = await subject.answering(hang).check()  # type: ignore[arg-type]  # httpx2 takes both kinds of handlers
     assert not finding.ok
     assert "no answer" in finding.detail

@@ -67,7 +67,7 @@ async def ship_order(
     boxes: int = Field(default=1, le=9, description="One to nine."),
     insured: bool = False,
     gift_message: Annotated[str | None, Field(max_length=40)] = None,
-    tags: list[str] = [],  # noqa: B006
+    tags: list[str] = [],  # noqa: B006  (a tool's default, which nobody changes)
 ) -> str:
     """Send an order on its way."""
     return f"{order_id} goes to {to.street} with {carrier}"

@@ -49,6 +49,18 @@ async def stopped(p: Product, chat: Chat, reader: Following) -> AsyncIterator[St
     await quiet(p)
 
 
+def drained_while_it_opens(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is drained just as the next thread is opened."""
+    open_thread = engine.store.open_thread
+
+    async def drained_meanwhile(*arguments: Any) -> Any:
+        thread = await open_thread(*arguments)
+        await engine.drain()
+        return thread
+
+    monkeypatch.setattr(engine.store, "open_thread", drained_meanwhile)
+
+
 async def upstream_ended(p: Product) -> None:
     """The provider has seen that its stream was closed."""
     async with asyncio.timeout(1):
@@ -245,14 +257,7 @@ async def test_a_run_that_would_begin_after_the_drain_is_refused_and_holds_nothi
 ) -> None:
     async with product([], [BACK]) as p:
         chat, engine = p.chat(), p.app.state.engine
-        open_thread = engine.store.open_thread
-
-        async def drained_meanwhile(*arguments: Any) -> Any:
-            thread = await open_thread(*arguments)
-            await engine.drain()
-            return thread
-
-        monkeypatch.setattr(engine.store, "open_thread", drained_meanwhile)
+        drained_while_it_opens(engine, monkeypatch)
         refused = await chat.say("go")
         assert (refused.status, refused[0]["error"]["code"]) == (503, "unavailable")
         assert not engine._runs
@@ -355,14 +360,7 @@ async def test_a_decision_that_would_begin_after_the_drain_is_refused_and_waits_
     async with product(shop.tools, script(refund())) as p:
         chat, engine = p.chat(), p.app.state.engine
         (ask,) = (await chat.say("go")).interrupts
-        open_thread = engine.store.open_thread
-
-        async def drained_meanwhile(*arguments: Any) -> Any:
-            thread = await open_thread(*arguments)
-            await engine.drain()
-            return thread
-
-        monkeypatch.setattr(engine.store, "open_thread", drained_meanwhile)
+        drained_while_it_opens(engine, monkeypatch)
         refused = await p.decide(ask["id"], {"approved": True})
         assert refused["error"]["code"] == "unavailable"
         monkeypatch.undo()

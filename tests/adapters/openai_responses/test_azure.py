@@ -72,7 +72,7 @@ async def test_addresses_of_foundry(given: dict[str, str], url: str, monkeypatch
         (lambda: OpenAIResponses.azure("gpt", resource="https://r.openai.azure.com", api_key="k"), "is a name"),
         (lambda: OpenAIResponses.azure("gpt", endpoint="r.openai.azure.com", api_key="k"), "begins with https://"),
         (lambda: OpenAIResponses.foundry("gpt", endpoint="r.ai.azure.com/api/projects/p", api_key="k"), "https://"),
-        (lambda: OpenAIResponses.azure("gpt", resource="r", token_provider="eyJ0"), "is a callable"),  # type: ignore[arg-type]
+        (lambda: OpenAIResponses.azure("gpt", resource="r", token_provider="eyJ0"), "is a callable"),  # type: ignore[arg-type]  # what is tested
         (lambda: OpenAIResponses.azure("gpt", resource="r"), "AZURE_OPENAI_API_KEY.*cognitiveservices.azure.com"),
         (lambda: OpenAIResponses.azure("gpt", resource="r", api_key="k", token_provider=str), "not both"),
         (lambda: OpenAIResponses.azure("gpt", resource="r", api_key="k", mode="conversation"), "mode='chain'"),
