@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +47,7 @@ def test_only_a_strict_yes_is_a_yes(payload):
         assert answer.edited is None
     in_text = an.from_text("approval", "a", json.dumps(payload))
     assert in_text == answer or not isinstance(payload, dict)
-    assert an.from_resume("a", "resolved", payload) == answer
+    assert an.from_resume("a", "resolved", payload) == msgspec.structs.replace(answer, way="resume")
 
 
 @shows("B1")
@@ -56,8 +57,9 @@ def test_every_way_in_means_the_same(key):
     expected = an.Answer(target="call", id="c", verdict="approve", reason="fine", edited={"a": 1})
     assert an.from_payload("call", "c", payload) == expected
     assert an.from_text("call", "c", json.dumps(payload)) == expected
-    assert an.from_command({"resume": payload, "interruptEvent": {"toolCallId": "c"}}) == expected
-    assert an.from_command({"resume": json.dumps(payload), "interruptEvent": {"toolCallId": "c"}}) == expected
+    resumed = msgspec.structs.replace(expected, way="resume")
+    assert an.from_command({"resume": payload, "interruptEvent": {"toolCallId": "c"}}) == resumed
+    assert an.from_command({"resume": json.dumps(payload), "interruptEvent": {"toolCallId": "c"}}) == resumed
     assert an.from_function_approval({**payload, "call_id": "c"}) == expected
     assert an.from_payload("call", "c", {key: True, "reason": "fine", "edited_arguments": {"a": 1}}) == expected
 
@@ -81,7 +83,7 @@ def test_what_goes_with_a_no_is_dropped():
 
 def test_a_cancelled_interrupt_is_nobodys_no():
     assert an.from_resume("i", "cancelled", {"approved": True}) == an.Answer(
-        target="approval", id="i", verdict="cancel"
+        target="approval", id="i", verdict="cancel", way="resume"
     )
     assert an.from_resume("i", "resolved", None).problem
 

@@ -16,6 +16,8 @@ from agui_gate.core.jsontext import canonical, parse_object
 
 Target = Literal["approval", "call", "card"]
 Verdict = Literal["approve", "reject", "cancel"]
+Way = Literal["card", "resume", "message", "http", "shell", "grant"]
+"""How an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band, …"""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,26 +36,29 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     name: str | None = None
     arguments: str | None = None
     problem: str | None = None
+    way: Way = "message"
 
 
-def from_payload(target: Target, target_id: str, payload: Any) -> Answer:
+def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
     """An answer from a decoded payload such as ``{"approved": true, "editedArgs": {…}, "reason": "…"}``.
 
     ``accepted`` is read like ``approved``; both must agree. A step that was switched off is a no.
     """
     if not isinstance(payload, Mapping):
-        return Answer(target=target, id=target_id, problem="the answer is not an object with a boolean 'approved'")
+        return Answer(
+            target=target, id=target_id, way=way, problem="the answer is not an object with a boolean 'approved'"
+        )
     said = [payload[key] for key in ("approved", "accepted") if key in payload]
     if not said or not all(isinstance(value, bool) for value in said):
-        return Answer(target=target, id=target_id, problem="'approved' must be true or false")
+        return Answer(target=target, id=target_id, way=way, problem="'approved' must be true or false")
     if len(set(said)) > 1:
-        return Answer(target=target, id=target_id, problem="'approved' and 'accepted' contradict each other")
+        return Answer(target=target, id=target_id, way=way, problem="'approved' and 'accepted' contradict each other")
     edits = [payload[key] for key in ("editedArgs", "edited_arguments") if payload.get(key) is not None]
     if len(edits) > 1 or not all(isinstance(edit, dict) for edit in edits):
-        return Answer(target=target, id=target_id, problem="the edited arguments must be one object")
+        return Answer(target=target, id=target_id, way=way, problem="the edited arguments must be one object")
     reason = payload.get("reason")
     if not isinstance(reason, str | None):
-        return Answer(target=target, id=target_id, problem="'reason' must be text")
+        return Answer(target=target, id=target_id, way=way, problem="'reason' must be text")
     approved = said[0] and not _step_declined(payload.get("steps"))
     return Answer(
         target=target,
@@ -61,19 +66,20 @@ def from_payload(target: Target, target_id: str, payload: Any) -> Answer:
         verdict="approve" if approved else "reject",
         reason=reason if reason and reason.strip() else None,
         edited=edits[0] if edits and approved else None,
+        way=way,
     )
 
 
-def from_text(target: Target, target_id: str, content: str) -> Answer:
+def from_text(target: Target, target_id: str, content: str, way: Way = "message") -> Answer:
     """An answer from a tool message's content. Plain text such as "yes" is not an answer."""
-    return from_payload(target, target_id, parse_object(content))
+    return from_payload(target, target_id, parse_object(content), way)
 
 
 def from_resume(entry_id: str, status: str, payload: Any) -> Answer:
     """An answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying it."""
     if status == "cancelled":
-        return Answer(target="approval", id=entry_id, verdict="cancel")
-    return from_payload("approval", entry_id, payload)
+        return Answer(target="approval", id=entry_id, verdict="cancel", way="resume")
+    return from_payload("approval", entry_id, payload, "resume")
 
 
 def from_command(command: Any) -> Answer | None:
@@ -88,7 +94,7 @@ def from_command(command: Any) -> Answer | None:
     if isinstance(event, Mapping):
         for key, target in (("id", "approval"), ("interruptId", "approval"), ("toolCallId", "call")):
             if isinstance(event.get(key), str):
-                return from_payload("call" if target == "call" else "approval", event[key], payload)
+                return from_payload("call" if target == "call" else "approval", event[key], payload, "resume")
     return None
 
 

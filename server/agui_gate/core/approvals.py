@@ -26,6 +26,7 @@ from typing import Literal
 
 import msgspec
 
+from agui_gate.core.answers import Way
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 
@@ -68,12 +69,16 @@ def sources(to: State) -> tuple[State, ...]:
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person decided about one call. ``edited_arguments`` is canonical JSON of all arguments, or None."""
+    """What a person decided about one call. ``edited_arguments`` is canonical JSON of all arguments, or None.
+
+    ``by`` is the principal, ``way`` how the answer came; it is None for what was decided before that was recorded.
+    """
 
     approved: bool
     by: str = ""
     reason: str | None = None
     edited_arguments: str | None = None
+    way: Way | None = None
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -83,6 +88,10 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ``arguments`` is the canonical JSON that was shown. ``provider_ref`` is the provider's conversation or response id
     at the time of asking, for the record; a client that knows its thread by that id finds the thread, and so this
     (agent-framework#6894).
+
+    ``source`` and ``schema_digest`` say which tool it was asked for: where it comes from ("" for the agent's own) and
+    what its schema was; an approval is good for no other. None: asked before that was recorded. ``replaced``: the
+    answer that the call belongs to was regenerated or edited away; the record stays.
     """
 
     id: str
@@ -104,6 +113,9 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     decision: Decision | None = None
     decided_at: int | None = None
     output: Output | None = None
+    source: str = ""
+    schema_digest: str | None = None
+    replaced: bool = False
 
     @property
     def effective_arguments(self) -> str:

@@ -94,7 +94,7 @@ class Decisions:
             raise NotFound("There is no such approval.")
         if approval.state is not State.PENDING:
             return _decided(approval), False
-        answer = an.from_payload("approval", approval_id, payload)
+        answer = an.from_payload("approval", approval_id, payload, "http")
         if answer.problem is not None:
             raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
         agent = self._agents.get(approval.agent)

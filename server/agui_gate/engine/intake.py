@@ -130,7 +130,7 @@ class _Comparison:
         self.closed_cards.add(card_id)
         self.intake.entries.append(CardClosedEntry(card_id, message.id or self.new_id(), message.text))
         if approval is not None and approval.state is State.PENDING:
-            self._answer(an.from_text("approval", approval.id, message.text))
+            self._answer(an.from_text("approval", approval.id, message.text, "card"))
 
     def _user(self, message: Message) -> None:
         known = self._is_known(message)

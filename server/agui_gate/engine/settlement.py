@@ -96,7 +96,7 @@ def _taken(approval: Approval, answer: Answer, tools: Mapping[str, Tool], princi
     if answer.arguments is not None and answer.arguments != approval.arguments:
         raise ApprovalRefused("The answer is about other arguments than those that were asked about.")
     edited = _edit(approval, answer, tools) if answer.edited is not None else None
-    decision = Decision(answer.verdict == "approve", principal, answer.reason, edited)
+    decision = Decision(answer.verdict == "approve", principal, answer.reason, edited, answer.way)
     return Verdict(approval, _TO[answer.verdict], decision)
 
 

@@ -189,7 +189,8 @@ def _read_journal(db: Database, key: int) -> list[Entry]:
 
 _COLUMNS = Approval.__struct_fields__
 _JSON = {"editable", "decision", "output"}
-_PAIRS = ", ".join(f"'{name}', {f'json({name})' if name in _JSON else name}" for name in _COLUMNS)
+_READ = {name: f"json({name})" for name in _JSON} | {"replaced": "json(iif(replaced, 'true', 'false'))"}
+_PAIRS = ", ".join(f"'{name}', {_READ.get(name, name)}" for name in _COLUMNS)
 _APPROVALS = (  # decoded in one go by msgspec, and one step for the same reason as the journal
     f"SELECT '[' || coalesce(group_concat(json_object({_PAIRS})), '') || ']' "  # noqa: S608 our names
     "FROM (SELECT * FROM approvals WHERE {} ORDER BY seq)"
