@@ -193,7 +193,7 @@ class Engine:
         Raises `ThreadBusy` for what isn't stopped by this: a decision at work (what became of its tool would be lost;
         `cancel` stops it, and says), or what another process is at.
         """
-        thread = await self.store.read_thread(principal, thread_id)
+        thread = await self.store.read_thread(principal, thread_id, whole=False)  # it may be too large to be read
         if thread is None:
             return False
         if self.following(principal, thread.id) is not None:
@@ -207,7 +207,7 @@ class Engine:
 
     async def _delete(self, thread: Thread) -> None:
         key = f"delete_{new_id()}"
-        leased = await self.store.open_thread(thread.principal, thread.id, thread.agent, key)
+        leased = await self.store.open_thread(thread.principal, thread.id, thread.agent, key, whole=False)
         if leased.key != thread.key and leased.run_key is not None:  # deleted meanwhile: the id leads to another one
             await self.store.commit(leased, Change(status=leased.run_status), key)
             return

@@ -62,7 +62,7 @@ class RunRoutes:
         await self._engine.start()
         if await self._engine.cancel(principal, thread_id):
             return json_response({"cancelled": True})
-        thread = await self._engine.store.read_thread(principal, thread_id)
+        thread = await self._engine.store.read_thread(principal, thread_id, whole=False)
         if thread is None:
             raise NotFound("There is no such thread.")
         if thread.id != thread_id and await self._engine.cancel(principal, thread.id):  # by the provider's name (S2)

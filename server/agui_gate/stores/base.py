@@ -21,6 +21,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Entry, Output, PassedEntry
+from agui_gate.errors import TooLarge
 
 LEASE_MS = 30_000
 
@@ -47,6 +48,8 @@ class Thread(msgspec.Struct, kw_only=True):
     ref: ConversationRef | None = None
     run_key: str | None = None
     run_status: RunStatus | None = None
+    bytes: int = 0
+    """Bytes that are kept of it: journal, state, and what was asked and came of it."""
     entries: list[Entry] = msgspec.field(default_factory=list)
     approvals: list[Approval] = msgspec.field(default_factory=list)
     """Every approval of this thread, oldest first."""
@@ -100,18 +103,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class ThreadStore(Protocol):
     """Threads and their journals."""
 
-    async def open_thread(self, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+    async def open_thread(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True
+    ) -> Thread:
         """Take the lease for ``run_key`` and read the thread, creating it if it is new.
 
         In the same step it expires what is overdue (pending → expired). Raises `ThreadBusy` if another run holds
         the lease. A lease left behind by a dead or silent process is taken over (its run becomes ``interrupted``).
         `Thread.run_key` and `run_status` are those of the run before this one. A caller that is cancelled while it
         waits here leaves no lease behind.
+
+        ``whole`` False: only the head is read, which takes the same for a thread of any size: no entries, no approvals,
+        no state, and nothing is expired. Raises `TooLarge` for a whole thread that is over what may be read; then no
+        lease was taken.
         """
         ...
 
-    async def read_thread(self, principal: str, thread_id: str) -> Thread | None:
-        """Read without a lease; None if this principal has no such thread."""
+    async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
+        """Read without a lease; None if this principal has no such thread. ``whole``, `TooLarge`: see `open_thread`."""
         ...
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
@@ -221,3 +230,12 @@ def new_key() -> int:
     was: idempotency keys are made of it, and other systems remember them.
     """
     return secrets.randbits(62)
+
+
+def check_readable(size: int, limit: int | None) -> None:
+    """Raise `TooLarge` if a thread of ``size`` bytes may not be read as a whole: it would take several times that."""
+    if limit is not None and size > limit:
+        raise TooLarge(
+            f"This thread has {size:,} bytes; more than {limit:,} are not read. "
+            "Begin a new thread. Deleting this one is possible."
+        )

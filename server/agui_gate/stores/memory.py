@@ -3,7 +3,7 @@
 Everything happens on one event loop and no method awaits, so each is atomic by itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,13 +11,23 @@ import msgspec
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, Change, Page, RunStatus, Thread, ThreadHead, new_key, provider_id
+from agui_gate.stores.base import (
+    LEASE_MS,
+    Change,
+    Page,
+    RunStatus,
+    Thread,
+    ThreadHead,
+    check_readable,
+    new_key,
+    provider_id,
+)
 from agui_gate.stores.lease import system_clock
 from agui_gate.stores.memory_ledger import MemoryLedger
 from agui_gate.stores.paging import Place, from_cursor, to_cursor
 
-MAX_PENDING = 10_000
-"""Pending approvals kept."""
+MAX_PENDING = 1000
+"""Pending approvals kept of one principal."""
 
 
 class _Record(msgspec.Struct):
@@ -36,6 +46,7 @@ class _Record(msgspec.Struct):
     run_key: str | None = None
     run_status: RunStatus | None = None
     lease_until: int = 0
+    bytes: int = 0
     entries: list[Entry] = msgspec.field(default_factory=list)
     approvals: list[str] = msgspec.field(default_factory=list)
 
@@ -51,10 +62,17 @@ class _Record(msgspec.Struct):
 
 
 class MemoryStore:
-    """A `Store` that lives as long as its process. ``clock`` gives ms since the epoch."""
+    """A `Store` that lives as long as its process. ``clock`` gives ms since the epoch; ``max_read``: `SQLiteStore`."""
 
-    def __init__(self, *, clock: Callable[[], int] = system_clock, max_pending: int = MAX_PENDING) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], int] = system_clock,
+        max_pending: int = MAX_PENDING,
+        max_read: int | None = None,
+    ) -> None:
         self._clock = clock
+        self._max_read = max_read
         self._open = False
         self._threads: dict[str, _Record] = {}
         self._keys: dict[tuple[str, str], str] = {}
@@ -83,22 +101,24 @@ class MemoryStore:
 
     # --- threads
 
-    async def open_thread(self, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+    async def open_thread(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True
+    ) -> Thread:
         """See `ThreadStore`."""
         self._require_open()
         now = self._clock()
         record = self._find(principal, thread_id) or self._create(principal, thread_id, agent, now)
         if record.run_status == "running" and record.run_key != run_key and not record.lapsed(now):
             raise ThreadBusy("Another run is active on this thread.")
-        thread = self._thread(record, now)
+        thread = self._read(record, now, whole)
         record.run_key, record.run_status, record.lease_until = run_key, "running", now + LEASE_MS
         return thread
 
-    async def read_thread(self, principal: str, thread_id: str) -> Thread | None:
+    async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
         """See `ThreadStore`."""
         self._require_open()
         record = self._find(principal, thread_id)
-        return self._thread(record, self._clock()) if record else None
+        return self._read(record, self._clock(), whole) if record else None
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`."""
@@ -107,6 +127,7 @@ class MemoryStore:
         record = self._held(thread.key, run_key)
         fields = _fields(change)  # whatever can fail comes before the first change
         self._ledger.check_new(record.key, change.approvals)
+        record.bytes += _grown(record, change, fields)
         if change.keep is not None:
             del record.entries[change.keep :]
         record.entries.extend(change.entries)
@@ -211,24 +232,14 @@ class MemoryStore:
             raise ThreadBusy("This run doesn't hold the thread any more.")
         return record
 
-    def _thread(self, record: _Record, now: int) -> Thread:
-        return Thread(
-            key=record.key,
-            principal=record.principal,
-            id=record.id,
-            agent=record.agent,
-            created_at=record.created_at,
-            updated_at=record.updated_at,
-            now=now,
-            title=record.title,
-            archived=record.archived,
-            state=None if record.state is None else msgspec.json.decode(record.state),
-            ref=record.ref,
-            run_key=record.run_key,
-            run_status=record.status(now),
-            entries=record.entries.copy(),
-            approvals=self._ledger.all(record.approvals, now),
-        )
+    def _read(self, record: _Record, now: int, whole: bool) -> Thread:
+        thread = _bare(record, now)
+        if whole:
+            check_readable(record.bytes, self._max_read)
+            thread.state = None if record.state is None else msgspec.json.decode(record.state)
+            thread.entries = record.entries.copy()
+            thread.approvals = self._ledger.all(record.approvals, now)
+        return thread
 
     def _head(self, record: _Record, now: int) -> ThreadHead:
         return ThreadHead(
@@ -265,7 +276,39 @@ class MemoryStore:
         self._require_open()
         if self._ledger.get(approval_id) is None:
             raise NotFound("There is no such approval.")
-        return self._ledger.move(approval_id, to, self._clock(), decision, output)
+        moved = self._ledger.move(approval_id, to, self._clock(), decision, output)
+        if output is not None:
+            self._threads[self._ledger.thread_of(approval_id)].bytes += len(msgspec.json.encode(output))
+        return moved
+
+
+def _bare(record: _Record, now: int) -> Thread:
+    """The thread without its entries, approvals and state."""
+    return Thread(
+        key=record.key,
+        principal=record.principal,
+        id=record.id,
+        agent=record.agent,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        now=now,
+        title=record.title,
+        archived=record.archived,
+        ref=record.ref,
+        run_key=record.run_key,
+        run_status=record.status(now),
+        bytes=record.bytes,
+    )
+
+
+def _grown(record: _Record, change: Change, fields: Mapping[str, Any]) -> int:
+    """By how many bytes ``change`` makes the record larger."""
+    grown = len(msgspec.json.encode(change.entries)) if change.entries else 0
+    if change.keep is not None:
+        grown -= len(msgspec.json.encode(record.entries[change.keep :]))
+    if "state" in fields:
+        grown += len(fields["state"]) - len(record.state or b"")
+    return grown + sum(len(approval.arguments.encode()) for approval in change.approvals)
 
 
 def _fields(change: Change) -> dict[str, Any]:

@@ -12,19 +12,26 @@ from agui_gate.errors import IllegalMove
 
 
 class MemoryLedger:
-    """Approvals by id. At most ``max_pending`` wait: when one more is asked for, the oldest becomes ``cancelled``.
+    """Approvals by id. At most ``max_pending`` of one principal wait: when one more is asked for, that principal's
+    oldest becomes ``cancelled``. What others asked for is never touched by it.
 
     No method awaits, so each is atomic.
     """
 
     def __init__(self, max_pending: int) -> None:
+        self._max_pending = max_pending
         self._approvals: dict[str, Approval] = {}
+        self._threads: dict[str, str] = {}
         self._calls: set[tuple[str, str]] = set()
-        self._pending = PendingApprovalRegistry(max_pending)
+        self._pending: dict[str, PendingApprovalRegistry] = {}
 
     def get(self, approval_id: str) -> Approval | None:
         """One record."""
         return self._approvals.get(approval_id)
+
+    def thread_of(self, approval_id: str) -> str:
+        """The key of the thread that a record belongs to."""
+        return self._threads[approval_id]
 
     def all(self, approval_ids: Iterable[str], now: int) -> list[Approval]:
         """These records, after the overdue ones were expired."""
@@ -32,7 +39,7 @@ class MemoryLedger:
 
     def pending(self, principal: str, now: int) -> list[Approval]:
         """What waits for this principal, oldest first, after the overdue ones were expired."""
-        mine = [approval_id for approval_id in self._pending if self._approvals[approval_id].principal == principal]
+        mine = list(self._pending.get(principal, ()))
         return [approval for approval in self.all(mine, now) if approval.state is State.PENDING]
 
     def waiting(self, approval_ids: Iterable[str], now: int) -> int:
@@ -50,12 +57,11 @@ class MemoryLedger:
 
     def record(self, thread_key: str, approval: Approval, now: int) -> None:
         """Keep a new record, and index it if it waits."""
-        while len(self._pending) >= self._pending.max_size:
-            self.move(next(iter(self._pending)), State.CANCELLED, now)
         self._approvals[approval.id] = approval
+        self._threads[approval.id] = thread_key
         self._calls.add((thread_key, approval.call_id))
         if approval.state is State.PENDING:
-            self._pending.register(approval.id, approval.tool, approval.arguments)
+            self._index(approval, now)
 
     def move(
         self, approval_id: str, to: State, now: int, decision: Decision | None = None, output: Output | None = None
@@ -78,11 +84,22 @@ class MemoryLedger:
         """Remove these records of one thread, as if they had never been."""
         for approval_id in approval_ids:
             approval = self._approvals.pop(approval_id)
+            del self._threads[approval_id]
             self._calls.discard((thread_key, approval.call_id))
             self._unindex(approval)
 
+    def _index(self, approval: Approval, now: int) -> None:
+        while len(mine := self._pending.get(approval.principal, ())) >= self._max_pending:
+            self.move(next(iter(mine)), State.CANCELLED, now)
+        registry = self._pending.setdefault(approval.principal, PendingApprovalRegistry(self._max_pending))
+        registry.register(approval.id, approval.tool, approval.arguments)
+
     def _unindex(self, approval: Approval) -> None:
-        self._pending.consume(approval.id, approval.tool, approval.arguments)
+        registry = self._pending.get(approval.principal)
+        if registry is not None:
+            registry.consume(approval.id, approval.tool, approval.arguments)
+            if not registry:
+                del self._pending[approval.principal]
 
     def _fresh(self, approval_id: str, now: int) -> Approval:
         approval = self._approvals[approval_id]

@@ -15,7 +15,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import Unavailable
 from agui_gate.stores import sqlite_heads as heads
 from agui_gate.stores import sqlite_sql as sql
-from agui_gate.stores.base import Change, Page, Thread, ThreadHead
+from agui_gate.stores.base import Change, Page, Thread, ThreadHead, check_readable
 from agui_gate.stores.lease import LeaseOwner, system_clock
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
@@ -30,11 +30,13 @@ CLOSE_S = 10.0
 class SQLiteStore:
     """A `Store` in the file ``path``. ``clock`` gives ms since the epoch and is called on the worker thread.
 
-    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
+    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued. ``max_read``:
+    bytes of a thread that may be read as a whole (None: no bound).
     """
 
-    def __init__(self, path: str, *, clock: Callable[[], int] = system_clock) -> None:
+    def __init__(self, path: str, *, clock: Callable[[], int] = system_clock, max_read: int | None = None) -> None:
         self._path = path
+        self._max_read = max_read
         self._clock = clock
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None
@@ -106,9 +108,11 @@ class SQLiteStore:
 
     # --- threads
 
-    async def open_thread(self, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+    async def open_thread(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True
+    ) -> Thread:
         """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
-        opened = self._submit(lambda db: self._open_thread(db, principal, thread_id, agent, run_key))
+        opened = self._submit(lambda db: self._open_thread(db, principal, thread_id, agent, run_key, whole))
         try:
             return await opened
         except asyncio.CancelledError:
@@ -116,9 +120,9 @@ class SQLiteStore:
                 self._submit(lambda db: self._abandon(db, run_key)).add_done_callback(_forget)
             raise
 
-    async def read_thread(self, principal: str, thread_id: str) -> Thread | None:
+    async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
         """See `ThreadStore`."""
-        return await self._run(lambda db: self._read_thread(db, principal, thread_id))
+        return await self._run(lambda db: self._read_thread(db, principal, thread_id, whole))
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`."""
@@ -158,7 +162,9 @@ class SQLiteStore:
         """See `ThreadStore`."""
         await self._run(lambda db: self._delete_thread(db, int(thread.key), run_key))
 
-    def _open_thread(self, db: Database, principal: str, thread_id: str, agent: str, run_key: str) -> Thread:
+    def _open_thread(
+        self, db: Database, principal: str, thread_id: str, agent: str, run_key: str, whole: bool
+    ) -> Thread:
         assert self._owner is not None
         owner = self._owner.name
         with db.transaction(durable=False):
@@ -166,19 +172,26 @@ class SQLiteStore:
             row = sql.find_thread(db, principal, thread_id)
             if row is None:
                 return sql.create_thread(db, principal, thread_id, agent, run_key, owner, now)
+            if whole:
+                check_readable(row.bytes, self._max_read)
             sql.take_lease(db, row, run_key, owner, now)
-            thread = sql.read_thread(db, row, now)
+            thread = sql.read_thread(db, row, now) if whole else sql.read_head(row, now)
             if _overdue(thread.approvals, now):
                 sql.expire(db, now, "thread = ?", row.key)
                 thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
             return thread
 
-    def _read_thread(self, db: Database, principal: str, thread_id: str) -> Thread | None:
+    def _read_thread(self, db: Database, principal: str, thread_id: str, whole: bool) -> Thread | None:
         with db.snapshot():
             now = self._clock()
             row = sql.find_thread(db, principal, thread_id)
-            thread = sql.read_thread(db, row, now) if row else None
-        if row and thread and _overdue(thread.approvals, now):
+            if row is None:
+                return None
+            if not whole:
+                return sql.read_head(row, now)
+            check_readable(row.bytes, self._max_read)
+            thread = sql.read_thread(db, row, now)
+        if _overdue(thread.approvals, now):
             sql.expire(db, now, "thread = ?", row.key)
             thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
         return thread
@@ -187,14 +200,15 @@ class SQLiteStore:
         with db.transaction(durable=change.durable):
             now = self._clock()
             length = sql.held_entries(db, key, run_key)
+            grown = 0
             if change.keep is not None and change.keep < length:
-                sql.cut_journal(db, key, change.keep)
+                grown += sql.cut_journal(db, key, change.keep)
                 length = change.keep
             if change.entries:
-                sql.append_journal(db, key, length, list(change.entries))
+                grown += sql.append_journal(db, key, length, list(change.entries))
             if change.approvals:
-                sql.record_approvals(db, key, list(change.approvals), now)
-            sql.change_thread(db, key, change, length + len(change.entries), now)
+                grown += sql.record_approvals(db, key, list(change.approvals), now)
+            sql.change_thread(db, key, change, length + len(change.entries), grown, now)
 
     def _renew(self, db: Database, run_keys: list[str]) -> None:
         with db.transaction(durable=False):

@@ -21,7 +21,7 @@ _decode_ref = msgspec.json.Decoder(ConversationRef).decode
 
 _THREAD = (
     "SELECT key, principal, id, agent, created_at, updated_at, title, archived, state, ref, run_key, run_status, "
-    "lease_owner, lease_until, entries FROM threads WHERE principal = ? AND "
+    "lease_owner, lease_until, entries, bytes FROM threads WHERE principal = ? AND "
 )
 _BY_ID = _THREAD + "id = ?"
 _BY_ALIAS = _THREAD + "alias = ? ORDER BY updated_at DESC LIMIT 1"
@@ -52,6 +52,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
     lease_owner: str | None
     lease_until: int
     entries: int
+    bytes: int
 
     def lapsed(self, now: int) -> bool:
         """Whether a run was under way whose lease counts no more."""
@@ -82,8 +83,8 @@ def take_lease(db: Database, row: ThreadRow, run_key: str, owner: str, now: int)
     db.execute(_TAKE, (run_key, owner, now + LEASE_MS, row.key))
 
 
-def read_thread(db: Database, row: ThreadRow, now: int) -> Thread:
-    """Read the rest of a thread: its journal and approvals."""
+def read_head(row: ThreadRow, now: int) -> Thread:
+    """A thread without its journal, approvals and state."""
     return Thread(
         key=str(row.key),
         principal=row.principal,
@@ -94,13 +95,20 @@ def read_thread(db: Database, row: ThreadRow, now: int) -> Thread:
         now=now,
         title=row.title,
         archived=bool(row.archived),
-        state=None if row.state is None else msgspec.json.decode(row.state),
         ref=None if row.ref is None else _decode_ref(row.ref),
         run_key=row.run_key,
         run_status="interrupted" if row.lapsed(now) else row.run_status,
-        entries=_read_journal(db, row.key) if row.entries else [],
-        approvals=approvals_where(db, "thread = ?", row.key),
+        bytes=row.bytes,
     )
+
+
+def read_thread(db: Database, row: ThreadRow, now: int) -> Thread:
+    """Read the rest of a thread: its state, journal and approvals."""
+    thread = read_head(row, now)
+    thread.state = None if row.state is None else msgspec.json.decode(row.state)
+    thread.entries = _read_journal(db, row.key) if row.entries else []
+    thread.approvals = approvals_where(db, "thread = ?", row.key)
+    return thread
 
 
 def renew_leases(db: Database, run_keys: list[str], now: int) -> None:
@@ -127,11 +135,15 @@ def held_entries(db: Database, key: int, run_key: str) -> int:
     return row[0]
 
 
-def change_thread(db: Database, key: int, change: Change, entries: int, now: int) -> None:
-    """Set the fields that ``change`` sets, and give the lease back if it ends the run."""
+def change_thread(db: Database, key: int, change: Change, entries: int, grown: int, now: int) -> None:
+    """Set the fields that ``change`` sets, and give the lease back if it ends the run. ``grown``: bytes, but state."""
     columns: dict[str, Any] = {"updated_at = ?": now, "entries = ?": entries}
     if change.state is not msgspec.UNSET:
-        columns["state = ?"] = _encode(change.state).decode()
+        state = _encode(change.state)
+        columns["state = ?"] = state.decode()
+        columns["bytes = bytes - coalesce(length(CAST(state AS BLOB)), 0) + ?"] = len(state) + grown
+    elif grown:
+        columns["bytes = bytes + ?"] = grown
     if change.ref is not msgspec.UNSET:
         columns["ref = ?"] = change.ref and _encode(change.ref).decode()
         columns["alias = ?"] = provider_id(change.ref)
@@ -162,13 +174,24 @@ _JOURNAL = (
 _STRADDLING = "SELECT seq, body FROM journal WHERE thread = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
 
 
-def append_journal(db: Database, key: int, seq: int, entries: list[Entry]) -> None:
-    """Append one batch at place ``seq``."""
-    db.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (key, seq, len(entries), _encode(entries)))
+def append_journal(db: Database, key: int, seq: int, entries: list[Entry]) -> int:
+    """Append one batch at place ``seq``. Returns its bytes."""
+    body = _encode(entries)
+    db.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (key, seq, len(entries), body))
+    return len(body)
 
 
-def cut_journal(db: Database, key: int, keep: int) -> None:
-    """Delete what comes after the first ``keep`` entries; a batch that straddles the cut is rewritten."""
+def cut_journal(db: Database, key: int, keep: int) -> int:
+    """Delete what comes after the first ``keep`` entries; a batch that straddles the cut is rewritten.
+
+    Returns by how many bytes it has grown, which is negative.
+    """
+    before = _journal_bytes(db, key)
+    _cut(db, key, keep)
+    return _journal_bytes(db, key) - before
+
+
+def _cut(db: Database, key: int, keep: int) -> None:
     db.execute("DELETE FROM journal WHERE thread = ? AND seq >= ?", (key, keep))
     row = db.execute(_STRADDLING, (key, keep)).fetchone()
     if row is None:
@@ -178,6 +201,13 @@ def cut_journal(db: Database, key: int, keep: int) -> None:
     if seq + len(entries) > keep:
         db.execute("DELETE FROM journal WHERE thread = ? AND seq = ?", (key, seq))
         append_journal(db, key, seq, entries[: keep - seq])
+
+
+def _journal_bytes(db: Database, key: int) -> int:
+    """Bytes of all batches; SQLite knows their lengths without reading them."""
+    size: int
+    (size,) = db.execute("SELECT coalesce(sum(length(body)), 0) FROM journal WHERE thread = ?", (key,)).fetchone()
+    return size
 
 
 def _read_journal(db: Database, key: int) -> list[Entry]:
@@ -231,12 +261,13 @@ def expire(db: Database, now: int, condition: str, *values: object) -> None:
     db.execute(_EXPIRE.format(condition), (now, now, *values))
 
 
-def record_approvals(db: Database, key: int, approvals: list[Approval], now: int) -> None:
-    """Insert new records, their times made absolute. Raises `IllegalMove` if one exists already."""
+def record_approvals(db: Database, key: int, approvals: list[Approval], now: int) -> int:
+    """Insert new records, their times made absolute. Raises `IllegalMove` if one exists. Returns their bytes."""
     try:
         db.connection.executemany(_RECORD, [(key, *_approval_values(approval, now)) for approval in approvals])
     except sqlite3.IntegrityError as error:
         raise IllegalMove("An approval with this id, or for this call, exists already.") from error
+    return sum(len(approval.arguments.encode()) for approval in approvals)
 
 
 def _approval_values(approval: Approval, now: int) -> list[Any]:
@@ -261,6 +292,9 @@ def move_approval(
         "output": output and _encode(output).decode(),
     }
     moved = db.execute(_MOVE[to], values).rowcount
+    if moved and output:
+        grown = "UPDATE threads SET bytes = bytes + ? WHERE key = (SELECT thread FROM approvals WHERE id = ?)"
+        db.execute(grown, (len(_encode(output)), approval_id))
     found = approvals_where(db, "id = ?", approval_id)
     if not found:
         raise NotFound("There is no such approval.")

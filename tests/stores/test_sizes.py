@@ -1,0 +1,106 @@
+"""How large a thread is, known without reading it; and what may be read (issue 9, line 13). Over every store."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from agui_gate.core.approvals import State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import TooLarge
+from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.stores.support import Clock, ask, gated, ids, said
+
+pytestmark = pytest.mark.anyio
+
+
+async def commit(store: Store, change: Change, thread_id: str = "t") -> None:
+    thread = await store.open_thread("alice", thread_id, "support", "r")
+    await store.commit(thread, msgspec.structs.replace(change, status="finished"), "r")
+
+
+async def read(store: Store) -> Thread:
+    thread = await store.read_thread("alice", "t")
+    assert thread is not None
+    return thread
+
+
+async def size(store: Store) -> int:
+    return (await read(store)).bytes
+
+
+async def test_a_threads_size_follows_what_is_kept_of_it(store: Store) -> None:
+    await commit(store, Change(entries=said("a")))
+    one = await size(store)
+    assert one == len(msgspec.json.encode(said("a")))
+    await commit(store, Change(entries=said("b" * 1000)))
+    assert await size(store) >= one + 2000  # an id and a text
+    await commit(store, Change(keep=1))
+    assert await size(store) == one
+    await commit(store, Change(state={"text": "x" * 100}))
+    await commit(store, Change(state={"text": "x"}))
+    assert await size(store) == one + len('{"text":"x"}')
+    await ask(store, gated("a1", arguments='{"amount":50}'))
+    assert await size(store) == one + len('{"text":"x"}{"amount":50}')
+    await store.move("a1", State.CLAIMED)
+    await store.move("a1", State.DONE, output=Output("y" * 500))
+    assert await size(store) > one + 500
+
+
+async def test_a_cut_inside_a_batch_is_counted_too(store: Store) -> None:
+    await commit(store, Change(entries=said("a", "b", "c")))
+    await commit(store, Change(keep=1, entries=said("d")))
+    thread = await read(store)
+    assert ids(thread) == ["a", "d"]
+    assert abs(thread.bytes - len(msgspec.json.encode(thread.entries))) < 5  # brackets and commas of the batches
+
+
+async def test_a_head_is_read_without_the_rest_of_the_thread(store: Store) -> None:
+    await commit(store, Change(entries=said("a"), state={"a": 1}, default_title="Orders"))
+    head = await store.read_thread("alice", "t", whole=False)
+    assert head is not None
+    assert (head.title, head.entries, head.approvals, head.state) == ("Orders", [], [], None)
+    assert head.bytes == await size(store)
+    leased = await store.open_thread("alice", "t", "support", "r2", whole=False)
+    assert (leased.key, leased.entries, leased.run_status) == (head.key, [], "finished")
+    await store.commit(leased, Change(status="finished"), "r2")
+    assert ids(await store.read_thread("alice", "t")) == ["a"]
+    assert await store.read_thread("alice", "nothing", whole=False) is None
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def bounded(request: pytest.FixtureRequest, clock: Clock, path: str) -> Callable[[], Store]:
+    """A store that reads threads of up to 1,000 bytes."""
+    if request.param == "memory":
+        return lambda: MemoryStore(clock=clock, max_read=1000)
+    return lambda: SQLiteStore(path, clock=clock, max_read=1000)
+
+
+async def test_what_is_too_large_is_not_read_and_can_be_deleted(bounded: Callable[[], Store]) -> None:
+    store = bounded()
+    await store.start()
+    await commit(store, Change(entries=said("x" * 600)))
+    with pytest.raises(TooLarge, match="1,000"):
+        await store.read_thread("alice", "t")
+    with pytest.raises(TooLarge, match="Deleting"):
+        await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.open_thread("alice", "t", "support", "r2", whole=False)  # the refused one holds no lease
+    assert thread.run_status == "finished"
+    await store.delete_thread(thread, "r2")
+    assert await store.read_thread("alice", "t") is None
+    await store.aclose()
+
+
+async def test_nobody_evicts_what_another_principal_asked_for(clock: Clock) -> None:
+    store = MemoryStore(clock=clock, max_pending=2)
+    await store.start()
+    await ask(store, gated("hers"))
+    for number in range(5):
+        await ask(store, gated(f"b{number}", principal="bob", thread_id=f"t{number}"), principal="bob")
+    assert [approval.id for approval in await store.pending_approvals("alice")] == ["hers"]
+    assert [approval.id for approval in await store.pending_approvals("bob")] == ["b3", "b4"]
+    (oldest,) = [await store.approval("bob", "b0")]
+    assert oldest is not None
+    assert oldest.state is State.CANCELLED
