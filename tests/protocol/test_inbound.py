@@ -23,7 +23,7 @@ def decode(**more):
 
 
 @settings(max_examples=400)
-@given(st.dictionaries(st.sampled_from(inbound.RunInput.__struct_encode_fields__), JSON), st.booleans())
+@given(st.dictionaries(st.sampled_from(inbound._Sent.__struct_encode_fields__), JSON), st.booleans())
 def test_anything_is_read_or_refused(fields, complete):
     body = json.dumps({**(MINIMAL if complete else {}), **fields}).encode()
     try:

@@ -32,6 +32,7 @@ from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, thread_view
 from agui_gate.protocol.inbound import check_id, decode
+from agui_gate.protocol.spelling import one_spelling
 from agui_gate.stores.base import Thread, ThreadHead
 
 BASE = "/copilotkit"
@@ -128,7 +129,7 @@ class CopilotKitRoutes:
         if name not in self._agents:
             return json_response({"error": "Agent not found", "message": f"Agent '{name}' does not exist"}, 404)
         check_id(thread_id, "threadId")
-        stop = views.decoded(body, views.Stop, well_formed=False) if body else views.Stop()
+        stop = one_spelling(views.decoded(body, views.Stop, well_formed=False)) if body else views.Stop()
         await self._engine.start()
         if await self._engine.cancel(principal, thread_id, stop.run_id):
             return json_response({"stopped": True, "interrupt": STOPPED})

@@ -30,6 +30,7 @@ class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="came
     """The body of a stop; without a run id it means whatever runs on the thread."""
 
     run_id: str | None = None
+    snake_run_id: str | None = msgspec.field(default=None, name="run_id")
 
 
 class Changes(msgspec.Struct, frozen=True):

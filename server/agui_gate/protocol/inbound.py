@@ -1,8 +1,8 @@
 """`RunAgentInput` → ours.
 
 Decoded with msgspec rather than with the protocol package's pydantic models: a history of 1,000 messages costs under a
-millisecond instead of nine, and unknown fields are left out instead of carried along. Both spellings of field names
-are not needed: every client sends camelCase.
+millisecond instead of nine, and unknown fields are left out instead of carried along. Members may be spelled in
+snake_case as well: see `spelling.py` for the fields named ``snake_…``.
 
 Divergences from the 1.0 models, all towards leniency: a message may lack its `id`; legacy `binary` parts are read as
 media parts; nulls stand for absent. Unknown roles, wrong types, nesting beyond `MAX_DEPTH` and over-long ids are
@@ -15,6 +15,7 @@ import msgspec
 
 from agui_gate.core.transcript import Content, Media, Text
 from agui_gate.errors import InvalidRequest, TooLarge
+from agui_gate.protocol.spelling import member, one_spelling
 
 MAX_DEPTH = 64
 MAX_ID = 256
@@ -49,6 +50,9 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     error: str | None = None
     encrypted_value: str | None = None
     function_approvals: list[Any] | None = msgspec.field(default=None, name="function_approvals")
+    snake_tool_calls: list[ToolCall] | None = msgspec.field(default=None, name="tool_calls")
+    snake_tool_call_id: str | None = msgspec.field(default=None, name="tool_call_id")
+    snake_encrypted_value: str | None = msgspec.field(default=None, name="encrypted_value")
 
     @property
     def text(self) -> str:
@@ -71,7 +75,7 @@ class ContextItem(msgspec.Struct, frozen=True):
     description: str | None = None
 
 
-class ResumeEntry(msgspec.Struct, frozen=True, rename="camel"):
+class ResumeEntry(msgspec.Struct, frozen=True):
     """One answer of `resume[]`."""
 
     interrupt_id: str
@@ -79,7 +83,7 @@ class ResumeEntry(msgspec.Struct, frozen=True, rename="camel"):
     payload: Any = None
 
 
-class RunInput(msgspec.Struct, frozen=True, rename="camel"):
+class RunInput(msgspec.Struct, frozen=True):
     """A checked `RunAgentInput`."""
 
     thread_id: str
@@ -98,13 +102,40 @@ class RunInput(msgspec.Struct, frozen=True, rename="camel"):
         return {tool.name: tool for tool in self.tools or ()}
 
 
-_decoder = msgspec.json.Decoder(RunInput)
+class _SentAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """A `ResumeEntry` as it is sent."""
+
+    status: Literal["resolved", "cancelled"]
+    interrupt_id: str | None = None
+    payload: Any = None
+    snake_interrupt_id: str | None = msgspec.field(default=None, name="interrupt_id")
+
+
+class _Sent(msgspec.Struct, frozen=True, rename="camel"):
+    """A `RunInput` as it is sent."""
+
+    messages: list[Message]
+    thread_id: str | None = None
+    run_id: str | None = None
+    protocol_version: str | None = None
+    state: Any = None
+    tools: list[ClientTool] | None = None
+    context: list[ContextItem] | None = None
+    forwarded_props: Any = None
+    resume: list[_SentAnswer] | None = None
+    snake_thread_id: str | None = msgspec.field(default=None, name="thread_id")
+    snake_run_id: str | None = msgspec.field(default=None, name="run_id")
+    snake_protocol_version: str | None = msgspec.field(default=None, name="protocol_version")
+    snake_forwarded_props: Any = msgspec.field(default=None, name="forwarded_props")
+
+
+_decoder = msgspec.json.Decoder(_Sent)
 
 
 def decode(body: bytes) -> RunInput:
     """Decode and check a request body. Raises `InvalidRequest` or `TooLarge`, naming the path and never the content."""
     try:
-        value = _decoder.decode(body)
+        value = _read(_decoder.decode(body))
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"Not a RunAgentInput: {error}", well_formed=True) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -172,7 +203,7 @@ def _part(part: Any) -> Content:
     source = part.get("source") if kind in _MEDIA else None
     if not isinstance(source, dict):
         raise InvalidRequest(f"A content part has an unknown or incomplete type: {str(kind)[:40]!r}", well_formed=True)
-    where, value, mime = source.get("type"), source.get("value"), source.get("mimeType")
+    where, value, mime = source.get("type"), source.get("value"), member(source, "mimeType", "mime_type")
     if where not in ("data", "url", "file") or not isinstance(value, str) or not isinstance(mime, str | None):
         raise InvalidRequest("A media part needs a source of type data, url or file with a value.", well_formed=True)
     return Media(kind, where, value, mime)
@@ -180,7 +211,7 @@ def _part(part: Any) -> Content:
 
 def _binary(part: dict[str, Any]) -> Media:
     """The legacy part of old clients, upgraded."""
-    mime = part.get("mimeType")
+    mime = member(part, "mimeType", "mime_type")
     family = mime.split("/")[0] if isinstance(mime, str) else ""
     kind: Any = family if family in ("image", "audio", "video") else "document"
     for key, source in (("data", "data"), ("url", "url"), ("id", "file")):
@@ -188,6 +219,38 @@ def _binary(part: dict[str, Any]) -> Media:
             where: Any = source
             return Media(kind, where, part[key], mime)
     raise InvalidRequest("A binary part needs mimeType and one of data, url, id.", well_formed=True)
+
+
+def _read(sent: _Sent) -> RunInput:
+    """What was sent, with each member under its one name."""
+    sent = one_spelling(sent)
+    messages = sent.messages
+    for index, m in enumerate(messages):  # of all that a run may bring, this alone can be many: so looked at by hand
+        if m.snake_tool_call_id is not None or m.snake_tool_calls is not None or m.snake_encrypted_value is not None:
+            messages[index] = one_spelling(m)
+    resume = None if sent.resume is None else [_read_answer(entry) for entry in sent.resume]
+    return RunInput(
+        _required(sent.thread_id, "threadId"),
+        _required(sent.run_id, "runId"),
+        messages,
+        protocol_version=sent.protocol_version,
+        state=sent.state,
+        tools=sent.tools,
+        context=sent.context,
+        forwarded_props=sent.forwarded_props,
+        resume=resume,
+    )
+
+
+def _read_answer(sent: _SentAnswer) -> ResumeEntry:
+    sent = one_spelling(sent)
+    return ResumeEntry(_required(sent.interrupt_id, "interruptId"), sent.status, sent.payload)
+
+
+def _required(value: str | None, name: str) -> str:
+    if value is None:
+        raise InvalidRequest(f"Not a RunAgentInput: Object missing required field `{name}`", well_formed=True)
+    return value
 
 
 def _check(value: RunInput) -> None:

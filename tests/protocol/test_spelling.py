@@ -1,0 +1,151 @@
+"""Input that is spelled in snake_case (issue 9, line 17): the same input, wherever the protocol has a name for it."""
+
+import json
+
+import msgspec
+import pytest
+from ag_ui.core import RunAgentInput
+from ag_ui.core.types import ConfiguredBaseModel
+
+from agui_gate.core.transcript import Media
+from agui_gate.errors import InvalidRequest
+from agui_gate.protocol import inbound
+from agui_gate.protocol.spelling import PREFIX
+
+OWN = {"thread_id": 1, "toolCallId": 2, "nested": [{"run_id": {"tool_calls": [], "mimeType": "m"}}]}
+"""What is the user's own: its names look like the protocol's, and are not."""
+
+CALL = {"id": "c", "type": "function", "function": {"name": "pay", "arguments": '{"order_id": 1, "toolCallId": 2}'}}
+PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
+
+EVERYTHING = {
+    "threadId": "t",
+    "runId": "r",
+    "parentRunId": "r0",
+    "protocolVersion": "1.0",
+    "state": OWN,
+    "messages": [
+        {"id": "1", "role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": PNG}]},
+        {"id": "2", "role": "reasoning", "content": "hm", "encryptedValue": "sealed"},
+        {"id": "3", "role": "assistant", "content": None, "toolCalls": [CALL]},
+        {"id": "4", "role": "tool", "content": '{"thread_id": 1}', "toolCallId": "c", "error": "no"},
+        {"id": "5", "role": "activity", "activityType": "PLAN", "content": OWN},
+    ],
+    "tools": [{"name": "paint", "description": "d", "parameters": OWN}],
+    "context": [{"description": "d", "value": json.dumps(OWN)}],
+    "forwardedProps": OWN,
+    "resume": [{"interruptId": "i", "status": "resolved", "payload": {"approved": True, "editedArgs": OWN}}],
+}
+MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
+
+
+def decode(value):
+    """What is read, content as the parts that it is taken for."""
+    read = inbound.decode(json.dumps(value).encode())
+    read.messages[:] = [
+        m if m.role == "activity" else msgspec.structs.replace(m, content=inbound.parts(m.content))
+        for m in read.messages
+    ]
+    return read
+
+
+def dumped(by_alias):
+    official = RunAgentInput.model_validate(EVERYTHING)
+    return json.loads(official.model_dump_json(by_alias=by_alias, exclude_none=True))
+
+
+def test_both_spellings_of_the_official_models_are_the_same_input():
+    camel, snake = dumped(by_alias=True), dumped(by_alias=False)
+    assert "thread_id" in snake
+    assert "threadId" not in snake
+    read = decode(snake)
+    assert read == decode(camel) == decode(EVERYTHING)
+    assert read.messages[3].tool_call_id == "c"
+    assert read.messages[2].tool_calls[0].function.arguments == CALL["function"]["arguments"]
+    assert read.messages[1].encrypted_value == "sealed"
+    assert read.messages[0].content[1] == Media("image", "data", "AAAA", "image/png")
+
+
+def test_what_is_the_users_own_keeps_its_names():
+    read = decode(dumped(by_alias=False))
+    assert read.state == read.forwarded_props == read.client_tools["paint"].parameters == OWN
+    assert read.resume[0].payload == {"approved": True, "editedArgs": OWN}
+    assert json.loads(read.context[0].value) == OWN
+
+
+@pytest.mark.parametrize("name", ["thread_id", "run_id", "forwarded_props", "protocol_version", "messages", "resume"])
+def test_spellings_may_be_mixed(name):
+    camel, snake = dumped(by_alias=True), dumped(by_alias=False)
+    alias = RunAgentInput.model_fields[name].alias or name
+    mixed = {key: value for key, value in camel.items() if key != alias} | {name: snake[name]}
+    assert decode(mixed) == decode(camel)
+
+
+def test_every_member_that_is_read_has_its_other_spelling():
+    """As the protocol grows, so must the structs: a member that is read in one spelling only is found here."""
+    for struct in (inbound._Sent, inbound._SentAnswer, inbound.Message):
+        fields = dict(zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True))
+        for field, sent_as in fields.items():
+            if sent_as != field and not field.startswith(PREFIX):
+                assert fields.get(PREFIX + field) == field, f"{struct.__name__}.{field}"
+    aliased = {name for model in _models(ConfiguredBaseModel) for name, f in model.model_fields.items() if f.alias}
+    assert {"thread_id", "tool_call_id", "interrupt_id", "mime_type"} <= aliased
+
+
+def _models(model):
+    return [model, *(found for sub in model.__subclasses__() for found in _models(sub))]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda camel, snake: {"threadId": camel, "thread_id": snake},
+        lambda camel, snake: {"runId": camel, "run_id": snake},
+        lambda camel, snake: {"forwardedProps": {"x": camel}, "forwarded_props": {"x": snake}},
+        lambda camel, snake: {"protocolVersion": camel, "protocol_version": snake},
+        lambda camel, snake: {"messages": [{"role": "tool", "toolCallId": camel, "tool_call_id": snake}]},
+        lambda camel, snake: {"messages": [{"role": "reasoning", "encryptedValue": camel, "encrypted_value": snake}]},
+        lambda camel, snake: {
+            "messages": [
+                {"role": "assistant", "toolCalls": [{**CALL, "id": camel}], "tool_calls": [{**CALL, "id": snake}]}
+            ]
+        },
+        lambda camel, snake: {"resume": [{"interruptId": camel, "interrupt_id": snake, "status": "resolved"}]},
+        lambda camel, snake: {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "image",
+                            "source": {"type": "data", "value": "A", "mimeType": camel, "mime_type": snake},
+                        }
+                    ],
+                }
+            ]
+        },
+    ],
+    ids=["thread", "run", "props", "version", "call id", "sealed", "calls", "interrupt", "mime"],
+)
+def test_a_member_in_both_spellings_must_say_the_same(place):
+    """Fail closed: of two ids that differ, nobody knows which one is meant."""
+    decode(MINIMAL | place("same", "same"))
+    with pytest.raises(InvalidRequest, match="spelled in two ways") as caught:
+        decode(MINIMAL | place("one", "two"))
+    assert caught.value.well_formed
+
+
+@pytest.mark.parametrize("missing", ["threadId", "runId", "messages"])
+def test_what_is_missing_is_named(missing):
+    with pytest.raises(InvalidRequest, match=f"missing required field `{missing}`") as caught:
+        decode({key: value for key, value in MINIMAL.items() if key != missing})
+    assert caught.value.well_formed
+    with pytest.raises(InvalidRequest, match="missing required field `interruptId`"):
+        decode(MINIMAL | {"resume": [{"status": "resolved"}]})
+
+
+def test_two_deep_values_are_refused_before_they_are_compared():
+    deep = "[" * 900 + "]" * 900
+    body = json.dumps(MINIMAL)[:-1] + f', "forwardedProps": {deep}, "forwarded_props": {deep}}}'
+    with pytest.raises(InvalidRequest, match="nested deeper"):
+        inbound.decode(body.encode())
