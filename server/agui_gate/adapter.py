@@ -61,6 +61,7 @@ __all__ = [
     "Finding",
     "Media",
     "ModelEvent",
+    "NamedTool",
     "Notice",
     "Output",
     "Private",
@@ -74,6 +75,7 @@ __all__ = [
     "TextEnd",
     "TextPart",
     "TextStart",
+    "ToolChoice",
     "ToolSpec",
     "Transcript",
     "TurnDone",
@@ -241,17 +243,29 @@ class ToolSpec(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
 
 
+class NamedTool(msgspec.Struct, frozen=True):
+    """The one tool that the model has to call."""
+
+    name: str
+
+
+ToolChoice = Literal["none", "required"] | NamedTool
+"""What the model may do with its tools: call none, has to call some, has to call this one."""
+
+
 class TurnRequest(msgspec.Struct, frozen=True):
     """Everything one turn needs.
 
     ``transcript`` is always complete; ``ref`` says what the provider already has and is None when there is nothing,
-    or nothing it may use (after a branch or a hand-off, S22).
+    or nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
+    `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out.
     """
 
     transcript: Transcript
     instructions: str = ""
     tools: tuple[ToolSpec, ...] = ()
     ref: ConversationRef | None = None
+    tool_choice: ToolChoice | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from agui_gate.adapter import CallDelta, CallStart, ReasoningDelta
+from agui_gate.adapter import CallDelta, CallStart, NamedTool, ReasoningDelta, ToolChoice
 from tests.requirements import shows
 
 from .subject import Way
 from .subjects import EVERY_WAY, WAYS, every_way, everywhere
-from .support import ANSWER, CALLS, CITIES, Json
+from .support import ANSWER, CALLS, CITIES, Json, run
 
 pytestmark = pytest.mark.anyio
 
@@ -35,6 +35,17 @@ async def test_two_user_turns_with_parallel_tools_and_no_refusal(way: Way) -> No
             if usage is not None:
                 assert usage.model == "some-model"
                 assert usage.input_tokens > 0
+    assert emulator.refusals == []
+
+
+@everywhere
+@pytest.mark.parametrize("choice", [NamedTool("weather"), "required", "none"])
+async def test_a_tool_that_is_forced_or_forbidden(way: Way, choice: ToolChoice) -> None:
+    """No server refuses what it is told of that, and a call that was forced ends like any other."""
+    async with way.talking([ANSWER if choice == "none" else CALLS]) as (emulator, thread):
+        thread.say("Weather?")
+        turn = await run(thread.model, msgspec.structs.replace(thread.request(), tool_choice=choice))
+        assert turn.arguments == ([] if choice == "none" else CITIES)
     assert emulator.refusals == []
 
 

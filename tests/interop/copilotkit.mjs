@@ -124,6 +124,17 @@ class Page {
     return decision.kind;
   }
 
+  /** What useSuggestions shows: made anew, and waited for. */
+  async suggest({ agent = "support", instructions }) {
+    this.core.addSuggestionsConfig({ instructions, available: "always", providerAgentId: agent });
+    this.core.getAgent(agent).setMessages(this.agent.messages);
+    await new Promise((resolve) => {
+      const { unsubscribe } = this.core.subscribe({ onSuggestionsFinishedLoading: () => (unsubscribe(), resolve()) });
+      this.core.reloadSuggestions(agent);
+    });
+    return this.core.getSuggestions(agent);
+  }
+
   stop() {
     this.core.stopAgent({ agent: this.agent });
   }

@@ -337,6 +337,22 @@ async def test_the_drawer_of_threads() -> None:
         assert [row["id"] for row in (await page.do("threads"))["threads"]] == ["t/2", "t1"]
 
 
+@pytest.mark.parametrize("transport", ["auto", "single"])
+async def test_suggestions_are_no_thread(transport: str) -> None:
+    """Issue 9, line 21. Its own route, or (a runtime of one route) a run like any other that forces the tool."""
+    idea = {"title": "Refund it", "message": "Refund order A1"}
+    suggested = {"output": [call("copilotkitSuggest", suggestions=[idea])]}
+    shop = Shop()
+    async with shown(shop.tools, [*script(SEARCH)[:1], {"output": [say("Found it.")]}, suggested]) as (p, b):
+        page = await b.open(p.url, "t", transport=transport)
+        fine(await page.say("look for ada"))
+        told = await page.do("suggest", instructions="Short ones.")
+        assert [{key: one[key] for key in idea} for one in told["suggestions"]] == [idea]
+        fine(await page.until("idle"))
+        assert [thread["id"] for thread in (await p.get("/threads"))["threads"]] == ["t"]
+        assert [one["name"] for one in p.inputs()[-1]["tools"]] == ["copilotkitSuggest"]
+
+
 async def test_each_person_has_their_own() -> None:
     settings = Settings(tokens={"alice": "secret-of-alice-0123456789", "bob": "secret-of-bob-0123456789"})
     async with shown([], [{"output": [say("Hello.")], "repeat": True}], settings=settings) as (p, b):

@@ -98,7 +98,7 @@ async def test_info_is_what_the_client_wants_to_know() -> None:
             "agents": {"support": {"name": "support", **agent}, "default": {"name": "default", **agent}},
             "threadEndpoints": {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False},
             "audioFileTranscriptionEnabled": False,
-            "suggestions": False,
+            "suggestions": True,
             "a2uiEnabled": False,
             "openGenerativeUIEnabled": False,
             "telemetryDisabled": True,

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.adapter import ToolSpec, TurnRequest
+from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
 
 from .content import text_block
 from .machine import Paused
@@ -52,7 +52,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 def plan(request: TurnRequest, settings: Settings, *, plain: bool = False) -> Plan:
     """The request for a turn; ``plain`` (the ladder's last step) leaves out all thinking."""
-    thinking = Thinking(off=True) if plain else decide(request.transcript, settings.origin, settings.mode)
+    off = plain or (_forces(request.tool_choice) and settings.mode not in (None, "disabled"))
+    thinking = Thinking(off=True) if off else decide(request.transcript, settings.origin, settings.mode)
     said = replay(request.transcript, origin=settings.origin, kept=thinking.kept)
     body: Body = {
         "model": settings.model,
@@ -64,7 +65,7 @@ def plan(request: TurnRequest, settings: Settings, *, plain: bool = False) -> Pl
     system = [instructions, *said.system] if instructions else said.system
     if system:
         body["system"] = system
-    body |= _tools(request.tools, settings, said.names)
+    body |= _tools(request, settings, said.names)
     if thinking.off:
         body["thinking"] = {"type": "disabled"}
     elif settings.thinking is not None:
@@ -85,15 +86,28 @@ def continued(made: Plan, paused: Paused) -> Plan:
     return Plan(made.body | {"messages": messages}, made.plain, paused)
 
 
-def _tools(tools: tuple[ToolSpec, ...], settings: Settings, called: list[str]) -> Body:
+def _tools(request: TurnRequest, settings: Settings, called: list[str]) -> Body:
     """The tools. Some hosts refuse a history with calls and no tools: they are named then, and none may be called."""
-    known = [*settings.hosted_tools, *map(_tool, tools)]
+    known = [*settings.hosted_tools, *map(_tool, request.tools)]
     if known:
-        return {"tools": known}
+        return {"tools": known} | _choice(request.tool_choice)
     if not called:
         return {}
     past = [{"name": name, "description": "Not available any more.", "input_schema": _schema({})} for name in called]
     return {"tools": past, "tool_choice": {"type": "none"}}
+
+
+def _forces(choice: ToolChoice | None) -> bool:
+    """Whether the model has to call something: then it may not think ("Thinking may not be enabled when …")."""
+    return choice is not None and choice != "none"
+
+
+def _choice(choice: ToolChoice | None) -> Body:
+    if choice is None:
+        return {}
+    if isinstance(choice, NamedTool):
+        return {"tool_choice": {"type": "tool", "name": choice.name}}
+    return {"tool_choice": {"type": "none" if choice == "none" else "any"}}
 
 
 def _tool(tool: ToolSpec) -> Body:

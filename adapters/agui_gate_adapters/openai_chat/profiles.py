@@ -30,6 +30,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Sent with every tool; None leaves it out. Schemas made from signatures seldom fit the strict subset."""
     parallel_tool_calls: bool | None = None
     """Sent when there are tools; None leaves it to the server."""
+    forces: Literal["named", "required", "nothing"] = "named"
+    """How the model can be made to call a tool (`tool_choice`): a named one, only some tool (llama.cpp knows the words
+    alone), or not at all (models that think refuse it: "incompatible with thinking enabled")."""
     reasoning_replay: Literal["never", "tool_turns", "always"] = "never"
     """Which turns are sent back with their reasoning: none, those with tool calls, or all."""
     reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
@@ -71,11 +74,17 @@ PROFILES = {
         msgspec.structs.replace(_OPENAI, name="azure", documents=False, lists_models=False),
         msgspec.structs.replace(_LOCAL, name="vllm", reasoning_field="reasoning", audio=True),
         msgspec.structs.replace(_LOCAL, name="ollama", reasoning_field="reasoning"),
-        msgspec.structs.replace(_LOCAL, name="llama_cpp", audio=True, lists_models=False),
+        msgspec.structs.replace(_LOCAL, name="llama_cpp", audio=True, lists_models=False, forces="required"),
         # In all requests that follow, and where there are tools in turns without calls too (MoonshotAI/kimi-cli#2141,
         # openclaw#73417); elsewhere it is ignored (https://api-docs.deepseek.com/guides/thinking_mode).
-        Profile(name="deepseek", reasoning_replay="always", reasoning_required=True, images=False),
-        Profile(name="kimi", reasoning_replay="tool_turns", reasoning_required=True, call_ids="verbatim"),
+        Profile(name="deepseek", reasoning_replay="always", reasoning_required=True, images=False, forces="nothing"),
+        Profile(
+            name="kimi",
+            reasoning_replay="tool_turns",
+            reasoning_required=True,
+            call_ids="verbatim",
+            forces="nothing",
+        ),
         Profile(
             name="mistral",
             one_system=True,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from agui_gate.adapter import ToolSpec, TurnRequest
+from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
 
 from .content import Body
 from .messages import messages
@@ -34,12 +34,24 @@ def body(request: TurnRequest, settings: Settings) -> Body:
         made["tools"] = [_tool(tool, profile) for tool in request.tools]
         if profile.parallel_tool_calls is not None:
             made["parallel_tool_calls"] = profile.parallel_tool_calls
+        made |= _choice(request.tool_choice, profile, alone=len(request.tools) == 1)
     options = {
         profile.max_tokens: settings.max_output_tokens,
         "temperature": settings.temperature,
         "reasoning_effort": settings.reasoning_effort,
     }
     return made | {name: value for name, value in options.items() if value is not None}
+
+
+def _choice(choice: ToolChoice | None, profile: Profile, *, alone: bool) -> Body:
+    """The choice, in what the server understands of it. ``alone``: there is one tool, so `required` means that one."""
+    if choice is None or (profile.forces == "nothing" and choice != "none"):
+        return {}
+    if not isinstance(choice, NamedTool):
+        return {"tool_choice": choice}
+    if profile.forces == "named":
+        return {"tool_choice": {"type": "function", "function": {"name": choice.name}}}
+    return {"tool_choice": "required"} if alone else {}
 
 
 def _tool(tool: ToolSpec, profile: Profile) -> Body:

@@ -16,7 +16,17 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from agui_gate.adapter import AssistantTurn, ConversationRef, SettledCall, ToolSpec, Transcript, TurnRequest, UserTurn
+from agui_gate.adapter import (
+    AssistantTurn,
+    ConversationRef,
+    NamedTool,
+    SettledCall,
+    ToolChoice,
+    ToolSpec,
+    Transcript,
+    TurnRequest,
+    UserTurn,
+)
 from agui_gate.errors import ConsentLost
 
 from . import consent
@@ -196,10 +206,16 @@ def _common(request: TurnRequest, settings: Settings) -> Body:
     tools = [_tool(tool) for tool in request.tools] + list(settings.hosted_tools)
     if tools:
         body["tools"] = tools
+        if request.tool_choice is not None:
+            body["tool_choice"] = _choice(request.tool_choice)
     if settings.mode == "stateless":
         body |= {"store": False, "include": ["reasoning.encrypted_content"]}
     options = ("reasoning", "temperature", "max_output_tokens")
     return body | {name: value for name in options if (value := getattr(settings, name)) is not None}
+
+
+def _choice(choice: ToolChoice) -> Body | str:
+    return {"type": "function", "name": choice.name} if isinstance(choice, NamedTool) else choice
 
 
 def _tool(tool: ToolSpec) -> Body:

@@ -13,6 +13,7 @@ from agui_gate.bus.base import Bus, Published
 from agui_gate.bus.log import Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect, choose
+from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
@@ -21,6 +22,7 @@ from agui_gate.engine.run import Run
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import LEASE_MS, Change, Store, Thread
 
 STOP_SECONDS = 10.0
@@ -116,8 +118,10 @@ class Engine:
 
         A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now: its client has
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
-        as the agent's `on_disconnect` says.
+        as the agent's `on_disconnect` says. A request for suggestions is run `aside`, whichever way it comes.
         """
+        if is_suggestion(run):
+            return await self.aside(agent, run, principal)
         self._check_open()
         left = self.following(principal, run.thread_id)
         if left is not None and left.alone:
@@ -130,14 +134,26 @@ class Engine:
             await to_the_end(self.store.commit(thread, Change(status=thread.run_status or "cancelled"), key))
             raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
-        published = self._bus.open(key, principal, thread.id)
-        live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
-        opened = OpenThread(self.store, thread, key)
-        live.opened(*opened.snapshot())
-        work = Run(agent, run, opened, self.store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
+        live = LiveRun(self._bus.open(key, principal, thread.id), run.run_id, stop_alone=alone, grace=self._grace)
         names = {(principal, thread.id), (principal, run.thread_id)}
-        self._runs[key] = live
         self._by_thread |= dict.fromkeys(names, live)
+        return self._begin(agent, run, OpenThread(self.store, thread, key), self.store, live, names)
+
+    async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
+        """Begin a run of which nothing is kept, and which has no tools of the server: see `agui_gate.engine.aside`."""
+        self._check_open()
+        key = f"run_{new_id()[:16]}"
+        store, thread = await a_thread_of_its_own(agent, run, principal, key)
+        live = LiveRun(self._bus.open(key, principal, thread.id), run.run_id, stop_alone=True, grace=self._grace)
+        return self._begin(without_tools(agent), run, OpenThread(store, thread, key), store, live, set())
+
+    def _begin(
+        self, agent: Agent, run: RunInput, opened: OpenThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
+    ) -> LiveRun:
+        """Start a run on its open thread; ``names`` are those by which it can be followed."""
+        live.opened(*opened.snapshot())
+        work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
+        self._runs[live.key] = live
         live.start(work.execute())
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))

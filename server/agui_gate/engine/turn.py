@@ -6,13 +6,13 @@ from contextlib import aclosing
 
 import msgspec
 
-from agui_gate.adapter import ToolSpec, TurnDone, TurnRequest
+from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
+from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, Transcript, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import NewId
@@ -23,6 +23,7 @@ from agui_gate.engine.waiting import Asker
 from agui_gate.errors import ConsentLost, ProviderError, ProviderUnavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.tool_choice import chosen
 from agui_gate.tool import Gate, Tool, ToolContext
 
 Clock = Callable[[], int]
@@ -68,7 +69,9 @@ class Turns:
 
     async def _ask(self) -> Recorder:
         recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.adapter.origin)
-        request = TurnRequest(self._thread.transcript(), self._instructions, self._specs, self._thread.ref)
+        transcript = self._thread.transcript()
+        choice = self._choice(transcript)
+        request = TurnRequest(transcript, self._instructions, self._specs, self._thread.ref, choice)
         await self._thread.doubt()
         try:
             async with aclosing(self._agent.adapter.stream(request)) as batches:
@@ -197,6 +200,14 @@ class Turns:
                 ev.ActivitySnapshot(f"{call_id}-activity-{kind}", kind, content)
             ),
         )
+
+    def _choice(self, transcript: Transcript) -> ToolChoice | None:
+        """What the client says about tools. One is forced for the answer to a message, not for what follows its
+        result: that would never end.
+        """
+        choice = chosen(self._run.forwarded_props, [spec.name for spec in self._specs])
+        speaks = bool(transcript) and isinstance(transcript[-1], UserTurn)
+        return choice if speaks or choice == "none" else None
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:
         empty = {"type": "object", "properties": {}}

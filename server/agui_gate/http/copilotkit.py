@@ -9,6 +9,8 @@ differ from our own routes in these points:
 * The first agent is also called `default`, unless there is an agent of that name: a page that names none asks for it.
 * Errors have a `message` beside our `error`, which the client shows for `/info`. An unknown agent of `/stop` is told
   in the runtime's own shape.
+* Suggestions ("what could the person say next?") are runs of which nothing is kept: `/agent/{id}/suggest`, and a run
+  that forces the client's own tool for them.
 * Without an answer to `GET /info` the client wraps everything into one route (`POST /copilotkit`); that works too.
 """
 
@@ -59,6 +61,7 @@ class CopilotKitRoutes:
             ("POST", "/", self.single),
             ("GET", "/info", self.info),
             ("POST", "/agent/{agent}/run", self.run),
+            ("POST", "/agent/{agent}/suggest", self.suggest),
             ("POST", "/agent/{agent}/connect", self.connect),
             ("POST", "/agent/{agent}/stop/{id:path}", self.stop),
             ("GET", "/threads", self.threads),
@@ -81,6 +84,13 @@ class CopilotKitRoutes:
         """`POST /agent/{id}/run`: one run, as an event stream."""
         principal, body = await self._read(request)
         return await self._run(principal, request.path_params["agent"], body)
+
+    async def suggest(self, request: Request) -> Response:
+        """`POST /agent/{id}/suggest`: a run of which nothing is kept, as an event stream; it ends with its reader."""
+        principal, body = await self._read(request)
+        agent, run = self._agent(request.path_params["agent"]), decode(body)
+        await self._engine.start()
+        return stream(await self._engine.aside(agent, run, principal))
 
     async def connect(self, request: Request) -> Response:
         """`POST /agent/{id}/connect`: the conversation as it stands, then the running run's tail."""

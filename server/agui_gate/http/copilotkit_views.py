@@ -68,7 +68,7 @@ def info(agents: Mapping[str, Agent]) -> dict[str, Any]:
         "agents": {name: _agent(name, agent) for name, agent in agents.items()},
         "threadEndpoints": {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False},
         "audioFileTranscriptionEnabled": False,
-        "suggestions": False,
+        "suggestions": True,
         "a2uiEnabled": False,
         "openGenerativeUIEnabled": False,
         "telemetryDisabled": True,

@@ -8,9 +8,11 @@ import pytest
 from agui_gate.adapter import (
     AssistantTurn,
     Media,
+    NamedTool,
     Output,
     Text,
     TextPart,
+    ToolChoice,
     ToolSpec,
     TurnRequest,
     UserTurn,
@@ -207,6 +209,23 @@ def test_a_history_with_calls_names_their_tools() -> None:
     body = planned(user("hi"), assistant(call("a"), call("b"), call("c", name="x")), tools=()).body
     assert [tool["name"] for tool in body["tools"]] == ["weather", "x"]
     assert body["tool_choice"] == {"type": "none"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        (NamedTool("weather"), {"type": "tool", "name": "weather"}),
+        ("required", {"type": "any"}),
+        ("none", {"type": "none"}),
+    ],
+)
+def test_a_tool_is_forced(choice: ToolChoice, sent: Json) -> None:
+    """Nothing may be forced while the model thinks."""
+    thinking = {"type": "enabled", "budget_tokens": 2048}
+    made = plan(TurnRequest((user("hi"),), tools=(WEATHER,), tool_choice=choice), settings(thinking=thinking))
+    assert made.body["tool_choice"] == sent
+    assert made.body["thinking"] == (thinking if choice == "none" else {"type": "disabled"})
+    assert check_messages(made.body, version="2023-06-01") == []
 
 
 def test_options() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agui_gate.adapter import (
     AssistantTurn,
     Media,
+    NamedTool,
     Output,
     ReasoningPart,
     SettledCall,
@@ -36,7 +37,7 @@ def asked(*turns: UserTurn | AssistantTurn, profile: str | Profile = "openai", *
     """The request with these turns, as it is on the wire."""
     chosen = PROFILES[profile] if isinstance(profile, str) else profile
     tools: tuple[ToolSpec, ...] = options.pop("tools", (WEATHER,))
-    request = TurnRequest(turns, options.pop("instructions", ""), tools)
+    request = TurnRequest(turns, options.pop("instructions", ""), tools, tool_choice=options.pop("tool_choice", None))
     made = body(request, Settings(model="gpt", origin=ORIGIN, profile=chosen, **options))
     decoded: Json = msgspec.json.decode(msgspec.json.encode(made))
     return decoded
@@ -90,6 +91,29 @@ def test_switches_of_tools() -> None:
     assert made["parallel_tool_calls"] is False
     assert made["tools"][0]["function"]["strict"] is False
     assert not {"tools", "parallel_tool_calls"} & set(asked(user("hi"), profile=strict, tools=()))
+
+
+NAMED = {"type": "function", "function": {"name": "weather"}}
+
+
+@pytest.mark.parametrize(
+    ("profile", "choice", "sent"),
+    [
+        ("openai", NamedTool("weather"), NAMED),
+        ("openai", "required", "required"),
+        ("llama_cpp", NamedTool("weather"), "required"),
+        ("kimi", NamedTool("weather"), None),
+        ("deepseek", "required", None),
+        ("kimi", "none", "none"),
+    ],
+)
+def test_a_tool_is_forced_in_what_the_server_understands(profile: str, choice: Any, sent: Any) -> None:
+    assert asked(user("hi"), profile=profile, tool_choice=choice).get("tool_choice") == sent
+
+
+def test_a_server_that_knows_no_names_is_told_nothing_where_there_are_several_tools() -> None:
+    two = (WEATHER, ToolSpec("odd", "", {}))
+    assert "tool_choice" not in asked(user("hi"), profile="llama_cpp", tools=two, tool_choice=NamedTool("odd"))
 
 
 # --- turns --------------------------------------------------------------------------------------------------------

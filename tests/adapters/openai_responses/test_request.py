@@ -12,11 +12,13 @@ from agui_gate.adapter import (
     AssistantTurn,
     ConversationRef,
     Media,
+    NamedTool,
     Output,
     ReasoningPart,
     SettledCall,
     Text,
     TextPart,
+    ToolChoice,
     TurnRequest,
     UserTurn,
 )
@@ -74,6 +76,14 @@ def test_nothing_is_inherited_so_everything_is_sent_again() -> None:
     ]  # fmt: skip
     assert made.body["store"] is True
     assert made.body["stream_options"] == {"include_obfuscation": False}
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"), [(NamedTool("weather"), {"type": "function", "name": "weather"}), ("required", "required")]
+)
+def test_a_tool_is_forced(choice: ToolChoice, sent: Any) -> None:
+    request = TurnRequest((user("hi"),), tools=(WEATHER,), tool_choice=choice)
+    assert plan(request, settings(), now_ms=NOW).body["tool_choice"] == sent
 
 
 def test_a_conversation_is_continued_by_its_id_and_never_expires() -> None:
