@@ -8,18 +8,19 @@ from agui_gate.bus.log import EventLog
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A run's log, and whose it is."""
+    """A run's log, and whose it is. ``run_id``: the client's name for the run."""
 
     run_key: str
     principal: str
     thread_id: str
     log: EventLog
+    run_id: str = ""
 
 
 class Bus(Protocol):
     """Keeps the logs of runs for as long as they run and a while after."""
 
-    def open(self, run_key: str, principal: str, thread_id: str) -> Published:
+    def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Published:
         """A log for a new run."""
         ...
 

@@ -31,9 +31,9 @@ class MemoryBus:
         self._ended: deque[tuple[float, str]] = deque()
         self._ended_bytes = 0
 
-    def open(self, run_key: str, principal: str, thread_id: str) -> Published:
+    def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Published:
         """A log for a new run."""
-        published = Published(run_key, principal, thread_id, EventLog(self._run_bytes))
+        published = Published(run_key, principal, thread_id, EventLog(self._run_bytes), run_id)
         self._logs[run_key] = published
         return published
 

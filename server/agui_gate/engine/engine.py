@@ -134,7 +134,8 @@ class Engine:
             await to_the_end(self.store.commit(thread, Change(status=thread.run_status or "cancelled"), key))
             raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
-        live = LiveRun(self._bus.open(key, principal, thread.id), run.run_id, stop_alone=alone, grace=self._grace)
+        published = self._bus.open(key, principal, thread.id, run.run_id)
+        live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
         return self._begin(agent, run, OpenThread(self.store, thread, key), self.store, live, names)
@@ -144,7 +145,8 @@ class Engine:
         self._check_open()
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
-        live = LiveRun(self._bus.open(key, principal, thread.id), run.run_id, stop_alone=True, grace=self._grace)
+        published = self._bus.open(key, principal, thread.id, run.run_id)
+        live = LiveRun(published, run.run_id, stop_alone=True, grace=self._grace)
         return self._begin(without_tools(agent), run, OpenThread(store, thread, key), store, live, set())
 
     def _begin(

@@ -29,7 +29,7 @@ from agui_gate.http import copilotkit_views as views
 from agui_gate.http.auth import Guard
 from agui_gate.http.errors import on_own_error
 from agui_gate.http.limits import json_body
-from agui_gate.http.runs import nothing, stream
+from agui_gate.http.runs import begun_before, nothing, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, thread_view
@@ -83,14 +83,16 @@ class CopilotKitRoutes:
     async def run(self, request: Request) -> Response:
         """`POST /agent/{id}/run`: one run, as an event stream."""
         principal, body = await self._read(request)
-        return await self._run(principal, request.path_params["agent"], body)
+        return await self._run(request, principal, request.path_params["agent"], body)
 
     async def suggest(self, request: Request) -> Response:
         """`POST /agent/{id}/suggest`: a run of which nothing is kept, as an event stream; it ends with its reader."""
         principal, body = await self._read(request)
         agent, run = self._agent(request.path_params["agent"]), decode(body)
         await self._engine.start()
-        return stream(await self._engine.aside(agent, run, principal))
+        return await begun_before(self._engine, request, principal, run) or stream(
+            await self._engine.aside(agent, run, principal)
+        )
 
     async def connect(self, request: Request) -> Response:
         """`POST /agent/{id}/connect`: the conversation as it stands, then the running run's tail."""
@@ -111,7 +113,7 @@ class CopilotKitRoutes:
             case "info":
                 return self._info()
             case "agent/run":
-                return await self._run(principal, agent, inner)
+                return await self._run(request, principal, agent, inner)
             case "agent/connect":
                 return await self._connect(principal, agent, inner)
             case "agent/stop":
@@ -121,10 +123,12 @@ class CopilotKitRoutes:
     def _info(self) -> Response:
         return json_response(views.info(self._agents))
 
-    async def _run(self, principal: str, name: str, body: bytes) -> Response:
+    async def _run(self, request: Request, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), decode(body)
         await self._engine.start()
-        return stream(await self._engine.run(agent, run, principal, stop_alone=False))
+        return await begun_before(self._engine, request, principal, run) or stream(
+            await self._engine.run(agent, run, principal, stop_alone=False)
+        )
 
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), decode(body)

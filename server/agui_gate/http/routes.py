@@ -15,7 +15,7 @@ from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
 from agui_gate.http.copilotkit import CopilotKitRoutes
 from agui_gate.http.limits import json_body
-from agui_gate.http.runs import RunRoutes, nothing, stream
+from agui_gate.http.runs import RunRoutes, begun_before, nothing, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
 from agui_gate.http.views import agent_view, approval_view, capabilities, json_response
@@ -56,8 +56,9 @@ class Routes:
         agent = self._agent(request.path_params.get("name"))
         run = decode(await json_body(request, self._max_body))
         await self._engine.start()
-        live = await self._engine.run(agent, run, principal)
-        return stream(live)
+        return await begun_before(self._engine, request, principal, run) or stream(
+            await self._engine.run(agent, run, principal)
+        )
 
     async def connect(self, request: Request) -> Response:
         """`POST /agents/{name}/connect`: the conversation as it stands, then the running run's tail.

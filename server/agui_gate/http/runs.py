@@ -7,20 +7,40 @@ from starlette.responses import Response
 
 from agui_gate.bus.base import Published
 from agui_gate.bus.log import EventLog, Reader
+from agui_gate.engine.again import repeated
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.live import LiveRun
 from agui_gate.errors import Gone, InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.sse import EventStream
 from agui_gate.http.views import json_response
-from agui_gate.protocol.inbound import check_id
+from agui_gate.protocol.inbound import RunInput, check_id
 
 _CURSOR = re.compile(r"(?:(.+):)?([0-9]{1,15})")
+_EVENT_ID = re.compile(r"([A-Za-z0-9_]{1,64}):([0-9]{1,15})")
 
 
 def stream(live: LiveRun) -> EventStream:
     """The whole of a run, from its first event."""
     return EventStream(live.read(), live.key, live.leave)
+
+
+async def begun_before(engine: Engine, request: Request, principal: str, run: RunInput) -> EventStream | None:
+    """The rest of the run that this request began when it came first, if its `Last-Event-ID` says that it did.
+
+    Raises `InvalidRequest` for what is no id of ours, and `Gone` for what is no longer kept.
+    """
+    cursors = {cursor for cursor in request.headers.getlist("last-event-id") if cursor}
+    if not cursors:
+        return None
+    cursor = cursors.pop()
+    named = _EVENT_ID.fullmatch(cursor)
+    if named is None or cursors:
+        raise InvalidRequest(
+            "Last-Event-ID is not the id of an event: send the id of the last event you received, or no such header."
+        )
+    found = await repeated(engine, principal, run, named[1])
+    return None if found is None else _rest(*found, _position(cursor, found[0]))
 
 
 def nothing() -> EventStream:
@@ -49,10 +69,7 @@ class RunRoutes:
             raise NotFound("There is no such run, or its events are no longer kept.")
         published, live = found
         cursor = request.headers.get("last-event-id") or request.query_params.get("after")
-        after = _position(cursor, published)
-        if live is not None:
-            return EventStream(live.read(after), run_key, live.leave)
-        return EventStream(Reader(published.log, after), run_key, lambda: None)
+        return _rest(published, live, _position(cursor, published))
 
     async def cancel(self, request: Request) -> Response:
         """`POST /threads/{thread_id}/cancel`: stop the thread's run. Stopping what is over is a no-op that says so."""
@@ -71,6 +88,12 @@ class RunRoutes:
         if thread.run_status == "running":  # such as `agui-gate run` with the same store
             message = "Another process is at this thread; stop it there."
         return json_response({"cancelled": False, "message": message})
+
+
+def _rest(published: Published, live: LiveRun | None, after: int) -> EventStream:
+    if live is not None:
+        return EventStream(live.read(after), live.key, live.leave)
+    return EventStream(Reader(published.log, after), published.run_key, lambda: None)
 
 
 def _position(cursor: str | None, published: Published) -> int:

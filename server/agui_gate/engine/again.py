@@ -1,0 +1,58 @@
+"""A run's request that comes again: is it the same one?
+
+A client that lost its stream posts the very same body again, with `Last-Event-ID` (fetch-event-source when a tab is
+shown again, TanStack AI after any break). It wants the rest of what it was told. To ask the model once more would be
+wrong, and to run a free tool once more worse. So with this header, whatever may be a repeat begins nothing.
+
+It is a repeat if the run it names is known and has the same `runId`, or if the thread has already had everything that
+the request brings. A request that brings something new (another message, an answer to what waits) can't have been
+posted before. It is a new run, whatever header a careless client has left on it.
+
+Who asks for a run of somebody else, or of another thread, gets the answer of a run that never was.
+"""
+
+from agui_gate.bus.base import Published
+from agui_gate.core.transcript import UserEntry
+from agui_gate.engine.engine import Engine, new_id
+from agui_gate.engine.intake import take
+from agui_gate.engine.live import LiveRun
+from agui_gate.errors import Gone
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.stores.base import Thread
+
+
+async def repeated(
+    engine: Engine, principal: str, run: RunInput, run_key: str
+) -> tuple[Published, LiveRun | None] | None:
+    """The run that this request began when it came first, or None if the request is a new one.
+
+    Raises `Gone` if it is no new one, and what it began is not known here any more.
+    """
+    found = engine.published(principal, run_key)
+    if found is not None and found[0].run_id == run.run_id and found[0].thread_id == run.thread_id:
+        return found
+    thread = await engine.store.read_thread(principal, run.thread_id)
+    if found is not None and found[0].thread_id not in (run.thread_id, thread.id if thread else None):
+        found = None
+    if found is not None and found[0].run_id == run.run_id:
+        return found
+    if thread is not None and brings_something_new(run, thread):
+        return None
+    if found is None:
+        raise Gone(
+            "The events of this run are no longer kept, or never were here. "
+            f"GET /threads/{run.thread_id} has the conversation as it stands. "
+            "To begin a new run, send the request without Last-Event-ID."
+        )
+    return found
+
+
+def brings_something_new(run: RunInput, thread: Thread) -> bool:
+    """Whether a request has anything that its thread hasn't had yet.
+
+    A message without an id that says what was said before counts as the one that was said before.
+    """
+    intake = take(run, thread.entries, thread.approvals, new_id)
+    said = {entry.content for entry in thread.entries if isinstance(entry, UserEntry) and entry.minted}
+    repeats = [entry for entry in intake.entries if isinstance(entry, UserEntry) and entry.minted]
+    return bool(intake.answers) or len(repeats) < len(intake.entries) or any(e.content not in said for e in repeats)
