@@ -1,5 +1,6 @@
 """`demo`, `emulator` and the example, with the emulator as provider: real processes, real sockets, no key."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -8,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from agui_gate.cli.demo import tell_of_other_page
 from agui_gate.cli.server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
@@ -34,13 +36,33 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
             events = _events(client.post("/", json={**body, "runId": "r2", "resume": resume}).text)
             assert events[-1]["type"] == "RUN_FINISHED"
             result = next(event for event in events if event["type"] == "TOOL_CALL_RESULT")
-            assert json.loads(result["content"]) == {"order_id": "1001", "refunded": 249.0, "status": "refunded"}
+            assert json.loads(result["content"]) == {
+                "order_id": "1001",
+                "refunded": 249.0,
+                "left_to_refund": 0.0,
+                "status": "refunded",
+            }
         assert list(scratch.iterdir()) != []
         code, seconds = demo.stop(signal.SIGINT)
     assert (code, seconds < 5) == (0, True)
     assert list(scratch.iterdir()) == []
     assert "Traceback" not in demo.text
     assert list(tmp_path.iterdir()) == [scratch]
+
+
+@pytest.mark.anyio
+async def test_the_demo_says_when_the_other_page_is_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is built while the demo serves already; where there is no checkout, there is none (issue 9)."""
+    built = tmp_path / "frontend-demo" / "dist"
+    await tell_of_other_page("http://x", built)
+    assert capsys.readouterr().out == ""
+    built.mkdir(parents=True)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        told = group.create_task(tell_of_other_page("http://x", built, every=0))
+        await asyncio.sleep(0)
+        assert not told.done()
+        (built / "index.html").touch()
+    assert "is ready: http://x/copilot/" in capsys.readouterr().out
 
 
 def test_a_taken_port_is_passed_over_unless_it_was_asked_for(cli: Cli) -> None:

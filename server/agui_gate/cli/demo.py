@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8000
 HOST = "127.0.0.1"
+LOOK = 1.0
+"""Seconds between looks at whether the other page has been built."""
 PACE = 0.015
 """Seconds between the emulated model's words, so that one sees it stream."""
 
 HELP = """The whole product on this machine, without a key or any other service.
 
 A strict emulator stands in for the model provider, an example agent looks after a small shop, and the built-in page
-shows the conversation and what waits for your yes. AGUI_GATE_* settings are left aside.
+shows the conversation and what waits for your yes. Every chat has the shop's orders anew. AGUI_GATE_* settings are
+left aside.
 
 \b
 Examples:
@@ -72,6 +75,7 @@ async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
     from agui_gate.cli.demo_agent import support_agent
     from agui_gate.cli.server import Server, address_of, configure
     from agui_gate.http.app import create_app
+    from agui_gate.http.assets import BUILT
     from agui_gate.settings import Settings
     from agui_gate_adapters.openai_responses import OpenAIResponses
     from agui_gate_adapters.testkit import Emulator, serve
@@ -85,13 +89,26 @@ async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
             "access": "this machine only",
         }
         url = address_of(sock, HOST)
-        warming = asyncio.create_task(_warm(agent))
+        aside = [asyncio.create_task(_warm(agent))]
+
+        def say() -> None:
+            banner(url, [agent], facts, say="Refund order 1001")
+            aside.append(asyncio.create_task(tell_of_other_page(url, BUILT)))
+
         try:
-            await Server(configure(app), lambda: banner(url, [agent], facts, say="Refund order 1001")).serve(
-                sockets=[sock]
-            )
+            await Server(configure(app), say).serve(sockets=[sock])
         finally:
-            warming.cancel()
+            for task in aside:
+                task.cancel()
+
+
+async def tell_of_other_page(url: str, built: Path, *, every: float = LOOK) -> None:
+    """Say where the page made with CopilotKit is, once it is there: `make demo` builds it while this serves already."""
+    if not built.parent.is_dir():
+        return  # no checkout: there is no such page
+    while not (built / "index.html").is_file():  # noqa: ASYNC110  (a file has no event)
+        await asyncio.sleep(every)
+    click.echo(f"  The page made with CopilotKit is ready: {url}/copilot/\n")
 
 
 async def _warm(agent: "Agent") -> None:

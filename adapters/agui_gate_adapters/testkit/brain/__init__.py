@@ -13,9 +13,11 @@ import msgspec
 
 from agui_gate_adapters.testkit.approvals import asks, proceed
 from agui_gate_adapters.testkit.brain import replies
+from agui_gate_adapters.testkit.brain.arguments import units_of
+from agui_gate_adapters.testkit.brain.matching import is_lookup
 from agui_gate_adapters.testkit.brain.planning import Call, Plan, Situation, plan_calls
 from agui_gate_adapters.testkit.brain.reading import read
-from agui_gate_adapters.testkit.brain.replies import Result, parse_output
+from agui_gate_adapters.testkit.brain.results import Result, parse_output
 from agui_gate_adapters.testkit.kinds import kind_of
 from agui_gate_adapters.testkit.player import Asked, last_user_text, text_of
 from agui_gate_adapters.testkit.script import Turn
@@ -38,21 +40,29 @@ def think(asked: Asked) -> Turn:
         return hosted
     before, since = _split(asked.merged[-_RECENT:])
     text = _asked_for(before, _edges(last_user_text(asked.merged)))
-    results = _results(since)
-    told = _superseded(asked) if not results else ""
+    tools = _usable_tools(asked.body)
+    results = _results(since, tools)
+    told = "" if results else _settled_meanwhile(asked, tools)
     if any(result.outcome != "done" for result in results):
         return _say(replies.summarise(results))
-    tools = _usable_tools(asked.body)
     plan = _plan(text, tools, before, results)
     if not plan.calls and not results and _forced(asked.body) and tools:
         plan = Plan([Call(tools[0]["name"], {})])
     if plan.calls:
+        told += replies.already(plan.settled) + " " if plan.settled else ""
         return _call(plan.calls, told + replies.preamble(plan.calls, text, further=bool(results)))
+    return _say(told + _answer(plan, results, text, tools))
+
+
+def _answer(plan: Plan, results: list[Result], text: str, tools: list[Json]) -> str:
+    """Return what is said when there is nothing to call."""
+    if plan.settled:
+        return f"{replies.already(plan.settled)} There is nothing left to do."
     if results:
-        return _say(replies.summarise(results))
+        return replies.summarise(results)
     if plan.question is not None:
-        return _say(told + replies.ask_for(*plan.question))
-    return _say(told + replies.chat(text, tools))
+        return replies.ask_for(*plan.question)
+    return replies.chat(text, tools)
 
 
 def _split(items: list[Json]) -> tuple[list[Json], list[Json]]:
@@ -74,14 +84,13 @@ def _edges(text: str) -> str:
     return text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
 
 
-def _results(items: list[Json]) -> list[Result]:
+def _results(items: list[Json], tools: list[Json]) -> list[Result]:
     """Return the calls among the items with their outputs, in the order of the calls."""
+    units = {str(tool.get("name")): units_of(tool) for tool in tools}
     outputs = {item.get("call_id"): text_of(item) for item in items if kind_of(item) == "function_call_output"}
-    return [
-        parse_output(Call(str(item["name"]), _arguments(item)), outputs[item["call_id"]])
-        for item in items
-        if kind_of(item) == "function_call" and item["call_id"] in outputs
-    ]
+    made = [item for item in items if kind_of(item) == "function_call" and item["call_id"] in outputs]
+    calls = [Call(name := str(item["name"]), _arguments(item), units.get(name, {})) for item in made]
+    return [parse_output(call, outputs[item["call_id"]]) for call, item in zip(calls, made, strict=True)]
 
 
 def _arguments(item: Json) -> Json:
@@ -92,16 +101,16 @@ def _arguments(item: Json) -> Json:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _superseded(asked: Asked) -> str:
-    """Say what was left undone when outputs came together with new words."""
+def _settled_meanwhile(asked: Asked, tools: list[Json]) -> str:
+    """Say how calls went whose outputs came together with new words: left undone, or decided somewhere else."""
     ids = {item.get("call_id") for item in asked.fresh if kind_of(item) == "function_call_output"}
     known = [item for item in asked.merged[-_RECENT:] if item.get("call_id") in ids]
-    results = [result for result in _results(known) if result.outcome != "done"]
+    results = [result for result in _results(known, tools) if not is_lookup({"name": result.call.name})]
     return replies.summarise(results) + "\n\n" if results else ""
 
 
 def _plan(text: str, tools: list[Json], before: list[Json], results: list[Result]) -> Plan:
-    values: list[Any] = [result.value for result in [*_results(before), *results]]
+    values: list[Any] = [result.value for result in [*_results(before, tools), *results]]
     mentioned = [
         found for item in before for found in read(_edges(text_of(item) or str(item.get("arguments") or ""))).ids
     ]

@@ -16,7 +16,7 @@ from agui_gate_adapters.testkit.brain.reading import (
 )
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Filler", "id_parameter", "properties_of", "required_of"]
+__all__ = ["Filler", "id_parameter", "properties_of", "required_of", "units_of"]
 
 _ID_WORDS: Final = frozenset({"id", "number", "code", "ref", "referenc", "sku", "uuid"})
 _MONEY_WORDS: Final = frozenset({"amount", "pric", "total", "sum", "cost", "budget", "valu", "payment"})
@@ -31,6 +31,8 @@ _SAYING: Final = re.compile(
 )
 _ABOUT: Final = re.compile(r"\b(?:about|regarding|on the subject of|titled|subject:?)\s+(.+)$", re.IGNORECASE)
 _HIS: Final = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
+_UNITS: Final = {"euros": "€", "euro": "€", "eur": "€", "€": "€", "dollars": "$", "usd": "$", "pounds": "£", "gbp": "£"}
+_IN_UNIT: Final = re.compile(rf"\bin ({'|'.join(map(re.escape, _UNITS))})(?!\w)", re.IGNORECASE)
 _NO: Final = re.compile(r"\b(?:no|not|off|disable|without|never)\b", re.IGNORECASE)
 
 
@@ -50,6 +52,17 @@ def required_of(tool: Json) -> frozenset[str]:
     """Return the names of the required parameters."""
     found = (tool.get("parameters") or {}).get("required")
     return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
+
+
+def units_of(tool: Json) -> dict[str, str]:
+    """Return what the numbers are in, by parameter, where the schema says so: in `unit`, or as "in euros"."""
+    found = {name: schema.get("unit") or _described(schema) for name, schema in properties_of(tool).items()}
+    return {name: unit for name, unit in found.items() if isinstance(unit, str)}
+
+
+def _described(schema: Json) -> str | None:
+    said = _IN_UNIT.search(str(schema.get("description") or ""))
+    return _UNITS[said[1].lower()] if said else None
 
 
 def _enum_of(schema: Json) -> list[Any]:

@@ -82,10 +82,17 @@ def _ids_in(value: Any) -> list[str]:
 
 
 def record_of(item_id: str | None, values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return what earlier outputs said about this id, with a total also known as the amount."""
+    """Return what earlier outputs said about this id, with what is left of a total, or the total, also known
+    as the amount.
+    """
     for value in reversed(values):
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict) and item_id is not None and item_id in map(str, record.values()):
-                total = next((record[k] for k in ("amount", "total", "price") if k in record), None)
-                return {**record, **({} if total is None else {"amount": total})}
+                return {**record, **_amount_of(record)}
     return {}
+
+
+def _amount_of(record: dict[str, Any]) -> dict[str, Any]:
+    left = [name for name in record if stems_of_name(name)[0] in ("left", "remain")]
+    names = [name for name in (*left, "amount", "total", "price") if name in record]
+    return {"amount": record[names[0]]} if names else {}

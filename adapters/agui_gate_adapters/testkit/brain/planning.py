@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agui_gate_adapters.testkit.brain.arguments import Filler, id_parameter
+from agui_gate_adapters.testkit.brain.arguments import Filler, id_parameter, units_of
 from agui_gate_adapters.testkit.brain.identifying import Known, identify, points_elsewhere, record_of
 from agui_gate_adapters.testkit.brain.matching import intents, is_lookup
-from agui_gate_adapters.testkit.brain.reading import Reading, read
+from agui_gate_adapters.testkit.brain.reading import Reading, past, read, verb_of
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["Call", "Plan", "Situation", "plan_calls"]
@@ -20,6 +20,8 @@ class Call(msgspec.Struct, frozen=True):
 
     name: str
     arguments: Json
+    units: dict[str, str] = {}
+    """What the tool's schema says that its numbers are in, by parameter."""
 
 
 class Situation(msgspec.Struct, frozen=True):
@@ -40,6 +42,8 @@ class Plan(msgspec.Struct):
     calls: list[Call]
     question: tuple[str, str] | None = None
     """Tool and parameter that the text says nothing about."""
+    settled: list[Call] = msgspec.field(default_factory=list)
+    """What was asked for, but is so already, by what an earlier output says."""
 
 
 def plan_calls(text: str, situation: Situation) -> Plan:
@@ -68,8 +72,9 @@ def _add(plan: Plan, tool: Json, reading: Reading, known: Known, situation: Situ
         elif not plan.calls:
             plan.question = (tool["name"], str(id_parameter(tool)))
         return False
+    ids = _unsettled(plan, tool, ids, situation)
     fillers = [(item_id, _filler(tool, reading, ids, position, situation)) for position, item_id in enumerate(ids)]
-    calls = [Call(tool["name"], filler.fill(item_id)) for item_id, filler in fillers]
+    calls = [Call(tool["name"], filler.fill(item_id), units_of(tool)) for item_id, filler in fillers]
     missing = next((filler.missing[0] for _, filler in fillers if filler.missing), None)
     if missing is not None:
         plan.question = plan.question or (tool["name"], missing)
@@ -81,6 +86,14 @@ def _add(plan: Plan, tool: Json, reading: Reading, known: Known, situation: Situ
             return False
     plan.calls += calls
     return True
+
+
+def _unsettled(plan: Plan, tool: Json, ids: list[str | None], situation: Situation) -> list[str | None]:
+    """Return the ids for which there is something to do; an order that is refunded isn't refunded again."""
+    state, parameter = past(verb_of(tool["name"])), id_parameter(tool)
+    done = [found for found in ids if found and record_of(found, situation.values).get("status") == state]
+    plan.settled += [Call(tool["name"], {str(parameter): found}) for found in done]
+    return [found for found in ids if found not in done]
 
 
 def _filler(tool: Json, reading: Reading, ids: list[str | None], position: int, situation: Situation) -> Filler:

@@ -7,7 +7,19 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["STOP_WORDS", "Number", "Reading", "content_words", "read", "same_verb", "stem", "stems_of_name"]
+__all__ = [
+    "STOP_WORDS",
+    "Number",
+    "Reading",
+    "content_words",
+    "past",
+    "read",
+    "same_verb",
+    "stem",
+    "stems_of_name",
+    "verb_of",
+    "words_of_name",
+]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,6 +63,23 @@ _NUMBER: Final = re.compile(
 )
 _NAME: Final = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*\b")
 _NAMED: Final = re.compile(r"\b(?:for|of|from|by|named|called|customer|user|does|did|has)\s+([A-Za-zà-ÿ][\wà-ÿ-]+)")
+
+_PASTS: Final = {
+    "get": "looked up",
+    "fetch": "looked up",
+    "lookup": "looked up",
+    "send": "sent",
+    "set": "set",
+    "find": "found",
+    "make": "made",
+    "write": "written",
+    "buy": "bought",
+    "pay": "paid",
+    "cancel": "cancelled",
+    "ship": "shipped",
+    "run": "run",
+    "put": "put",
+}
 
 _MOST_DIGITS: Final = 30
 """With more it is no number that anybody means, and maybe not one that a float holds."""
@@ -99,8 +128,25 @@ def stem(word: str) -> str:
 
 def stems_of_name(name: str) -> list[str]:
     """Return the stems of a tool's or parameter's name, in snake or camel case."""
+    return [stem(part) for part in words_of_name(name)]
+
+
+def words_of_name(name: str) -> list[str]:
+    """Return the words of a tool's or parameter's name, in lower case."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [stem(part) for part in re.split(r"[\s_.-]+", spaced) if part] or [name]
+    return [part.lower() for part in re.split(r"[\s_.-]+", spaced) if part] or [name]
+
+
+def verb_of(name: str) -> str:
+    """The verb that a tool's name begins with."""
+    return words_of_name(name)[0]
+
+
+def past(verb: str) -> str:
+    """`refund` → `refunded`."""
+    if verb in _PASTS:
+        return _PASTS[verb]
+    return verb + "d" if verb.endswith("e") else re.sub(r"(?<=[^aeiou])y$", "i", verb) + "ed"
 
 
 def same_verb(one: str, other: str) -> bool:

@@ -1,181 +1,61 @@
 """What the demo brain says: before a call, after its output, and when nothing is to be called.
 
-Markdown, short, kind.
+Markdown, short, kind. What is said after a call is what the output says: what ran, with which values, and if it failed.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
-
-import msgspec
+from typing import Any, Final
 
 from agui_gate_adapters.testkit.brain.arguments import id_parameter, properties_of
 from agui_gate_adapters.testkit.brain.matching import is_lookup
 from agui_gate_adapters.testkit.brain.planning import Call
-from agui_gate_adapters.testkit.brain.reading import stem, stems_of_name
+from agui_gate_adapters.testkit.brain.reading import past, verb_of
+from agui_gate_adapters.testkit.brain.results import Result
+from agui_gate_adapters.testkit.brain.wording import (
+    amount,
+    id_name,
+    listing,
+    phrase,
+    plain,
+    shorten,
+    thing,
+    words,
+)
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Outcome", "Result", "ask_for", "chat", "parse_output", "phrase", "preamble", "summarise", "thought"]
+__all__ = ["already", "ask_for", "chat", "preamble", "summarise", "thought"]
 
-Outcome = Literal["done", "rejected", "superseded", "cancelled", "expired", "failed", "unknown"]
-
-_OUTCOMES: Final[dict[str, Outcome]] = {
-    "rejected": "rejected",
-    "denied": "rejected",
-    "declined": "rejected",
-    "superseded": "superseded",
-    "cancelled": "cancelled",
-    "expired": "expired",
-    "unknown": "unknown",
-    "error": "failed",
-    "failed": "failed",
-}
-
-_SIGNS: Final[tuple[tuple[Outcome, re.Pattern[str]], ...]] = (
-    ("superseded", re.compile(r"supersed|moved on|no longer needed|not answered|unanswered", re.IGNORECASE)),
-    ("expired", re.compile(r"\bexpired?\b|timed? ?out waiting", re.IGNORECASE)),
-    ("cancelled", re.compile(r"\bcancel|\babort", re.IGNORECASE)),
-    ("rejected", re.compile(r"\breject|\bdenied\b|\bdeclin|\brefus|not approved|\bdisapprov", re.IGNORECASE)),
-    ("failed", re.compile(r"\berror\b|\bfail|exception|not found|could not|unknown outcome", re.IGNORECASE)),
-)
 _OPENERS: Final = ("Sure", "Of course", "Happy to", "Right away")
 _MAX_ROWS: Final = 8
-_VERBS: Final = {"get": "look up", "fetch": "look up", "lookup": "look up"}
-_PASTS: Final = {
-    "get": "looked up",
-    "fetch": "looked up",
-    "lookup": "looked up",
-    "send": "sent",
-    "set": "set",
-    "find": "found",
-    "make": "made",
-    "write": "written",
-    "buy": "bought",
-    "pay": "paid",
-    "cancel": "cancelled",
-    "ship": "shipped",
-    "run": "run",
-    "put": "put",
-}
-_LONG: Final = ("body", "message", "content", "text")
-_WHOM: Final = frozenset({"customer", "name", "user", "person", "city", "location", "place", "query", "topic"})
-
-
-class Result(msgspec.Struct, frozen=True):
-    """One call with its output: the parsed value and how it went."""
-
-    call: Call
-    value: Any
-    outcome: Outcome
-
-
-def parse_output(call: Call, text: str) -> Result:
-    """Read an output: JSON where it is JSON, and how the call went."""
-    try:
-        value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        value = text
-    return Result(call, value, _outcome(call, value))
-
-
-def _outcome(call: Call, value: Any) -> Outcome:
-    if isinstance(value, str) and len(value) < 600:
-        return _sign(value, set(stems_of_name(call.name))) or "done"
-    if not isinstance(value, dict):
-        return "done"
-    if value.get("approved") is False or value.get("accepted") is False:
-        return "rejected"
-    error = value.get("error")
-    told = error.get("code") if isinstance(error, dict) else value.get("status")
-    # A record that happens to have a status is no report of a failure: those come with words.
-    if str(told) in _OUTCOMES and (error or "message" in value):
-        return _OUTCOMES[str(told)]
-    return "failed" if error or value.get("is_error") else "done"
-
-
-def _sign(text: str, expected: set[str]) -> Outcome | None:
-    """Return what the words say; a tool that cancels things may well report "cancelled" as its success."""
-    for outcome, pattern in _SIGNS:
-        found = pattern.search(text)
-        if found and not any(word.startswith(stem(found[0])) for word in expected):
-            return outcome
-    return None
+_QUOTE: Final = 60
+"""Characters of a value that a person changed; a longer one is only said to be changed."""
+_SENTENCE: Final = 300
+"""Characters of a reason or of a text that a tool returned."""
 
 
 # -- before ------------------------------------------------------------------------------------------------------
-
-
-def phrase(call: Call, *, bold: bool = True, done: bool = False) -> str:
-    """Say a call in words: `refund order **A1** (amount: 20)`, or `refunded …` when it is `done`."""
-    mark = "**" if bold else ""
-    verb, *nouns = _words_of(call.name)
-    named = _id_name(call)
-    told = f"{_past(verb)}" if done else _VERBS.get(verb, verb)
-    if named is not None:
-        noun = " ".join(nouns) or re.sub(r"_?(id|number|code|ref)$", "", named).replace("_", " ")
-        told += f" {noun} {mark}{call.arguments[named]}{mark}"
-    elif nouns:
-        told += f" {_article(verb, nouns)}{' '.join(nouns)}"
-    rest = {name: value for name, value in call.arguments.items() if name not in (named, *_LONG)}
-    if len(rest) == 1 and set(rest) & _WHOM:
-        return f"{told} for {mark}{_short(next(iter(rest.values())))}{mark}"
-    details = [f"{name.replace('_', ' ')}: {_short(value)}" for name, value in rest.items()]
-    return f"{told} ({', '.join(details)})" if details else told
-
-
-def _words_of(name: str) -> list[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word.lower() for word in re.split(r"[\s_.-]+", spaced) if word] or [name]
-
-
-def _past(verb: str) -> str:
-    if verb in _PASTS:
-        return _PASTS[verb]
-    return verb + "d" if verb.endswith("e") else re.sub(r"(?<=[^aeiou])y$", "i", verb) + "ed"
-
-
-def _article(verb: str, nouns: list[str]) -> str:
-    if nouns[-1].endswith("s"):
-        return ""
-    if verb in ("send", "create", "add", "make", "write", "book", "open"):
-        return "an " if nouns[0][0] in "aeiou" else "a "
-    return "the "
-
-
-def _id_name(call: Call) -> str | None:
-    shape = {name: {"type": "string"} for name in call.arguments}
-    return id_parameter({"parameters": {"properties": shape}})
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = " ".join(text.split())
-    return text if len(text) <= 48 else text[:45] + "…"
-
-
-def _listing(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
 def preamble(calls: list[Call], text: str, *, further: bool = False) -> str:
     """Say what is about to be done; `further` when this is not the first step."""
     opener = "Next" if further else _OPENERS[len(text) % len(_OPENERS)]
     joint = f"{opener} help: I'll " if opener == "Happy to" else f"{opener}, I'll "
-    return joint + _listing([phrase(call) for call in calls]) + "."
+    return joint + listing([phrase(call) for call in calls]) + "."
 
 
 def thought(calls: list[Call]) -> str:
     """Return the reasoning summary that goes before the calls."""
     title = " and ".join(sorted({call.name.replace("_", " ").capitalize() for call in calls}))
-    steps = _listing([f"`{call.name}` with {_with(call)}" for call in calls])
+    steps = listing([f"`{call.name}` with {_with(call)}" for call in calls])
     closing = "They don't depend on each other, so I can ask for them together." if len(calls) > 1 else ""
     return f"**{title}**\n\nThe request is clear. I should call {steps.rstrip('.')}. {closing}".rstrip()
 
 
 def _with(call: Call) -> str:
-    given = [f"{name}={_short(value)}" for name, value in call.arguments.items()]
-    return _listing(given) if given else "no arguments"
+    given = [f"{name}={words(value)}" for name, value in call.arguments.items()]
+    return listing(given) if given else "no arguments"
 
 
 def ask_for(tool: str, parameter: str) -> str:
@@ -184,13 +64,21 @@ def ask_for(tool: str, parameter: str) -> str:
     return f"I can {action} for you. Which **{parameter.replace('_', ' ')}** should I use?"
 
 
+def already(done: list[Call]) -> str:
+    """Say what needs no call, since it has been done before."""
+    said = [f"{thing(call, named)} is already {past(verb_of(call.name))}" for call in done if (named := id_name(call))]
+    sentence = f"{listing(said)}."
+    return sentence[0].upper() + sentence[1:]
+
+
 # -- after -------------------------------------------------------------------------------------------------------
 
 
 def summarise(results: list[Result]) -> str:
     """Tell how the calls went, the good news first."""
     acted = [result for result in results if not is_lookup({"name": result.call.name})]
-    ordered = sorted(acted or results, key=lambda result: result.outcome != "done")
+    failed_lookups = [result for result in results if result not in acted and result.outcome != "done"]
+    ordered = sorted([*acted, *failed_lookups] or results, key=lambda result: result.outcome != "done")
     told = "\n\n".join(_tell(result) for result in ordered)
     if any(result.outcome in ("rejected", "failed") for result in results):
         return f"{told}\n\nTell me if you'd like to try something else."
@@ -198,12 +86,13 @@ def summarise(results: list[Result]) -> str:
 
 
 def _tell(result: Result) -> str:
-    what = phrase(result.call)
+    what, changes = phrase(result.call), _changes(result)
     match result.outcome:
         case "done":
-            return _success(f"I've {phrase(result.call, done=True)}", result.value)
+            return _success(result, f"I've {phrase(result.call, done=True)}", changes)
         case "rejected":
-            why = f" The reason given: {_short(reason)}." if (reason := _member(result.value, "reason")) else ""
+            reason = result.value.get("reason") if isinstance(result.value, dict) else None
+            why = f" The reason given: “{shorten(str(reason), _SENTENCE)}”." if reason else ""
             return f"I did not {what}: it was **rejected**, and nothing was changed.{why}"
         case "superseded":
             return f"I left this undone, since the conversation moved on: {what}."
@@ -212,23 +101,44 @@ def _tell(result: Result) -> str:
         case "expired":
             return f"I did not {what}: the approval **expired** before anybody answered. I can ask again."
         case "unknown":
-            return f"I can't tell whether this took effect: {what}. It was interrupted, so please check first."
+            return f"I can't tell whether this took effect: {what}. It was interrupted, so please check first.{changes}"
         case _:
-            return f"I could not {what}: {_reason(result.value)}"
+            return f"I could not {what}. {_reason(result.value)}{changes}"
 
 
-def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
+def _changes(result: Result) -> str:
+    """Say what a person changed before approving."""
+    if result.issued is None:
+        return ""
+    before, ran = result.issued, result.call
+    names = [name for name in {**before.arguments, **ran.arguments} if not _same(before, ran, name)]
+    return "".join(f" {_change(before, ran, name)}" for name in names)
+
+
+def _same(before: Call, ran: Call, name: str) -> bool:
+    missing = object()
+    return bool(before.arguments.get(name, missing) == ran.arguments.get(name, missing))
+
+
+def _change(before: Call, ran: Call, name: str) -> str:
+    values = [call.arguments.get(name) for call in (before, ran)]
+    said = [f"“{value}”" if isinstance(value, str) else amount(ran, name, value) for value in values]
+    short = not any(
+        isinstance(value, dict | list) or len(text) > _QUOTE for value, text in zip(values, said, strict=True)
+    )
+    fromto = f" from {said[0]} to {said[1]}" if short else ""
+    return f"The {name.replace('_', ' ')} was changed{fromto} before it was approved."
 
 
 def _reason(value: Any) -> str:
     if isinstance(value, dict):
-        told = value.get("message") or value.get("error")
+        told = value.get("error") or value.get("message")
         value = told.get("message") if isinstance(told, dict) else told
-    return _plain(_short(value or "the tool reported an error"))
+    return plain(shorten(str(value or "The tool reported an error"), _SENTENCE))
 
 
-def _success(what: str, value: Any) -> str:
+def _success(result: Result, what: str, changes: str) -> str:
+    value = result.value
     if isinstance(value, list):
         if not value:
             return f"{what}, and found **nothing**."
@@ -237,23 +147,27 @@ def _success(what: str, value: Any) -> str:
         noun = "result" if len(value) == 1 else "results"
         return f"Here is what I found, **{len(value)} {noun}**:\n\n{rows}{more}"
     if isinstance(value, dict):
-        rows = "\n".join(f"- {name.replace('_', ' ')}: {_short(member)}" for name, member in value.items())
-        return f"{what}.\n\n{rows}".rstrip()
+        rows = "\n".join(f"- {name.replace('_', ' ')}: {words(member)}" for name, member in _news(result).items())
+        return f"{what}.{changes}\n\n{rows}".rstrip()
     if value in (None, "", True):
-        return f"{what}."
-    return f"{what}. {_plain(value)}"
+        return f"{what}.{changes}"
+    return f"{what}.{changes} {plain(shorten(str(value), _SENTENCE))}"
+
+
+def _news(result: Result) -> Json:
+    """The members of a record that the sentence about its call has not said."""
+    said, done, value = result.call.arguments, past(verb_of(result.call.name)), result.value
+    repeated = [name for name in value if name in said and said[name] == value[name]]
+    if any(value.get(done) == number for number in said.values() if isinstance(number, int | float)):
+        repeated.append(done)  # "refunded: 20", after "I've refunded … (amount: 20)"
+    return {name: member for name, member in value.items() if name not in repeated}
 
 
 def _row(element: Any) -> str:
     if not isinstance(element, dict):
-        return _short(element)
-    first, *others = [(name, _short(value)) for name, value in element.items()] or [("", "")]
+        return words(element)
+    first, *others = [(name, words(value)) for name, value in element.items()] or [("", "")]
     return " · ".join([f"**{first[1]}**", *(f"{name.replace('_', ' ')}: {value}" for name, value in others)])
-
-
-def _plain(value: Any) -> str:
-    text = str(value).strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 # -- otherwise ---------------------------------------------------------------------------------------------------
@@ -265,7 +179,7 @@ def chat(text: str, tools: list[Json]) -> str:
         return "You're welcome! Is there anything else I can do?"
     hello = "Hello! " if not text.strip() or re.search(r"\b(hi|hello|hey|good \w+)\b", text, re.IGNORECASE) else ""
     if not tools:
-        return f"{hello}I'm a small demo model without tools, so all I can do is listen. You said: “{_short(text)}”"
+        return f"{hello}I'm a small demo model without tools, so all I can do is listen. You said: “{shorten(text)}”"
     rows = "\n".join(f"- {_offer(tool)}" for tool in tools[:_MAX_ROWS])
     return f"{hello}I'm a small demo model, and this is what I can do here:\n\n{rows}\n\nTry: “{_example(tools)}”"
 

@@ -1,0 +1,89 @@
+"""The demo tells what happened, whatever one types, edits, rejects or repeats (issue 9): server, agent, emulator."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agui_gate.cli.demo_agent import support_agent
+from agui_gate.settings import Settings
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator
+from tests.product.kit import Chat, Product, product
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def demo() -> AsyncIterator[Product]:
+    """The demo's agent over the emulator, as `agui-gate demo` has them."""
+    agent = support_agent(OpenAIResponses("demo-model", base_url="http://127.0.0.1:9/v1", api_key="none"))
+    async with product(agent.tools, emulator=Emulator(), settings=Settings(), instructions=agent.instructions) as p:
+        yield p
+
+
+async def decided(chat: Chat, text: str, **payload: object) -> str:
+    """What the demo says at the end, when ``text`` was asked and the card was answered with ``payload``."""
+    asked = await chat.say(text)
+    (interrupt,) = asked.interrupts
+    if "amount" in payload:
+        edited = {**interrupt["metadata"]["arguments"], "amount": payload["amount"]}
+        payload = {"approved": True, "editedArgs": edited}
+    return (await chat.resume((interrupt["id"], payload))).text
+
+
+async def test_an_edit_is_told_with_the_values_that_ran(demo: Product) -> None:
+    told = await decided(demo.chat(), "Refund 20 euros of order 1003", amount=12.5)
+    assert told.startswith("I've refunded order **1003** (amount: 12.5 €).")
+    assert "The amount was changed from 20 € to 12.5 € before it was approved." in told
+    assert "left to refund: 52.4" in told
+    assert "{" not in told
+
+
+@pytest.mark.parametrize(
+    ("amount", "why"),
+    [
+        (-5, "A refund has to be more than 0 €, and -5.00 € is not. Nothing was refunded."),
+        (0, "A refund has to be more than 0 €, and 0.00 € is not. Nothing was refunded."),
+        (1000, "Order 1003 has 64.90 € left to refund; 1000.00 € is more than that. Nothing was refunded."),
+        (12.345, "12.345 € is not an amount in whole cents. Nothing was refunded."),
+    ],
+)
+async def test_what_failed_is_told_with_why(demo: Product, amount: float, why: str) -> None:
+    told = await decided(demo.chat(), "Refund 20 euros of order 1003", amount=amount)
+    assert told.startswith(f"I could not refund order **1003** (amount: {amount} €). {why}")
+    assert "I've refunded" not in told
+
+
+async def test_a_rejection_is_told_with_its_whole_reason(demo: Product) -> None:
+    reason = "the customer has sent no receipt, and we have asked for one twice by now"
+    told = await decided(demo.chat(), "Refund 20 euros of order 1003", approved=False, reason=reason)
+    assert "it was **rejected**, and nothing was changed" in told
+    assert reason in told
+
+
+async def test_what_was_refunded_is_not_refunded_again_in_the_same_chat(demo: Product) -> None:
+    chat = demo.chat()
+    await decided(chat, "Refund order 1001", approved=True)
+    again = await chat.say("Refund order 1001")
+    assert (again.interrupts, again.text) == ([], "Order **1001** is already refunded. There is nothing left to do.")
+
+
+async def test_what_is_left_is_what_the_next_refund_is_about(demo: Product) -> None:
+    chat = demo.chat()
+    await decided(chat, "Refund 20 euros of order 1003", approved=True)
+    rest = await chat.say("Refund order 1003")
+    assert rest.interrupts[0]["metadata"]["arguments"] == {"order_id": "1003", "amount": 44.9}
+    assert rest.interrupts[0]["message"] == "Refund 44.9 € for order 1003?"
+
+
+async def test_every_chat_has_the_orders_anew(demo: Product) -> None:
+    for thread in ("one", "two"):
+        told = await decided(demo.chat(thread_id=thread), "Find Anna's orders and refund the first one", approved=True)
+        assert told.startswith("I've refunded order **1001** (amount: 249 €).")
+
+
+async def test_what_was_decided_elsewhere_is_told_with_the_next_words(demo: Product) -> None:
+    chat = demo.chat()
+    asked = await chat.say("Refund 20 euros of order 1003")
+    await demo.decide(asked.interrupts[0]["id"], {"approved": True})
+    assert (await chat.say("Thank you")).text.startswith("I've refunded order **1003** (amount: 20 €).")
