@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from agui_gate.core.approvals import State
+from agui_gate.core.approvals import LOCAL, State
 from agui_gate.core.transcript import ResultEntry, TurnEntry
-from agui_gate.http.auth import LOCAL
 from agui_gate.stores import open_store
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.cli.support import Running, call, running

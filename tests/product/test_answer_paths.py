@@ -91,7 +91,7 @@ async def outcome(mode: str, path: str, answer: dict[str, Any], shop: Shop) -> d
             "result": done.results[call_id(asked)],
             "text": done.text,
             "pending": view["approvals"],
-            "messages": [plain(m, ids) for m in view["messages"] if not is_card(m, asked.cards)],
+            "messages": [plain(m, ids, path) for m in view["messages"] if not is_card(m, asked.cards)],
             "sent": [plain_input(body, ids) for body in p.inputs()],
         }
         later = await chat.say("and?")  # with the answer in the history, where it was a message
@@ -104,13 +104,25 @@ def is_card(message: dict[str, Any], cards: dict[str, Any]) -> bool:
     return message.get("toolCallId") in cards or any(c["id"] in cards for c in message.get("toolCalls", ()))
 
 
-def plain(message: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+WAYS = {"card": "card", "resume": "resume", "page": "resume", "command": "resume", "out of band": "http"}
+
+
+def plain(message: dict[str, Any], ids: dict[str, str], path: str = "") -> dict[str, Any]:
+    for told in metadata(message):
+        del told["id"], told["decision"]["at"]
+        assert told["decision"].pop("way") == WAYS.get(path, "message")
     text = json.dumps({k: v for k, v in message.items() if k != "id"})
     for found, name in ids.items():
         text = text.replace(found, name)
     decoded = json.loads(text)
     assert isinstance(decoded, dict)
     return decoded
+
+
+def metadata(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the ledger says of a message, and of the calls in it."""
+    items = [message, *message.get("toolCalls", ())]
+    return [item["metadata"]["agui-gate"] for item in items if "metadata" in item]
 
 
 def plain_input(body: dict[str, Any], ids: dict[str, str]) -> Any:

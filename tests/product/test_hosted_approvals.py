@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app, tool
+from agui_gate.core.approvals import LOCAL
 from agui_gate.core.transcript import PassedEntry
-from agui_gate.http.auth import LOCAL
 from agui_gate.stores import open_store
 from agui_gate.stores.base import Change
 from agui_gate_adapters.openai_responses import OpenAIResponses

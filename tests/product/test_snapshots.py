@@ -48,8 +48,13 @@ def streamed(chat: Chat) -> list[dict[str, Any]]:
 
 
 def plain(message: dict[str, Any]) -> dict[str, Any]:
-    """A message without what only one side has: a mark of failure, the text of a message that only makes calls."""
-    return {k: v for k, v in message.items() if k != "error" and (k, v) != ("content", "")}
+    """A message without what only one side has: a mark of failure, the text of a message that only makes calls.
+
+    What the ledger says of a call (`metadata`) is known when the call has been streamed already.
+    """
+    kept = {k: v for k, v in message.items() if k not in ("error", "metadata") and (k, v) != ("content", "")}
+    calls = [{k: v for k, v in call.items() if k != "metadata"} for call in message.get("toolCalls", ())]
+    return kept | {"toolCalls": calls} if calls else kept
 
 
 @every_mode

@@ -166,7 +166,10 @@ def test_a_card_is_shown_until_it_is_answered_and_after() -> None:
     closed = CardClosedEntry("card1", "x1", '{"accepted":true}')
     answered = shown([turn, card, user("u"), closed, closed], [approval("c1", State.DONE, Output("ok"))])
     assert ids(answered) == ["m1", "c1-result", "m2", "x1", "u"]
-    assert answered[3] == {"id": "x1", "role": "tool", "toolCallId": "card1", "content": '{"accepted":true}'}
+    told = {"agui-gate": {"id": "a-c1", "state": "done", "decision": None}}
+    assert answered[3] == {
+        "id": "x1", "role": "tool", "toolCallId": "card1", "content": '{"accepted":true}', "metadata": told,
+    }  # fmt: skip
 
 
 def test_an_answer_to_no_card_is_not_shown() -> None:

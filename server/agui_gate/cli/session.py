@@ -11,10 +11,9 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.bus.log import Reader
 from agui_gate.cli.target import Target, states_of
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
-from agui_gate.http.auth import LOCAL
 from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
 from agui_gate.settings import load_settings
 from agui_gate.stores import open_store

@@ -32,6 +32,9 @@ from agui_gate.errors import IllegalMove
 
 Style = Literal["card", "interrupt"]
 
+LOCAL = "local"
+"""The principal of an open loopback server, and of the shell."""
+
 
 class State(StrEnum):
     """Where a gated call is in its life."""
@@ -61,6 +64,10 @@ MOVES: dict[State, frozenset[State]] = {
 
 DECISIONS = frozenset({State.CLAIMED, State.REJECTED})
 """Moves that are a person's decision: only before the expiry, by the store's clock (B26)."""
+
+
+RAN = frozenset({State.DONE, State.FAILED, State.UNKNOWN})
+"""States of calls whose tool was started: what it did stays done, whatever becomes of the answer around it."""
 
 
 def sources(to: State) -> tuple[State, ...]:

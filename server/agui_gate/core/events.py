@@ -71,6 +71,7 @@ class ToolCallResult(Event, tag="TOOL_CALL_RESULT"):
     tool_call_id: str
     content: str
     role: str
+    metadata: dict[str, Any] | None = None
 
 
 class ReasoningStart(Event, tag="REASONING_START"):

@@ -144,7 +144,7 @@ class Sequencer:
             self._calls.discard(call_id)
             self._emit(ev.ToolCallEnd(call_id))
 
-    def result(self, call_id: str, message_id: str, content: str) -> None:
+    def result(self, call_id: str, message_id: str, content: str, metadata: dict[str, Any] | None = None) -> None:
         """What the call came to: once per call of this run; calls of earlier runs may get theirs here too."""
         if not self._open or not call_id or call_id in self._resulted:
             return
@@ -155,7 +155,7 @@ class Sequencer:
             message_id += "-result"
         self._seen.add(message_id)
         self._owed.pop(call_id, None)
-        self._emit(ev.ToolCallResult(message_id, call_id, content, "tool"))
+        self._emit(ev.ToolCallResult(message_id, call_id, content, "tool", metadata))
 
     def leave_open(self, call_ids: Sequence[str]) -> None:
         """These calls get their results later: a person or the client owes them."""

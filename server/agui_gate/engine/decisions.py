@@ -8,6 +8,7 @@ import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.core import answers as an
+from agui_gate.core.answers import Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
@@ -29,12 +30,19 @@ BUSY_SECONDS = 0.05
 Following = Callable[[str, str], LiveRun | None]
 
 
-class Decided(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of deciding one approval. ``result`` is the output's text once there is one."""
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of deciding one approval: its record as it is now, and whether it was this decision that made it so
+    (else it had been decided before).
 
-    id: str
-    state: State
-    result: str | None = None
+    ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
+    that was wanted; if it couldn't be begun, ``held_up`` says why.
+    """
+
+    record: Approval
+    ours: bool
+    waits: bool = False
+    run_key: str | None = None
+    held_up: str | None = None
 
 
 class Decisions:
@@ -57,12 +65,11 @@ class Decisions:
         self.holding: set[str] = set()
         self.working = Working()
 
-    async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
+    async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """Decide one approval out of band, and run its tool now if it was approved.
 
         While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most: a run
-        often ends in asking about this very call. Returns the outcome, and whether it was this decision that made it
-        (False: it had been decided before). Stopping the thread stops the tool, which is `unknown` then.
+        often ends in asking about this very call. Stopping the thread stops the tool, which is `unknown` then.
 
         Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`
         and `Unavailable`.
@@ -72,7 +79,7 @@ class Decisions:
         while True:
             await self._idle(principal, approval_id, until - loop.time())
             try:
-                return await self._decide(principal, approval_id, payload)
+                return await self._decide(principal, approval_id, payload, way)
             except ThreadBusy:
                 if loop.time() + BUSY_SECONDS > until:
                     raise
@@ -87,14 +94,14 @@ class Decisions:
         if live is not None and live.task is not None:
             await asyncio.wait([live.task], timeout=seconds)
 
-    async def _decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
+    async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """As `decide`, without waiting."""
         approval = await self._store.approval(principal, approval_id)
         if approval is None:
             raise NotFound("There is no such approval.")
         if approval.state is not State.PENDING:
-            return _decided(approval), False
-        answer = an.from_payload("approval", approval_id, payload, "http")
+            return _decided_before(approval)
+        answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:
             raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
         agent = self._agents.get(approval.agent)
@@ -107,7 +114,7 @@ class Decisions:
             raise ApprovalRefused(judgement.refused[approval_id])
         return await self._carry_out(agent, judgement.verdicts[0].approval, judgement)
 
-    async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> tuple[Decided, bool]:
+    async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{self._new_id()}"
         self.holding.add(run_key)
@@ -116,9 +123,7 @@ class Decisions:
         finally:
             self.holding.discard(run_key)
 
-    async def _under_lease(
-        self, agent: Agent, approval: Approval, judgement: Judgement, run_key: str
-    ) -> tuple[Decided, bool]:
+    async def _under_lease(self, agent: Agent, approval: Approval, judgement: Judgement, run_key: str) -> Decided:
         thread = await self._store.open_thread(approval.principal, approval.thread_id, agent.name, run_key)
         opened = OpenThread(self._store, thread, run_key)
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
@@ -127,12 +132,13 @@ class Decisions:
                 self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
                 fresh = opened.approvals.get(approval.call_id, approval)
                 if fresh.state is not State.PENDING:
-                    return _decided(fresh), False
+                    return _decided_before(fresh)
                 local = judgement.verdicts[0].to is State.CLAIMED and not opened.is_held(fresh)
                 if local and (reason := agent.why_not(approval.tool)):
                     raise Unavailable(reason)
                 done = await self._settle(agent, opened, judgement.verdicts[0], work)
-                return _decided(done), done.decision == judgement.verdicts[0].decision
+                ours = done.decision == judgement.verdicts[0].decision
+                return Decided(record=outcomes.completed(done), ours=ours, waits=opened.waits)
             finally:
                 await opened.commit(status=status)
 
@@ -167,6 +173,5 @@ class Decisions:
             return now
 
 
-def _decided(approval: Approval) -> Decided:
-    completed = outcomes.completed(approval)
-    return Decided(completed.id, completed.state, completed.output.content if completed.output else None)
+def _decided_before(approval: Approval) -> Decided:
+    return Decided(record=outcomes.completed(approval), ours=False)

@@ -6,13 +6,17 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import structlog
 
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Bus, Published
 from agui_gate.bus.log import Reader
 from agui_gate.bus.memory import MemoryBus
+from agui_gate.core.answers import Way
+from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Dialect, choose
+from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
@@ -20,8 +24,8 @@ from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import Unavailable
-from agui_gate.protocol.inbound import RunInput
+from agui_gate.errors import ThreadBusy, Unavailable
+from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import LEASE_MS, Change, Store, Thread
 
@@ -232,9 +236,31 @@ class Engine:
         await self.store.delete_thread(leased, key)
         self._bus.forget(thread.principal, thread.id)
 
-    async def decide(self, principal: str, approval_id: str, payload: Any) -> tuple[Decided, bool]:
-        """Decide one approval out of band: see `Decisions.decide`."""
-        return await self._decisions.decide(principal, approval_id, payload)
+    async def decide(
+        self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
+    ) -> Decided:
+        """Decide one approval out of band: see `Decisions.decide`.
+
+        ``go_on``: then, if nothing else waits on its thread, the conversation goes on in a run that nobody has to read.
+        """
+        decided = await self._decisions.decide(principal, approval_id, payload, way)
+        return await self._go_on(decided) if go_on and decided.ours else decided
+
+    async def _go_on(self, decided: Decided) -> Decided:
+        """Begin the run that tells the model. What hinders that doesn't undo the decision, and is said."""
+        record = decided.record
+        if decided.waits:
+            return msgspec.structs.replace(decided, held_up="Something else on this thread still waits for an answer.")
+        if record.state is State.UNKNOWN:
+            return msgspec.structs.replace(decided, held_up="It was stopped, so the conversation does not go on.")
+        # No page is there to run tools of its own, so none are offered; asked is as the person was asked last.
+        tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
+        run = RunInput(record.thread_id, f"continue_{new_id()}", [], tools=tools)
+        try:
+            live = await self.run(self.agents[record.agent], run, record.principal, stop_alone=False)
+        except (ThreadBusy, Unavailable) as error:
+            return msgspec.structs.replace(decided, held_up=error.message)
+        return msgspec.structs.replace(decided, run_key=live.key)
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
         self._bus.ended(live.key)

@@ -247,6 +247,11 @@ class OpenThread:
         """Whether a stream has told the result of this call of ours."""
         return call_id in self._known and (call_id in self._resulted or call_id in self._reported)
 
+    @property
+    def waits(self) -> bool:
+        """Whether anything waits for a person or for the client."""
+        return bool(self.pending() or self.open_calls())
+
     def open_calls(self) -> list[CallPart]:
         """Calls of the newest turn, other than gated ones, that have no result."""
         turn = self.last_turn()

@@ -31,6 +31,7 @@ from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import RunStatus, Store
 
 CLEANUP_TIMEOUT = 10.0
@@ -104,7 +105,7 @@ class Run:
         if intake.said:
             self._give_up_on_client()
         self._snapshot()
-        if self._waits():
+        if self._thread.waits:
             await self._wait()
             return
         await self._converse(intake)
@@ -191,7 +192,8 @@ class Run:
             self._closed(approval)
         for approval in {a.id: a for a in intake.repeated}.values():
             if approval.output is not None:
-                self._seq.result(approval.call_id, result_id(approval.call_id), approval.output.content)
+                told = metadata(approval)
+                self._seq.result(approval.call_id, result_id(approval.call_id), approval.output.content, told)
                 self._snapshot_due = True
 
     def _give_up_on_client(self) -> None:
@@ -210,16 +212,13 @@ class Run:
             self._settled()
             turn = await self._turns.one()
             incomplete = self._turns.done[-1].status == "incomplete"
-            if not turn.awaited or (incomplete and not self._waits()):
+            if not turn.awaited or (incomplete and not self._thread.waits):
                 await self._finish("finished")
                 return
-            if self._waits():
+            if self._thread.waits:
                 await self._wait()
                 return
         raise LimitReached(f"The agent stopped after {self._agent.max_turns} turns. Send a message to let it go on.")
-
-    def _waits(self) -> bool:
-        return bool(self._thread.pending() or self._thread.open_calls())
 
     def _has_work(self, intake: Intake) -> bool:
         last = self._thread.last_turn()
@@ -296,7 +295,8 @@ class Run:
         completed = self._thread.approvals[approval.call_id]
         if completed.output is None or not self._thread.shows(approval.call_id):
             return
-        self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content)
+        told = metadata(completed)
+        self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content, told)
         self._asker.close_cards(completed)
         self._thread.append([ReportedEntry(approval.call_id)])
         # A client that answered may show its own answer as the result; a snapshot puts that right.

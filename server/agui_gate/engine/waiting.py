@@ -17,6 +17,7 @@ from agui_gate.engine.intake import NewId
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.protocol import cards
 from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import provider_id
 from agui_gate.tool import Gate
 
@@ -65,7 +66,7 @@ class Asker:
     def close_cards(self, approval: Approval) -> None:
         """End the cards of a call that can no longer be answered, so that they lose their buttons."""
         output = approval.output.content if approval.output else REPLACED
-        self._end_cards(approval.id, output)
+        self._end_cards(approval, output)
 
     def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
         """The outcome that asks about ``approvals``."""
@@ -81,7 +82,7 @@ class Asker:
         )
 
     def _card(self, approval: Approval) -> str:
-        self._end_cards(approval.id, REPLACED)
+        self._end_cards(approval, REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
         arguments = cards.card_arguments(approval, self._parameters(approval), self.refused.get(approval.id))
         self._seq.call(card_id, CARD_TOOL, message_id)
@@ -95,16 +96,16 @@ class Asker:
         tool = None if self._thread.is_held(approval) else self._agent.by_name.get(approval.tool)
         return tool.parameters if tool else {"type": "object"}
 
-    def _end_cards(self, approval_id: str, content: str) -> None:
+    def _end_cards(self, approval: Approval, content: str) -> None:
         closed = {e.card_id for e in self._thread.entries if isinstance(e, CardClosedEntry)}
         still_open = [
             e
             for e in self._thread.entries
-            if isinstance(e, CardEntry) and e.approval_id == approval_id and e.id not in closed
+            if isinstance(e, CardEntry) and e.approval_id == approval.id and e.id not in closed
         ]
         for card in still_open:
             message_id = f"{card.id}-result"
-            self._seq.result(card.id, message_id, content)
+            self._seq.result(card.id, message_id, content, metadata(approval))
             self._thread.append([CardClosedEntry(card.id, message_id, content)])
 
 

@@ -15,15 +15,13 @@ import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from agui_gate.core.approvals import LOCAL
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
 
 Auth = Callable[[Request], str | None | Awaitable[str | None]]
 """Returns the principal's id, or None for 401."""
 
 log = structlog.get_logger("agui_gate.auth")
-
-LOCAL = "local"
-"""The principal of an open loopback server."""
 
 
 def is_loopback(host: str | None) -> bool:

@@ -189,7 +189,7 @@ class CopilotKitRoutes:
     async def messages(self, request: Request) -> Response:
         """`GET /threads/{id}/messages`, for CopilotKit's inspector."""
         thread = await self._thread(request)
-        messages = [views.inspected(message) for message in thread_view(thread)["messages"]]
+        messages = [views.inspected(message) for message in thread_view(thread, self._engine.agents)["messages"]]
         return json_response({"messages": messages})
 
     async def state(self, request: Request) -> Response:

@@ -1,16 +1,13 @@
 """The routes of CONTRACT.md. Every one that touches a thread or an approval asks the guard for its principal first."""
 
-from typing import Any
-
-import msgspec
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from agui_gate.agent import Agent
-from agui_gate.core.approvals import State
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import NotFound
+from agui_gate.http.approvals import ApprovalRoutes
 from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
 from agui_gate.http.copilotkit import CopilotKitRoutes
@@ -18,8 +15,8 @@ from agui_gate.http.limits import json_body
 from agui_gate.http.runs import RunRoutes, begun_before, nothing, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
-from agui_gate.http.views import agent_view, approval_view, capabilities, json_response
-from agui_gate.protocol.inbound import decode, decode_json
+from agui_gate.http.views import agent_view, capabilities, json_response
+from agui_gate.protocol.inbound import decode
 
 
 class Routes:
@@ -39,8 +36,7 @@ class Routes:
             Route("/agents/{name}/capabilities", self.capabilities),
             Route("/runs/{run_key}/events", runs.events),
             Route("/threads/{id:path}/cancel", runs.cancel, methods=["POST"]),
-            Route("/approvals", self.approvals),
-            Route("/approvals/{id}", self.decide, methods=["POST"]),
+            *ApprovalRoutes(self._engine, self._guard, self._max_body).all(),
             *ThreadRoutes(self._engine, self._guard, self._max_body).all(),
             *CopilotKitRoutes(self._engine, self._guard, self._max_body).all(),
             Route("/healthz", self.healthy),
@@ -84,27 +80,6 @@ class Routes:
         """`GET /agents/{name}/capabilities`."""
         await self._guard.principal(request)
         return json_response(capabilities(self._agent(request.path_params["name"])))
-
-    async def approvals(self, request: Request) -> Response:
-        """`GET /approvals`."""
-        principal = await self._guard.principal(request)
-        await self._engine.start()
-        pending = await self._engine.store.pending_approvals(principal)
-        return json_response({"approvals": [approval_view(approval) for approval in pending]})
-
-    async def decide(self, request: Request) -> Response:
-        """`POST /approvals/{id}`. Already decided: 409 with the outcome."""
-        principal = await self._guard.principal(request)
-        payload = decode_json(await json_body(request, self._max_body))
-        await self._engine.start()
-        decided, ours = await self._engine.decide(principal, request.path_params["id"], payload)
-        view: dict[str, Any] = msgspec.to_builtins(decided)
-        if ours:
-            return json_response(view)
-        message = f"This was decided before: {decided.state}."
-        if decided.state is State.EXPIRED:
-            message = "This expired before it was decided."
-        return json_response({"error": {"code": "approval_refused", "message": message}, **view}, 409)
 
     async def healthy(self, request: Request) -> Response:
         """`GET /healthz`: the process answers."""

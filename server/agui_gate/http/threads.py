@@ -12,7 +12,7 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
-from agui_gate.http.views import head_view, json_response, thread_view
+from agui_gate.http.views import calls_view, head_view, json_response, thread_view
 from agui_gate.protocol.inbound import check_id, decode_json
 
 MAX_PAGE = 100
@@ -50,18 +50,26 @@ class ThreadRoutes:
         """`GET /threads?limit=&cursor=&archived=`, newest first."""
         principal = await self._guard.principal(request)
         query = request.query_params
-        limit, archived, cursor = _limit(query), _archived(query), query.get("cursor") or None
+        limit, archived, cursor = limit_of(query), _archived(query), query.get("cursor") or None
         await self._engine.start()
         page = await self._engine.store.list_threads(principal, limit=limit, cursor=cursor, archived=archived)
         return json_response({"threads": [head_view(head) for head in page.threads], "next_cursor": page.next_cursor})
 
     async def show(self, request: Request) -> Response:
-        """`GET /threads/{thread_id}`."""
+        """`GET /threads/{thread_id}`; ``?view=calls``: without its messages and state, which makes it cheap."""
         principal, thread_id = await self._named(request)
+        if _view(request.query_params) == "calls":
+            return await self._calls(principal, thread_id)
         thread = await self._engine.store.read_thread(principal, thread_id)
         if thread is None:
             raise _missing()
-        return json_response(thread_view(thread))
+        return json_response(thread_view(thread, self._engine.agents))
+
+    async def _calls(self, principal: str, thread_id: str) -> Response:
+        calls = await self._engine.store.read_calls(principal, thread_id)
+        if calls is None:
+            raise _missing()
+        return json_response(calls_view(calls, self._engine.agents))
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""
@@ -90,11 +98,19 @@ class ThreadRoutes:
         return principal, thread_id
 
 
-def _limit(query: QueryParams) -> int:
+def limit_of(query: QueryParams) -> int:
+    """How long a page of a list is to be. Raises `InvalidRequest`."""
     text = query.get("limit", str(PAGE))
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 0 < int(text) <= MAX_PAGE):
         raise InvalidRequest(f"limit must be a number from 1 to {MAX_PAGE}.", well_formed=True)
     return int(text)
+
+
+def _view(query: QueryParams) -> str:
+    view = query.get("view", "all")
+    if view not in ("all", "calls"):
+        raise InvalidRequest("view must be all or calls.", well_formed=True)
+    return view
 
 
 def _archived(query: QueryParams) -> bool:

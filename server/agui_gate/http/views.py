@@ -1,5 +1,6 @@
 """Records as the JSON of CONTRACT.md. Times are ISO 8601 in UTC."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -7,11 +8,11 @@ from starlette.responses import Response
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.jsontext import parse_object
 from agui_gate.engine import outcomes
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
-from agui_gate.stores.base import Thread, ThreadHead
+from agui_gate.protocol.records import record
+from agui_gate.stores.base import Calls, Thread, ThreadHead
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -19,23 +20,17 @@ def json_response(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def approval_view(approval: Approval) -> dict[str, Any]:
-    """One pending approval."""
-    return {
-        "id": approval.id,
-        "thread_id": approval.thread_id,
-        "agent": approval.agent,
-        "call_id": approval.call_id,
-        "tool": approval.tool,
-        "arguments": parse_object(approval.arguments) or {},
-        "editable": list(approval.editable),
-        "message": approval.message,
-        "asked_at": iso(approval.asked_at),
-        "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
-    }
+Agents = Mapping[str, Agent]
 
 
-def thread_view(thread: Thread) -> dict[str, Any]:
+def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
+    """A record, its arguments in the order in which the tool of one of ``agents`` names them."""
+    agent = agents.get(approval.agent)
+    tool = agent.by_name.get(approval.tool) if agent else None
+    return record(outcomes.completed(approval), tool.parameters if tool else None)
+
+
+def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     """A thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     pending = [a for a in approvals if a.state is State.PENDING and not a.expired_at(thread.now)]
@@ -49,8 +44,14 @@ def thread_view(thread: Thread) -> dict[str, Any]:
         "run": {"key": thread.run_key, "status": thread.run_status} if thread.run_key else None,
         "messages": agui_messages(thread.entries, approvals),
         "state": {} if thread.state is None else thread.state,
-        "approvals": [approval_view(approval) for approval in pending],
+        "approvals": [approval_view(approval, agents) for approval in pending],
+        "calls": [approval_view(approval, agents) for approval in approvals],
     }
+
+
+def calls_view(calls: Calls, agents: Agents) -> dict[str, Any]:
+    """A thread without what was said: what a page asks for again and again, to see what was decided elsewhere."""
+    return {**head_view(calls.head), "calls": [approval_view(approval, agents) for approval in calls.approvals]}
 
 
 def head_view(head: ThreadHead) -> dict[str, Any]:

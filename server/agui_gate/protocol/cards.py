@@ -24,7 +24,7 @@ def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str 
 
     ``refused``: why the last answer wasn't taken, where it is shown again.
     """
-    arguments = _in_order(approval, parameters)
+    arguments = in_order(approval.arguments, parameters)
     asked = approval.message or f"Execute {approval.tool}"
     card: dict[str, Any] = {
         "function_name": approval.tool,
@@ -48,7 +48,7 @@ def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
     business (facts: protocol §2). It is in the metadata for pages that count down.
     """
-    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": _in_order(approval, parameters)}
+    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": in_order(approval.arguments, parameters)}
     if approval.editable:
         metadata["editable"] = list(approval.editable)
     if approval.expires_at is not None:
@@ -99,10 +99,10 @@ def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:
     return canonical(edited) if changed else None
 
 
-def _in_order(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The arguments in the order in which the tool names them, for people to read."""
-    arguments = parse_object(approval.arguments) or {}
-    names = [name for name in parameters.get("properties", {}) if name in arguments]
+def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments in the order in which the tool names them, for people to read. ``parameters``: its JSON Schema."""
+    arguments = parse_object(text) or {}
+    names = [name for name in (parameters or {}).get("properties", {}) if name in arguments]
     return {name: arguments[name] for name in [*names, *(n for n in arguments if n not in names)]}
 
 

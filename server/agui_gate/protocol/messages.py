@@ -3,7 +3,9 @@
 Ids and order are those of the stream (B21): each text is an assistant message; a call hangs on the message named when
 it started; a result follows the message that holds its call and the results that were shown before it, which is where
 clients put TOOL_CALL_RESULT. A call that still waits has no result, for a result is what ends its chip. Results come
-from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them.
+from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them. A gated call has
+the arguments that ran, or would run; it and its result, its cards and theirs, say in their metadata what the ledger
+says (`protocol/records.py`).
 
 Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept; with one
 exception, `file` sources, which the caller can have written as text.
@@ -15,8 +17,10 @@ them while rendering.
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from agui_gate.core.approvals import Approval
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.sanitizer import CARD_TOOL, distinct, pair
 from agui_gate.core.transcript import (
     CallPart,
@@ -34,6 +38,8 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
+from agui_gate.protocol.cards import in_order
+from agui_gate.protocol.records import metadata
 
 Message = dict[str, Any]
 
@@ -83,10 +89,11 @@ class _View:
         self._reported = {e.call_id: place for place, e in enumerate(entries) if isinstance(e, ReportedEntry)}
         self._places: dict[int, int] = {}
         self._never = len(entries)
-        self._outputs = {(approval.turn_id, approval.call_id): approval.output for approval in approvals}
+        self._records = {(approval.turn_id, approval.call_id): approval for approval in approvals}
+        self._by_id = {approval.id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
         self._assistants: dict[str, list[Message]] = {}
-        self._cards: dict[str, list[Message]] = {}
+        self._cards: dict[str, tuple[list[Message], Approval | None]] = {}
 
     def messages(self) -> list[Message]:
         for group in self._groups:
@@ -106,8 +113,8 @@ class _View:
     def part(self, entry: TurnEntry, part: TextPart | ReasoningPart | CallPart) -> None:
         """Show one part of a turn as it was streamed: empty texts and invisible reasoning were not."""
         if isinstance(part, CallPart):
-            arguments = part.arguments if parse_object(part.arguments) is not None else "{}"
-            self.call(part.parent_id or entry.id, part.id, part.name, arguments)
+            record = self._records.get((entry.id, part.id))
+            self.call(part.parent_id or entry.id, part.id, part.name, _as_run(part, record), record)
         elif isinstance(part, TextPart):
             if part.text:
                 message = self._assistant(part.id)[0]
@@ -118,18 +125,18 @@ class _View:
                 message["encryptedValue"] = part.encrypted
             self._groups.append([message])
 
-    def call(self, message_id: str, call_id: str, name: str, arguments: str) -> list[Message]:
+    def call(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
         """Hang a call on its message, and return the message's group."""
         group = self._assistant(message_id)
-        function = {"name": name, "arguments": arguments}
-        group[0].setdefault("toolCalls", []).append({"id": call_id, "type": "function", "function": function})
+        call: Message = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        group[0].setdefault("toolCalls", []).append(_with(record, call))
         return group
 
     def result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
-        settled = self._outputs.get((entry.id, part.id))
-        if settled is not None:
-            message = _tool_message(result_id(part.id), part.id, settled)
+        record = self._records.get((entry.id, part.id))
+        if record is not None and record.output is not None:
+            message = _with(record, _tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
             message = _tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
@@ -140,13 +147,14 @@ class _View:
         self._assistant(part.parent_id or entry.id).append(message)
 
     def card(self, entry: CardEntry) -> None:
-        self._cards[entry.id] = self.call(entry.message_id, entry.id, CARD_TOOL, entry.arguments)
+        record = self._by_id.get(entry.approval_id)
+        self._cards[entry.id] = self.call(entry.message_id, entry.id, CARD_TOOL, entry.arguments, record), record
 
     def card_closed(self, entry: CardClosedEntry) -> None:
         """Add a card's answer; the first one counts."""
-        group = self._cards.pop(entry.card_id, None)
+        group, record = self._cards.pop(entry.card_id, (None, None))
         if group is not None:
-            group.append(_tool_message(entry.message_id, entry.card_id, Output(entry.content)))
+            group.append(_with(record, _tool_message(entry.message_id, entry.card_id, Output(entry.content))))
 
     def _assistant(self, message_id: str) -> list[Message]:
         group = self._assistants.get(message_id)
@@ -154,6 +162,22 @@ class _View:
             group = self._assistants[message_id] = [{"id": message_id, "role": "assistant"}]
             self._groups.append(group)
         return group
+
+
+def _with(record: Approval | None, item: Message) -> Message:
+    """``item`` with what the ledger says of it."""
+    return item if record is None else item | {"metadata": metadata(record)}
+
+
+def _as_run(part: CallPart, record: Approval | None) -> str:
+    """The arguments that ran or would run, in the model's own words unless they mean something else."""
+    issued = parse_object(part.arguments)
+    if record is None or part.malformed:
+        return part.arguments if issued is not None else "{}"
+    effective = record.effective_arguments
+    if issued is not None and canonical(issued) == canonical(effective):
+        return part.arguments
+    return msgspec.json.encode(in_order(effective, {"properties": issued or {}})).decode()
 
 
 def _tool_message(message_id: str, call_id: str, output: Output) -> Message:

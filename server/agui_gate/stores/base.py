@@ -76,10 +76,29 @@ class Page(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
+Which = Literal["pending", "decided", "all"]
+"""Which approvals a list shows: those that wait, those that don't any more, or both."""
+
+
+class ApprovalPage(msgspec.Struct, frozen=True):
+    """A part of a list: what waits oldest first, anything else newest first. ``next_cursor`` leads to the next one."""
+
+    approvals: list[Approval]
+    next_cursor: str | None
+
+
+class Calls(msgspec.Struct, frozen=True):
+    """A thread without its journal: cheap to ask for again and again. ``approvals``: all of them, oldest first."""
+
+    head: ThreadHead
+    approvals: list[Approval]
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What one commit does, in this order: cut the journal, append, record approvals, set fields, give the lease back.
 
     ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
+    ``replaced``: ids of approvals of this thread whose calls a branch has cut off; the records stay, and say so.
     Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id. ``default_title``
     becomes the title of a thread that has none: a person may have given it one since it was read.
     """
@@ -87,6 +106,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     keep: int | None = None
     entries: Sequence[Entry] = ()
     approvals: Sequence[Approval] = ()
+    replaced: Sequence[str] = ()
     state: Any = msgspec.UNSET
     ref: ConversationRef | None | msgspec.UnsetType = msgspec.UNSET
     title: str | None | msgspec.UnsetType = msgspec.UNSET
@@ -121,6 +141,10 @@ class ThreadStore(Protocol):
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
         """Read without a lease; None if this principal has no such thread. ``whole``, `TooLarge`: see `open_thread`."""
+        ...
+
+    async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
+        """The thread's head and its approvals, without its journal; None if this principal has no such thread."""
         ...
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
@@ -184,6 +208,15 @@ class ApprovalStore(Protocol):
 
     async def pending_approvals(self, principal: str) -> list[Approval]:
         """What waits for this principal, oldest first; overdue ones are expired first and left out."""
+        ...
+
+    async def list_approvals(
+        self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
+    ) -> ApprovalPage:
+        """Up to ``limit`` of this principal's approvals; overdue ones are expired first.
+
+        ``cursor`` is the `next_cursor` of a page before; raises `InvalidRequest` if it can't be.
+        """
         ...
 
     async def move(

@@ -13,11 +13,14 @@ from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import (
     LEASE_MS,
+    ApprovalPage,
+    Calls,
     Change,
     Page,
     RunStatus,
     Thread,
     ThreadHead,
+    Which,
     check_readable,
     new_key,
     provider_id,
@@ -120,6 +123,12 @@ class MemoryStore:
         record = self._find(principal, thread_id)
         return self._read(record, self._clock(), whole) if record else None
 
+    async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
+        """See `ThreadStore`."""
+        self._require_open()
+        record, now = self._find(principal, thread_id), self._clock()
+        return Calls(self._head(record, now), self._ledger.all(record.approvals, now)) if record else None
+
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`."""
         self._require_open()
@@ -134,6 +143,7 @@ class MemoryStore:
         for approval in change.approvals:
             self._ledger.record(record.key, _dated(approval, now), now)
             record.approvals.append(approval.id)
+        self._ledger.mark_replaced(record.approvals, change.replaced)
         if change.ref is not msgspec.UNSET:
             self._set_ref(record, change.ref)
         for name, value in fields.items():
@@ -268,6 +278,14 @@ class MemoryStore:
         """See `ApprovalStore`."""
         self._require_open()
         return self._ledger.pending(principal, self._clock())
+
+    async def list_approvals(
+        self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
+    ) -> ApprovalPage:
+        """See `ApprovalStore`."""
+        self._require_open()
+        after = None if cursor is None else from_cursor(cursor).key
+        return self._ledger.page(principal, which, limit, after, self._clock())
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None

@@ -9,6 +9,8 @@ from agui_gate.core.approvals import Approval, Decision, State, check_move
 from agui_gate.core.registry import PendingApprovalRegistry
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
+from agui_gate.stores.base import ApprovalPage, Which
+from agui_gate.stores.paging import Place, to_cursor
 
 
 class MemoryLedger:
@@ -22,6 +24,11 @@ class MemoryLedger:
         self._max_pending = max_pending
         self._approvals: dict[str, Approval] = {}
         self._threads: dict[str, str] = {}
+        self._seq: dict[str, int] = {}
+        """When each was asked for, as a number: its place in lists."""
+        self._mine: dict[str, dict[str, None]] = {}
+        """Ids by principal, in that order."""
+        self._next = 1
         self._calls: set[tuple[str, str]] = set()
         self._pending: dict[str, PendingApprovalRegistry] = {}
 
@@ -42,6 +49,26 @@ class MemoryLedger:
         mine = list(self._pending.get(principal, ()))
         return [approval for approval in self.all(mine, now) if approval.state is State.PENDING]
 
+    def page(self, principal: str, which: Which, limit: int, after: int | None, now: int) -> ApprovalPage:
+        """A part of this principal's list, after the overdue ones were expired."""
+        pending, ids = which == "pending", list(self._mine.get(principal, ()))
+        found: list[Approval] = []
+        for approval_id in ids if pending else reversed(ids):
+            seq = self._seq[approval_id]
+            if after is not None and (seq <= after if pending else seq >= after):
+                continue
+            approval = self._fresh(approval_id, now)
+            if which == "all" or (approval.state is State.PENDING) is pending:
+                found.append(approval)
+            if len(found) > limit:
+                return ApprovalPage(found[:limit], to_cursor(Place(0, self._seq[found[limit - 1].id])))
+        return ApprovalPage(found, None)
+
+    def mark_replaced(self, mine: Iterable[str], replaced: Sequence[str]) -> None:
+        """Say of those of ``mine`` that are ``replaced`` that their answer is gone."""
+        for approval_id in set(replaced).intersection(mine):
+            self._approvals[approval_id] = msgspec.structs.replace(self._approvals[approval_id], replaced=True)
+
     def waiting(self, approval_ids: Iterable[str], now: int) -> int:
         """How many of these wait for somebody. Changes nothing."""
         found = (self._approvals[approval_id] for approval_id in approval_ids)
@@ -59,6 +86,8 @@ class MemoryLedger:
         """Keep a new record, and index it if it waits."""
         self._approvals[approval.id] = approval
         self._threads[approval.id] = thread_key
+        self._seq[approval.id], self._next = self._next, self._next + 1
+        self._mine.setdefault(approval.principal, {})[approval.id] = None
         self._calls.add((thread_key, approval.call_id))
         if approval.state is State.PENDING:
             self._index(approval, now)
@@ -85,6 +114,7 @@ class MemoryLedger:
         for approval_id in approval_ids:
             approval = self._approvals.pop(approval_id)
             del self._threads[approval_id]
+            del self._seq[approval_id], self._mine[approval.principal][approval_id]
             self._calls.discard((thread_key, approval.call_id))
             self._unindex(approval)
 

@@ -1,8 +1,9 @@
-"""Where a list of threads goes on: the cursor, opaque to clients.
+"""Where a list of threads, or of approvals, goes on: the cursor, opaque to clients.
 
 A cursor names the last thread that was shown, by what the list is ordered by, and not a number of threads to skip. So a
 list stays right while threads change: nothing is shown twice, and nothing that stays as it is is left out. A thread
-that changes moves to the front, where the next first page has it.
+that changes moves to the front, where the next first page has it. Approvals never change their places: they are
+ordered as they were asked for, and a cursor of theirs has 0 for the time.
 """
 
 import binascii
@@ -48,4 +49,4 @@ def from_cursor(cursor: str) -> Place:
 
 
 def _refused() -> InvalidRequest:
-    return InvalidRequest("The cursor is not one of a list of threads; begin again without it.", well_formed=True)
+    return InvalidRequest("The cursor is not one of this list; begin again without it.", well_formed=True)

@@ -14,8 +14,9 @@ from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import Unavailable
 from agui_gate.stores import sqlite_heads as heads
+from agui_gate.stores import sqlite_records as records
 from agui_gate.stores import sqlite_sql as sql
-from agui_gate.stores.base import Change, Page, Thread, ThreadHead, check_readable
+from agui_gate.stores.base import ApprovalPage, Calls, Change, Page, Thread, ThreadHead, Which, check_readable
 from agui_gate.stores.lease import LeaseOwner, system_clock
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
@@ -124,6 +125,10 @@ class SQLiteStore:
         """See `ThreadStore`."""
         return await self._run(lambda db: self._read_thread(db, principal, thread_id, whole))
 
+    async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
+        """See `ThreadStore`."""
+        return await self._run(lambda db: self._read_calls(db, principal, thread_id))
+
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`."""
         await self._run(lambda db: self._commit(db, int(thread.key), change, run_key))
@@ -196,6 +201,18 @@ class SQLiteStore:
             thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
         return thread
 
+    def _read_calls(self, db: Database, principal: str, thread_id: str) -> Calls | None:
+        with db.snapshot():
+            now = self._clock()
+            row = sql.find_thread(db, principal, thread_id)
+            if row is None:
+                return None
+            head, approvals = heads.read_head(db, row.key, now), sql.approvals_where(db, "thread = ?", row.key)
+        if _overdue(approvals, now):
+            sql.expire(db, now, "thread = ?", row.key)
+            approvals = sql.approvals_where(db, "thread = ?", row.key)
+        return Calls(head, approvals)
+
     def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:
         with db.transaction(durable=change.durable):
             now = self._clock()
@@ -208,6 +225,8 @@ class SQLiteStore:
                 grown += sql.append_journal(db, key, length, list(change.entries))
             if change.approvals:
                 grown += sql.record_approvals(db, key, list(change.approvals), now)
+            if change.replaced:
+                records.mark_replaced(db, key, list(change.replaced))
             sql.change_thread(db, key, change, length + len(change.entries), grown, now)
 
     def _renew(self, db: Database, run_keys: list[str]) -> None:
@@ -252,6 +271,13 @@ class SQLiteStore:
         """See `ApprovalStore`."""
         condition = "principal = ? AND state = 'pending'"
         return await self._run(lambda db: self._read_approvals(db, condition, principal))
+
+    async def list_approvals(
+        self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
+    ) -> ApprovalPage:
+        """See `ApprovalStore`."""
+        after = None if cursor is None else from_cursor(cursor).key
+        return await self._run(lambda db: records.list_approvals(db, principal, which, after, limit, self._clock()))
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None

@@ -1,0 +1,105 @@
+"""Routes that list, show and decide approvals: always those of the principal who asks, and of nobody else."""
+
+from typing import Any, cast
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from agui_gate.core.answers import Way
+from agui_gate.engine.decisions import Decided
+from agui_gate.engine.engine import Engine, now_ms
+from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
+from agui_gate.http.auth import Guard
+from agui_gate.http.limits import json_body
+from agui_gate.http.threads import limit_of
+from agui_gate.http.views import approval_view, json_response
+from agui_gate.protocol.inbound import check_id, decode_json
+from agui_gate.protocol.records import already
+from agui_gate.stores.base import Which
+
+
+class ApprovalRoutes:
+    """Handlers over one engine. An approval that never was and one of another principal are the same 404."""
+
+    def __init__(self, engine: Engine, guard: Guard, max_body: int) -> None:
+        self._engine, self._guard, self._max_body = engine, guard, max_body
+
+    def all(self) -> list[BaseRoute]:
+        """The routes."""
+        return [
+            Route("/approvals", self.page),
+            Route("/approvals/{id}", self.show),
+            Route("/approvals/{id}", self.decide, methods=["POST"]),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        """`GET /approvals?state=&limit=&cursor=`: what waits, oldest first; what was decided or all, newest first."""
+        principal = await self._guard.principal(request)
+        query = request.query_params
+        which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
+        await self._engine.start()
+        page = await self._engine.store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
+        approvals = [approval_view(approval, self._engine.agents) for approval in page.approvals]
+        return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
+
+    async def show(self, request: Request) -> Response:
+        """`GET /approvals/{id}`: its record."""
+        principal = await self._guard.principal(request)
+        approval_id: str = request.path_params["id"]
+        check_id(approval_id, "id")
+        await self._engine.start()
+        approval = await self._engine.store.approval(principal, approval_id)
+        if approval is None:
+            raise NotFound("There is no such approval.")
+        return json_response(approval_view(approval, self._engine.agents))
+
+    async def decide(self, request: Request) -> Response:
+        """`POST /approvals/{id}`. Already decided: 409 with the record."""
+        principal = await self._guard.principal(request)
+        payload = decode_json(await json_body(request, self._max_body))
+        way, go_on = _way(payload), _go_on(payload)
+        await self._engine.start()
+        decided = await self._engine.decide(principal, request.path_params["id"], payload, way=way, go_on=go_on)
+        return self._answer(decided, go_on)
+
+    def _answer(self, decided: Decided, go_on: bool) -> Response:
+        record = decided.record
+        view: dict[str, Any] = {"id": record.id, "state": str(record.state)}
+        if record.output is not None:
+            view["result"] = record.output.content
+        if not decided.ours:
+            error = {
+                "code": ApprovalRefused.code,
+                "message": already(record, now_ms()),
+                "record": approval_view(record, self._engine.agents),
+            }
+            return json_response({"error": error, **view}, 409)
+        if go_on:
+            view["run"] = {"key": decided.run_key} if decided.run_key else None
+        if decided.held_up:
+            view["not_continued"] = decided.held_up
+        return json_response(view)
+
+
+def _which(query: QueryParams) -> Which:
+    state = query.get("state", "pending")
+    if state not in ("pending", "decided", "all"):
+        raise InvalidRequest("state must be pending, decided or all.", well_formed=True)
+    return cast(Which, state)
+
+
+def _way(payload: Any) -> Way:
+    """How the decision says it was made. Only what can't be told apart here may be said: no answer in a run."""
+    way = payload.get("way", "http") if isinstance(payload, dict) else "http"
+    if way not in ("http", "shell"):
+        raise InvalidRequest("Not a decision: 'way' must be http or shell.", well_formed=True)
+    return cast(Way, way)
+
+
+def _go_on(payload: Any) -> bool:
+    go_on = payload.get("continue", False) if isinstance(payload, dict) else False
+    if not isinstance(go_on, bool):
+        raise InvalidRequest("Not a decision: 'continue' must be true or false.", well_formed=True)
+    return go_on

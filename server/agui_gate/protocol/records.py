@@ -1,0 +1,106 @@
+"""The record of a gated call, as people and pages are told it: one set of names wherever it is told.
+
+Whole, it is what ``GET /approvals/{id}`` answers. In messages and result events it is the value of
+``metadata["agui-gate"]``, without what stands around it there anyway. Both generations of clients keep metadata on a
+call, on a tool message and on TOOL_CALL_RESULT, and send it back with their history, where it means nothing.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from agui_gate.core.approvals import LOCAL, Approval, Decision, State
+from agui_gate.core.jsontext import parse_object
+from agui_gate.protocol.cards import in_order, iso
+
+METADATA = "agui-gate"
+"""Our key in AG-UI's ``metadata``."""
+
+Json = dict[str, Any]
+
+_WORDS = {
+    State.REJECTED: "Already rejected{by}{at}.",
+    State.CANCELLED: "Already cancelled{by}{at}.",
+    State.CLAIMED: "Already approved{by}{at}. It is being carried out.",
+    State.DONE: "Already approved{by}{at}. It ran.",
+    State.FAILED: "Already approved{by}{at}. It ran and failed.",
+    State.UNKNOWN: "Already approved{by}{at}. Whether it took effect is not known.",
+    State.SUPERSEDED: "This was closed{at}, as the conversation went on without an answer.",
+    State.EXPIRED: "This expired{at} before it was decided.",
+}
+
+
+def record(approval: Approval, parameters: Json | None = None) -> Json:
+    """The whole record. ``parameters`` is the tool's JSON Schema: people read the arguments in its order."""
+    return {
+        **question(approval, parameters),
+        "state": str(approval.state),
+        "effective_arguments": in_order(approval.effective_arguments, parameters),
+        "decision": decision(approval),
+        "result": approval.output.content if approval.output else None,
+        "replaced": approval.replaced,
+    }
+
+
+def question(approval: Approval, parameters: Json | None = None) -> Json:
+    """What is asked: the part of a record that never changes."""
+    return {
+        "id": approval.id,
+        "thread_id": approval.thread_id,
+        "agent": approval.agent,
+        "call_id": approval.call_id,
+        "tool": approval.tool,
+        "arguments": in_order(approval.arguments, parameters),
+        "editable": list(approval.editable),
+        "message": approval.message,
+        "asked_at": iso(approval.asked_at),
+        "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
+    }
+
+
+def decision(approval: Approval) -> Json | None:
+    """Who decided, when, which way, and why; None where nobody did."""
+    made = approval.decision
+    if made is None:
+        return None
+    told: Json = {"approved": made.approved, "by": made.by, "at": _at(approval), "way": made.way}
+    return told | {"reason": made.reason} if made.reason else told
+
+
+def metadata(approval: Approval) -> Json:
+    """What a call, its card and their results say of the record.
+
+    The arguments are here only where a person changed them: as they were issued, and as they ran.
+    """
+    told: Json = {"id": approval.id, "state": str(approval.state), "decision": decision(approval)}
+    if approval.effective_arguments != approval.arguments:
+        told["arguments"] = parse_object(approval.arguments) or {}
+        told["effective_arguments"] = parse_object(approval.effective_arguments) or {}
+    if approval.replaced:
+        told["replaced"] = True
+    return {METADATA: told}
+
+
+def already(approval: Approval, now: int) -> str:
+    """One sentence for an answer that comes too late: what is true. Times are in UTC, with the date if not today's."""
+    made = approval.decision
+    if made is None and approval.state is State.CANCELLED:
+        return f"This was cancelled{_when(approval, now)} before it was decided."
+    return _WORDS[approval.state].format(by=_by(made), at=_when(approval, now))
+
+
+def _by(made: Decision | None) -> str:
+    """Nobody is named where there is one person alone, or one with a name that is no single word to show."""
+    name = made.by if made else ""
+    return f" by {name}" if name and name != LOCAL and name.isprintable() and len(name) <= 64 else ""
+
+
+def _when(approval: Approval, now: int) -> str:
+    if approval.decided_at is None:
+        return ""
+    then, today = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (approval.decided_at, now))
+    day = "" if then.date() == today.date() else f" on {then:%Y-%m-%d}"
+    return f"{day} at {then:%H:%M} UTC"
+
+
+def _at(approval: Approval) -> str | None:
+    return None if approval.decided_at is None else iso(approval.decided_at)
