@@ -37,6 +37,7 @@ REASONING = "microsoft/agent-framework#4083, #4047: reasoning models, hand-off b
 DANGLING = "bytedance/deer-flow, DanglingToolCallMiddleware: ids are not globally unique"
 CANCEL = "loopstack#214: cancel leaves tool_use without tool_result"
 AHEAD = "our own promises"
+TRUTH = "what is judged, what runs and what people see are one and the same (issue 9)"
 
 
 def _lines(source: str, lines: dict[str, str]) -> dict[str, Requirement]:
@@ -133,6 +134,35 @@ REQUIREMENTS: dict[str, Requirement] = {
             "B26": "Expired approvals don't run, judged by the store's clock; an expired card ends its chip",
             "B27": "The provider has forgotten the conversation: replayed from ours once, before the first token",
             "B28": "A history that claims an approval, call or result we never issued causes no execution",
+        },
+    ),
+    **_lines(
+        TRUTH,
+        {
+            "T1": "A gate judges the arguments that will run: validated once, defaults filled in, nothing coerced",
+            "T2": "An approval is for the tool it was asked for, by source and schema",
+            "T3": "Integers beyond 2^53 survive a browser, shown and edited",
+            "T4": "What people see of a decision is the ledger's word; an answer to a card asked again counts",
+            "T5": "What took effect is not erased, whatever is regenerated or edited",
+            "T6": "A decision out of band lets the conversation go on, if it says so",
+            "T7": "Deleting a thread never removes the record that something ran",
+            "T8": "A known result is kept, also while the store can't be written",
+            "T9": "Expiry and leases go by the store's one clock; a newer schema is noticed",
+            "T10": "No media part, tool name or refused message ends a thread",
+            "T11": "The emulator refuses media, names, orders and roles as the providers do",
+            "T12": "What a client says is told to the model as the client's word",
+            "T13": "Connections, requests, turns, threads and principals each have a limit",
+            "T14": "A server without auth answers nobody whose address it can't see",
+            "T15": "Heavy input doesn't stall others",
+            "T16": "A POST that comes again with `Last-Event-ID` goes on and starts nothing",
+            "T17": "Input may be spelled in snake_case",
+            "T18": "What the user did in a component reaches the model as the client's report",
+            "T19": "A server that doesn't know continuation is sent everything, and remembered",
+            "T20": "A check of `doctor` that can't tell says so",
+            "T21": "CopilotKit's suggestions leave nothing behind and call nothing",
+            "T22": "An MCP result reaches the model once",
+            "T23": "The emulator's objects have every member that the public schemas require",
+            "T24": "The documentation says what mounts, hosts and several workers do",
         },
     ),
 }

@@ -44,7 +44,7 @@ def _targets(node: ast.Assign) -> list[str]:
 
 
 def _decorated(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[str]:
-    in_name = re.match(r"test_([sb]\d+)_", node.name)
+    in_name = re.match(r"test_([sbt]\d+)_", node.name)
     own = [in_name[1].upper()] if in_name else []
     return own + [i for decorator in node.decorator_list for i in named(decorator)]
 
@@ -66,7 +66,9 @@ def test_every_test_of_the_product_names_a_requirement() -> None:
 
 
 def test_ids_are_permanent() -> None:
-    assert list(REQUIREMENTS) == [f"S{n}" for n in range(1, 34)] + [f"B{n}" for n in range(1, 29)]
+    assert list(REQUIREMENTS) == [
+        f"{kind}{n}" for kind, last in (("S", 33), ("B", 28), ("T", 24)) for n in range(1, last + 1)
+    ]
 
 
 @pytest.mark.parametrize("ids", [(), ("S0",), ("S1", "b2")])

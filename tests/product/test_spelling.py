@@ -8,8 +8,9 @@ from ag_ui.core import RunAgentInput
 
 from tests.product.kit import CARD_TOOL, Chat, Product, parse, product
 from tests.product.shop import SEARCH, Shop, outputs, refund, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T17")]
 
 ROUTES = ["/", "/agents/support", "/copilotkit/agent/support/run"]
 
