@@ -8,8 +8,9 @@ import pytest
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
 from tests.product.shop import Shop, refund, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T4")]
 YES, NO = {"approved": True}, {"approved": False}
 TOKENS = {"alice": {"authorization": "Bearer a"}, "bob": {"authorization": "Bearer b"}}
 EDITED = {"approved": True, "edited_arguments": {"order_id": "A1", "amount": 12.5}, "reason": "half of it"}

@@ -13,8 +13,9 @@ from agui_gate.settings import Settings
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, cancel, frame_id, frames, starting
 from tests.product.shop import SEARCH, Shop, refund, say, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T16")]
 
 LONG = {"type": "message", "text": "word " * 60}
 PATIENT = Settings(disconnect_grace=30)

@@ -11,8 +11,9 @@ import pytest
 from agui_gate import tool
 from tests.product.kit import Chat, Product, product
 from tests.product.shop import say, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T21")]
 
 Json = dict[str, Any]
 NAME = "copilotkitSuggest"
