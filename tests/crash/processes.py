@@ -51,7 +51,7 @@ class Machine:
     """What outlives a process: the file, the provider and how it is spoken to, an HTTP client."""
 
     def __init__(self, store: str, provider: str, mode: str, emulator: Emulator, client: httpx2.AsyncClient) -> None:
-        self._arguments = (store, provider, mode)
+        self.store, self._arguments = store, (store, provider, mode)
         self.emulator, self.client = emulator, client
 
     @asynccontextmanager

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
+from agui_gate.engine import endings
+from agui_gate.engine.endings import Ended
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product
@@ -53,8 +55,8 @@ def drained_while_it_opens(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None
     """The engine is drained just as the next thread is opened."""
     open_thread = engine.store.open_thread
 
-    async def drained_meanwhile(*arguments: Any) -> Any:
-        thread = await open_thread(*arguments)
+    async def drained_meanwhile(*arguments: Any, **options: Any) -> Any:
+        thread = await open_thread(*arguments, **options)
         await engine.drain()
         return thread
 
@@ -222,7 +224,7 @@ async def test_stopped_at_once_a_run_ends_its_stream_and_gives_its_thread_back()
                 running = group.create_task(chat.say("go"))
                 while engine.following("local", chat.thread_id) is None:
                     await asyncio.wait([running], timeout=0)
-                assert await engine.cancel("local", chat.thread_id) is True
+                assert await engine.cancel("local", chat.thread_id) is Ended.STOPPED
             stream = await running
             assert stream.types()[0] == "RUN_STARTED"
             assert stream[-1] == {**stream[-1], "type": "RUN_ERROR", "code": "abort"}
@@ -284,14 +286,17 @@ async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
         assert (await cancel(p, chat))["cancelled"] is False
 
 
-async def test_what_another_process_is_at_is_said_to_be_there() -> None:
+async def test_what_was_asked_to_stop_and_goes_on_is_said_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever holds the lease doesn't hear of it: another process that hangs (issue 9)."""
+    monkeypatch.setattr(endings, "STOP_SECONDS", 0.3)
     async with product([], [BACK]) as p:
         chat, store = p.chat(), p.app.state.engine.store
         await chat.say("go")
         await store.open_thread("local", chat.thread_id, "support", "run_elsewhere")
         answer = await cancel(p, chat)
         assert (answer["status_code"], answer["cancelled"]) == (200, False)
-        assert answer["message"] == "Another process is at this thread; stop it there."
+        assert answer["message"] == "It was asked to stop and has not ended yet."
+        assert set(await store.take_stops(["run_elsewhere"])) == {"run_elsewhere"}
 
 
 async def test_unknown_and_other_peoples_threads_are_the_same_404() -> None:

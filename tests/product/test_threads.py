@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agui_gate import tool
+from agui_gate.engine import endings
 from agui_gate.settings import Settings
 from tests.product.kit import TIMEOUT, Product, product
 from tests.product.shop import Shop, call, refund, say, script
@@ -279,8 +280,9 @@ async def test_the_events_of_a_deleted_threads_runs_are_gone_too(store: str) -> 
         assert (await p.client.get(f"{p.url}/runs/{theirs.run_key}/events", headers=BOB)).status_code == 200
 
 
-async def test_a_thread_whose_decision_is_at_work_is_busy(store: str) -> None:
+async def test_a_thread_whose_decision_is_at_work_is_busy(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tool has begun and can't be taken back: deleting would lose what became of it."""
+    monkeypatch.setattr(endings, "DELETE_SECONDS", 0.3)
     async with digging(script=script(call("bury")), store=store, settings=tokens()) as (p, begun):
         asked = await p.chat(thread_id="t", headers=ALICE).say("bury")
         decision = asyncio.create_task(p.decide(asked.interrupts[0]["id"], YES, ALICE))

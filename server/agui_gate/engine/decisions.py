@@ -124,13 +124,17 @@ class Decisions:
             self.holding.discard(run_key)
 
     async def _under_lease(self, agent: Agent, approval: Approval, judgement: Judgement, run_key: str) -> Decided:
-        thread = await self._store.open_thread(approval.principal, approval.thread_id, agent.name, run_key)
+        thread = await self._store.open_thread(
+            approval.principal, approval.thread_id, agent.name, run_key, create=False
+        )
         opened = OpenThread(self._store, thread, run_key)
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
-        with self.working.at((thread.principal, thread.id)) as work:
+        with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
                 self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
-                fresh = opened.approvals.get(approval.call_id, approval)
+                fresh = opened.approvals.get(approval.call_id)
+                if fresh is None or fresh.id != approval.id:  # its thread was deleted, and the id leads to another one
+                    raise NotFound("There is no such approval.")
                 if fresh.state is not State.PENDING:
                     return _decided_before(fresh)
                 local = judgement.verdicts[0].to is State.CLAIMED and not opened.is_held(fresh)

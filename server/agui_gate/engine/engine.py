@@ -20,6 +20,8 @@ from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
+from agui_gate.engine.endings import Ended, Endings
+from agui_gate.engine.heart import Heart, beating
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
@@ -27,10 +29,7 @@ from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import ThreadBusy, Unavailable
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
-from agui_gate.stores.base import LEASE_MS, Change, Store, Thread
-
-STOP_SECONDS = 10.0
-"""How long a stopped run may take to save how it ended."""
+from agui_gate.stores.base import Change, StopRequest, Store
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -68,6 +67,7 @@ class Engine:
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._decisions = Decisions(self.agents, store, new_id, self.following, self._check_open)
+        self._endings = Endings(store, self.following, self._decisions.working, _delete_key, self._bus.forget)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
@@ -87,7 +87,8 @@ class Engine:
 
     async def _start(self) -> None:
         await self.store.start()
-        self._heart = asyncio.create_task(self._beat(), name="agui-gate leases")
+        heart = Heart(self.store, lambda: {*self._runs, *self._decisions.holding}, self._asked_to_stop)
+        self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self._started, self._closing = True, False
 
@@ -160,6 +161,7 @@ class Engine:
         live.opened(*opened.snapshot())
         work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
         self._runs[live.key] = live
+        live.deciding = work.deciding
         live.start(work.execute())
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))
@@ -195,46 +197,17 @@ class Engine:
             return Joining(run, live, key), live
         return None if thread is None else (as_it_stands(agent, run, thread, key), None)
 
-    async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> bool:
-        """Stop the thread's run, or the decision at work on it, and wait until that has ended. False if there is none.
-
-        ``run_id``: only if this is the client's id of that run, so that a stop that comes late hits no later one.
-        """
-        live = self.following(principal, thread_id)
-        if live is None and run_id is None:
-            return await self._decisions.working.stop((principal, thread_id), STOP_SECONDS)
-        if live is None or live.task is None or run_id not in (None, live.run_id):
-            return False
-        live.cancel()
-        await asyncio.wait([live.task], timeout=STOP_SECONDS)
-        return True
+    async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
+        """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
+        return await self._endings.stop(principal, thread_id, run_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
-        """Stop the thread's run and remove all that is kept of the thread. False if there is no such thread.
-
-        Raises `ThreadBusy` for what isn't stopped by this: a decision at work (what became of its tool would be lost;
-        `cancel` stops it, and says), or what another process is at.
-        """
-        thread = await self.store.read_thread(principal, thread_id, whole=False)  # it may be too large to be read
-        if thread is None:
-            return False
-        if self.following(principal, thread.id) is not None:
-            await self.cancel(principal, thread.id)
-        await to_the_end(self._delete(thread))
-        return True
+        """Remove the thread: see `Endings.delete`. Raises `ThreadBusy`."""
+        return await self._endings.delete(principal, thread_id)
 
     def _check_open(self) -> None:
         if self._closing:
             raise Unavailable("The server is shutting down. Try again in a moment.")
-
-    async def _delete(self, thread: Thread) -> None:
-        key = f"delete_{new_id()}"
-        leased = await self.store.open_thread(thread.principal, thread.id, thread.agent, key, whole=False)
-        if leased.key != thread.key and leased.run_key is not None:  # deleted meanwhile: the id leads to another one
-            await self.store.commit(leased, Change(status=leased.run_status), key)
-            return
-        await self.store.delete_thread(leased, key)
-        self._bus.forget(thread.principal, thread.id)
 
     async def decide(
         self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
@@ -277,12 +250,14 @@ class Engine:
             except Exception:
                 log.exception("tools_not_found", agent=agent.name)
 
-    async def _beat(self) -> None:
-        """Renew the leases of runs in flight, well before they end."""
-        while True:
-            await asyncio.sleep(LEASE_MS / 3000)
-            self._bus.expire()
-            try:
-                await self.store.renew([*self._runs, *self._decisions.holding])
-            except Exception:
-                log.exception("leases_not_renewed")
+    def _asked_to_stop(self, run_key: str, request: StopRequest) -> None:
+        """Somebody wants what holds this lease stopped; most likely in another process."""
+        live = self._runs.get(run_key)
+        if live is None:
+            self._decisions.working.asked(run_key, request.gently)
+        elif request.run_id in (None, live.run_id):
+            live.cancel(gently=request.gently)
+
+
+def _delete_key() -> str:
+    return f"delete_{new_id()}"

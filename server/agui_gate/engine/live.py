@@ -39,7 +39,8 @@ class LiveRun:
     """One run: its task, its log, its readers. ``key`` is the server's own name for it.
 
     ``opening`` is where a client that comes later begins. ``stop_alone``: whether it is stopped when nobody reads it
-    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice.
+    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
+    something that a person approved is at work in it.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class LiveRun:
         "_encoder",
         "_grace",
         "_readers",
+        "deciding",
         "key",
         "opening",
         "published",
@@ -62,6 +64,7 @@ class LiveRun:
         self.published = published
         self.stop_alone = stop_alone
         self.opening = Opening(1, list, {})
+        self.deciding: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[None] | None = None
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
@@ -74,12 +77,20 @@ class LiveRun:
         self.task = asyncio.get_running_loop().create_task(work, name=f"run {self.key}")
         self.task.add_done_callback(self._end)
 
-    def cancel(self) -> None:
-        """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short."""
+    def cancel(self, *, gently: bool = False) -> None:
+        """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.
+
+        ``gently``: not while something that a person approved is at work (`deciding`); then nothing happens.
+        """
         if self.task is not None and not self._cancelled:
-            self._cancelled = True
             # Not at once: a task that is cancelled before its first step never begins, and so never ends its stream.
-            asyncio.get_running_loop().call_soon(self.task.cancel)
+            asyncio.get_running_loop().call_soon(self._cancel, gently)
+
+    def _cancel(self, gently: bool) -> None:
+        if self.task is None or self._cancelled or (gently and self.deciding()):
+            return
+        self._cancelled = True
+        self.task.cancel()
 
     def opened(self, messages: Messages, state: Any) -> None:
         """Clients that come from now on begin here, after what was published so far."""

@@ -89,6 +89,10 @@ class Run:
                 log.error("run_failed", run=self._key, exc_info=caught)
                 self._seq.fail("internal", "Something went wrong on the server. Its log has the details.")
 
+    def deciding(self) -> bool:
+        """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
+        return self._settlement.working or self._consents.passing
+
     # --- the order of things ------------------------------------------------------------------------------------
     async def _go(self) -> None:
         if self._agent.sources:  # the run keeps the tools that it finds now, so that a gate can't change under a call

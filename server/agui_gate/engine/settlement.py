@@ -6,7 +6,8 @@ one conditional update each, so that of any number of clicks, replays and replic
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import structlog
@@ -124,6 +125,12 @@ class Settlement:
         self._run_call = run_call
         self._is_held = is_held
         self._on_closed = on_closed
+        self._working = 0
+
+    @property
+    def working(self) -> bool:
+        """Whether a call is between its claim and the record of what came of it."""
+        return self._working > 0
 
     async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
         """Decide and run, approved calls in parallel: see `one`. What it raises is in an `ExceptionGroup`."""
@@ -141,7 +148,8 @@ class Settlement:
         for approval in claimed:
             tool = tools.get(approval.tool)
             if tool is not None and tool.idempotent:
-                found.append(await self._execute(approval))
+                with self._at_work():
+                    found.append(await self._execute(approval))
             else:
                 found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
         return found
@@ -152,16 +160,28 @@ class Settlement:
         Cancelling marks a call that was running as `unknown` before it goes on.
         """
         if verdict.to is State.CLAIMED:
-            try:
-                claimed = await self._store.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
-            except IllegalMove:
-                return await self._lost(verdict.approval)
-            if self._is_held(claimed):
-                self._on_closed(claimed)
-                return claimed
-            return await self._execute(claimed)
+            with self._at_work():
+                return await self._claim(verdict)
         output = outcomes.closed(verdict.to, verdict.decision.reason)
         return await self._move(verdict.approval, verdict.to, verdict.decision, output)
+
+    async def _claim(self, verdict: Verdict) -> Approval:
+        try:
+            claimed = await self._store.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
+        except IllegalMove:
+            return await self._lost(verdict.approval)
+        if self._is_held(claimed):
+            self._on_closed(claimed)
+            return claimed
+        return await self._execute(claimed)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self._working += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
 
     async def _execute(self, claimed: Approval) -> Approval:
         try:

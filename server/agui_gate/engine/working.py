@@ -19,9 +19,10 @@ class Stopped(Exception):
 
 
 class Work:
-    """One decision that holds its thread's lease. ``over`` is set when it has given that back."""
+    """One decision that holds its thread's lease, as ``run_key``. ``over`` is set when it has given that back."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_key: str) -> None:
+        self.run_key = run_key
         self.over = asyncio.Event()
         self._task: asyncio.Future[Any] | None = None
         self._stopped = False
@@ -54,9 +55,9 @@ class Working:
         self._works: dict[Place, Work] = {}
 
     @contextmanager
-    def at(self, place: Place) -> Iterator[Work]:
+    def at(self, place: Place, run_key: str) -> Iterator[Work]:
         """While this is open, the thread's lease is held for this work."""
-        work = self._works[place] = Work()
+        work = self._works[place] = Work(run_key)
         try:
             yield work
         finally:
@@ -64,15 +65,21 @@ class Working:
                 del self._works[place]
             work.over.set()
 
-    async def stop(self, place: Place, seconds: float) -> bool:
-        """Stop the thread's decision and wait, ``seconds`` at most, until it is over. False if none is at work."""
+    async def stop(self, place: Place, seconds: float) -> bool | None:
+        """Stop the thread's decision, wait ``seconds`` at most, and say whether it is over. None if none is at work."""
         work = self._works.get(place)
         if work is None:
-            return False
+            return None
         work.stop()
         with suppress(TimeoutError):
             await asyncio.wait_for(work.over.wait(), seconds)
-        return True
+        return work.over.is_set()
+
+    def asked(self, run_key: str, gently: bool) -> None:
+        """Somebody asks the decision with this lease to stop; gently means not to cut one off, so it goes on."""
+        for work in self._works.values():
+            if work.run_key == run_key and not gently:
+                work.stop()
 
     async def stop_all(self, seconds: float) -> None:
         """Stop every decision at work, and wait likewise."""

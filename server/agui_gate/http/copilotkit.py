@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agui_gate.agent import Agent
+from agui_gate.engine.endings import Ended
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
 from agui_gate.http import copilotkit_views as views
@@ -145,7 +146,7 @@ class CopilotKitRoutes:
         check_id(thread_id, "threadId")
         stop = one_spelling(views.decoded(body, views.Stop, well_formed=False)) if body else views.Stop()
         await self._engine.start()
-        if await self._engine.cancel(principal, thread_id, stop.run_id):
+        if await self._engine.cancel(principal, thread_id, stop.run_id) is Ended.STOPPED:
             return json_response({"stopped": True, "interrupt": STOPPED})
         return json_response({"stopped": False, "message": f"No active run for thread '{thread_id}'."})
 
@@ -178,7 +179,7 @@ class CopilotKitRoutes:
         return json_response({"threadId": head.id, "archived": True})
 
     async def delete(self, request: Request) -> Response:
-        """`DELETE /threads/{id}`: its run is stopped, and nothing of it is kept."""
+        """`DELETE /threads/{id}`: as `DELETE /threads/{thread_id}` of our own routes."""
         principal, _ = await self._read(request)
         thread_id = _thread_id(request)
         await self._engine.start()

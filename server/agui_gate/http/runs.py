@@ -8,6 +8,7 @@ from starlette.responses import Response
 from agui_gate.bus.base import Published
 from agui_gate.bus.log import EventLog, Reader
 from agui_gate.engine.again import repeated
+from agui_gate.engine.endings import Ended
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.live import LiveRun
 from agui_gate.errors import Gone, InvalidRequest, NotFound
@@ -77,17 +78,15 @@ class RunRoutes:
         thread_id = request.path_params["id"]
         check_id(thread_id, "thread_id")
         await self._engine.start()
-        if await self._engine.cancel(principal, thread_id):
-            return json_response({"cancelled": True})
-        thread = await self._engine.store.read_thread(principal, thread_id, whole=False)
-        if thread is None:
-            raise NotFound("There is no such thread.")
-        if thread.id != thread_id and await self._engine.cancel(principal, thread.id):  # by the provider's name (S2)
-            return json_response({"cancelled": True})
-        message = "No run of this thread is active."
-        if thread.run_status == "running":  # such as `agui-gate run` with the same store
-            message = "Another process is at this thread; stop it there."
-        return json_response({"cancelled": False, "message": message})
+        match await self._engine.cancel(principal, thread_id):
+            case Ended.STOPPED:
+                return json_response({"cancelled": True})
+            case Ended.MISSING:
+                raise NotFound("There is no such thread.")
+            case Ended.GOING:
+                return json_response({"cancelled": False, "message": "It was asked to stop and has not ended yet."})
+            case Ended.IDLE:
+                return json_response({"cancelled": False, "message": "No run of this thread is active."})
 
 
 def _rest(published: Published, live: LiveRun | None, after: int) -> EventStream:

@@ -83,7 +83,7 @@ class ThreadRoutes:
         return json_response(head_view(head))
 
     async def delete(self, request: Request) -> Response:
-        """`DELETE /threads/{thread_id}`: its run is stopped, and nothing of it is kept."""
+        """`DELETE /threads/{thread_id}`: stops its run; waits for an approved call at work, or answers 409."""
         principal, thread_id = await self._named(request)
         if not await self._engine.delete_thread(principal, thread_id):
             raise _missing()

@@ -14,7 +14,7 @@ cancelling the caller does not undo a change that was under way.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -22,8 +22,12 @@ import msgspec
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Entry, Output, PassedEntry
 from agui_gate.errors import TooLarge
+from agui_gate.stores.tombstones import Tombstone
 
 LEASE_MS = 30_000
+
+STOP_MS = 1_000
+"""How often a process looks whether its runs were asked to stop (`ThreadStore.take_stops`)."""
 
 RunStatus = Literal["running", "finished", "waiting", "failed", "cancelled", "interrupted"]
 """``waiting``: for a person or the client. ``interrupted``: its process died."""
@@ -120,13 +124,26 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.approvals) or any(isinstance(entry, PassedEntry) for entry in self.entries)
 
 
+class StopRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What somebody asks of the run that holds a thread's lease, wherever that is.
+
+    ``gently``: only if nothing that a person approved is at work in it. ``run_id``: only if this is the client's id of
+    that run.
+    """
+
+    gently: bool = False
+    run_id: str | None = None
+
+
 class ThreadStore(Protocol):
     """Threads and their journals."""
 
     async def open_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
         """Take the lease for ``run_key`` and read the thread, creating it if it is new.
+
+        ``create`` False: a thread that is not there raises `NotFound`, and none is made.
 
         In the same step it expires what is overdue (pending → expired). Raises `ThreadBusy` if another run holds
         the lease. A lease left behind by a dead or silent process is taken over (its run becomes ``interrupted``).
@@ -158,6 +175,18 @@ class ThreadStore(Protocol):
 
     async def renew(self, run_keys: Sequence[str]) -> None:
         """Prolong the leases that these runs still hold."""
+        ...
+
+    async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
+        """Ask the run that holds the lease to stop; its process finds that by `take_stops`, within `STOP_MS`.
+
+        Returns the key of that run; None if there is no such thread, or no run is at work on it. Only asks: whether the
+        run has ended is seen in the thread's `run_key` and `run_status`.
+        """
+        ...
+
+    async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
+        """What was asked of these runs since the last time, by their keys. Costs next to nothing if nobody asked."""
         ...
 
     async def list_threads(
@@ -192,9 +221,10 @@ class ThreadStore(Protocol):
         ...
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
-        """Remove the thread, its journal and its approvals, durably; nothing of it is left.
+        """Remove the thread, its journal and its approvals, durably, in one step with making the tombstones.
 
-        Raises `ThreadBusy` if ``run_key`` doesn't hold the lease: then nothing happened. Its `key` is never used again.
+        Nothing of it is left but a `Tombstone` of each call that ran, may have run, or was decided by a person. Raises
+        `ThreadBusy` if ``run_key`` doesn't hold the lease: then nothing happened. Its `key` is never used again.
         """
         ...
 
@@ -227,6 +257,14 @@ class ApprovalStore(Protocol):
         Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power
         loss). Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is
         no record.
+        """
+        ...
+
+    async def tombstones(
+        self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
+    ) -> list[Tombstone]:
+        """What is left of this principal's deleted threads, the latest deletion first: all, or of one thread id or
+        approval.
         """
         ...
 

@@ -3,7 +3,7 @@
 Everything happens on one event loop and no method awaits, so each is atomic by itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from agui_gate.stores.base import (
     Change,
     Page,
     RunStatus,
+    StopRequest,
     Thread,
     ThreadHead,
     Which,
@@ -27,7 +28,9 @@ from agui_gate.stores.base import (
 )
 from agui_gate.stores.lease import system_clock
 from agui_gate.stores.memory_ledger import MemoryLedger
+from agui_gate.stores.memory_tombs import Tombs
 from agui_gate.stores.paging import Place, from_cursor, to_cursor
+from agui_gate.stores.tombstones import Tombstone
 
 MAX_PENDING = 1000
 """Pending approvals kept of one principal."""
@@ -49,6 +52,7 @@ class _Record(msgspec.Struct):
     run_key: str | None = None
     run_status: RunStatus | None = None
     lease_until: int = 0
+    stop: StopRequest | None = None
     bytes: int = 0
     entries: list[Entry] = msgspec.field(default_factory=list)
     approvals: list[str] = msgspec.field(default_factory=list)
@@ -81,6 +85,7 @@ class MemoryStore:
         self._keys: dict[tuple[str, str], str] = {}
         self._aliases: dict[tuple[str, str], dict[str, None]] = {}  # → thread keys, latest last
         self._ledger = MemoryLedger(max_pending)
+        self._tombs = Tombs()
 
     # --- lifecycle
 
@@ -105,16 +110,20 @@ class MemoryStore:
     # --- threads
 
     async def open_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
         """See `ThreadStore`."""
         self._require_open()
         now = self._clock()
-        record = self._find(principal, thread_id) or self._create(principal, thread_id, agent, now)
+        record = self._find(principal, thread_id)
+        if record is None and not create:
+            raise NotFound("There is no such thread.")
+        record = record or self._create(principal, thread_id, agent, now)
         if record.run_status == "running" and record.run_key != run_key and not record.lapsed(now):
             raise ThreadBusy("Another run is active on this thread.")
         thread = self._read(record, now, whole)
         record.run_key, record.run_status, record.lease_until = run_key, "running", now + LEASE_MS
+        record.stop = None
         return thread
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
@@ -160,6 +169,24 @@ class MemoryStore:
         for record in self._threads.values():
             if record.run_status == "running" and record.run_key in wanted:
                 record.lease_until = until
+
+    async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
+        """See `ThreadStore`."""
+        self._require_open()
+        record = self._find(principal, thread_id)
+        if record is None or record.status(self._clock()) != "running":
+            return None
+        record.stop = request
+        return record.run_key
+
+    async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
+        """See `ThreadStore`."""
+        self._require_open()
+        found: dict[str, StopRequest] = {}
+        for record in self._threads.values() if run_keys else ():
+            if record.stop is not None and record.run_key in run_keys and record.run_status == "running":
+                found[record.run_key or ""], record.stop = record.stop, None
+        return found
 
     async def list_threads(
         self,
@@ -207,6 +234,8 @@ class MemoryStore:
         self._require_open()
         record = self._held(thread.key, run_key)
         self._set_ref(record, None)
+        now = self._clock()
+        self._tombs.bury(self._ledger.all(record.approvals, now), now)
         self._ledger.forget(record.key, record.approvals)
         del self._keys[record.principal, record.id]
         del self._threads[record.key]
@@ -286,6 +315,13 @@ class MemoryStore:
         self._require_open()
         after = None if cursor is None else from_cursor(cursor).key
         return self._ledger.page(principal, which, limit, after, self._clock())
+
+    async def tombstones(
+        self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
+    ) -> list[Tombstone]:
+        """See `ApprovalStore`."""
+        self._require_open()
+        return self._tombs.of(principal, thread_id, approval_id)[:limit]
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None

@@ -5,21 +5,33 @@ update, so SQLite itself decides which of them wins.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import Unavailable
+from agui_gate.errors import NotFound, Unavailable
+from agui_gate.stores import sqlite_ends as ends
 from agui_gate.stores import sqlite_heads as heads
 from agui_gate.stores import sqlite_records as records
 from agui_gate.stores import sqlite_sql as sql
-from agui_gate.stores.base import ApprovalPage, Calls, Change, Page, Thread, ThreadHead, Which, check_readable
+from agui_gate.stores.base import (
+    ApprovalPage,
+    Calls,
+    Change,
+    Page,
+    StopRequest,
+    Thread,
+    ThreadHead,
+    Which,
+    check_readable,
+)
 from agui_gate.stores.lease import LeaseOwner, system_clock
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
+from agui_gate.stores.tombstones import Tombstone
 from agui_gate.stores.worker import Worker
 
 T = TypeVar("T")
@@ -42,6 +54,7 @@ class SQLiteStore:
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None
         self._db: Database | None = None  # the worker thread's alone
+        self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
 
     # --- lifecycle
 
@@ -110,10 +123,10 @@ class SQLiteStore:
     # --- threads
 
     async def open_thread(
-        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
         """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
-        opened = self._submit(lambda db: self._open_thread(db, principal, thread_id, agent, run_key, whole))
+        opened = self._submit(lambda db: self._open_thread(db, principal, thread_id, agent, run_key, whole, create))
         try:
             return await opened
         except asyncio.CancelledError:
@@ -137,6 +150,14 @@ class SQLiteStore:
         """See `ThreadStore`."""
         if run_keys:
             await self._run(lambda db: self._renew(db, list(run_keys)))
+
+    async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
+        """See `ThreadStore`."""
+        return await self._run(lambda db: self._ask_to_stop(db, principal, thread_id, request))
+
+    async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
+        """See `ThreadStore`."""
+        return await self._run(lambda db: self._take_stops(db, run_keys)) if run_keys else {}
 
     async def list_threads(
         self,
@@ -168,13 +189,15 @@ class SQLiteStore:
         await self._run(lambda db: self._delete_thread(db, int(thread.key), run_key))
 
     def _open_thread(
-        self, db: Database, principal: str, thread_id: str, agent: str, run_key: str, whole: bool
+        self, db: Database, principal: str, thread_id: str, agent: str, run_key: str, whole: bool, create: bool
     ) -> Thread:
         assert self._owner is not None
         owner = self._owner.name
         with db.transaction(durable=False):
             now = self._clock()
             row = sql.find_thread(db, principal, thread_id)
+            if row is None and not create:
+                raise NotFound("There is no such thread.")
             if row is None:
                 return sql.create_thread(db, principal, thread_id, agent, run_key, owner, now)
             if whole:
@@ -254,7 +277,25 @@ class SQLiteStore:
     def _delete_thread(self, db: Database, key: int, run_key: str) -> None:
         with db.transaction(durable=True):
             sql.held_entries(db, key, run_key)
+            ends.bury(db, key, self._clock())
             sql.delete_thread(db, key)
+
+    def _ask_to_stop(self, db: Database, principal: str, thread_id: str, request: StopRequest) -> str | None:
+        with db.transaction(durable=False):
+            row = sql.find_thread(db, principal, thread_id)
+            if row is None or row.run_status != "running" or row.lapsed(self._clock()):
+                return None
+            self._asked = True
+            ends.ask_to_stop(db, row.key, request)
+            return row.run_key
+
+    def _take_stops(self, db: Database, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
+        if not (db.changed_elsewhere() or self._asked):
+            return {}
+        with db.transaction(durable=False):
+            found = ends.take_stops(db, run_keys)
+        self._asked = False
+        return found
 
     def _abandon(self, db: Database, run_key: str) -> None:
         with db.transaction(durable=False):
@@ -284,6 +325,12 @@ class SQLiteStore:
     ) -> Approval:
         """See `ApprovalStore`."""
         return await self._run(lambda db: self._move(db, approval_id, to, decision, output))
+
+    async def tombstones(
+        self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
+    ) -> list[Tombstone]:
+        """See `ApprovalStore`."""
+        return await self._run(lambda db: ends.read_tombstones(db, principal, thread_id, approval_id, limit))
 
     def _read_approvals(self, db: Database, condition: str, *values: str) -> list[Approval]:
         now = self._clock()

@@ -33,6 +33,7 @@ class Database:
         self.connection = connection
         self.execute = connection.execute
         self._full: bool | None = None
+        self._seen: int | None = None
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[None]:
@@ -59,6 +60,11 @@ class Database:
         finally:
             if self.connection.in_transaction:
                 self.execute("COMMIT")
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another connection has committed something since this was asked last (at first: yes)."""
+        before, (self._seen,) = self._seen, self.execute("PRAGMA data_version").fetchone()
+        return self._seen != before
 
     def _set_durable(self, durable: bool) -> None:
         """Choose whether a commit waits for the disk; SQLite ignores the pragma inside a transaction."""

@@ -30,7 +30,10 @@ _CREATE = (
     "(key, principal, id, agent, created_at, updated_at, run_key, run_status, lease_owner, lease_until) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)"
 )
-_TAKE = "UPDATE threads SET run_key = ?, run_status = 'running', lease_owner = ?, lease_until = ? WHERE key = ?"
+_TAKE = (
+    "UPDATE threads SET run_key = ?, run_status = 'running', lease_owner = ?, lease_until = ?, stop = NULL "
+    "WHERE key = ?"
+)
 _HELD = "SELECT entries FROM threads WHERE key = ? AND run_key = ? AND run_status = 'running'"
 
 

@@ -14,3 +14,28 @@ UPDATE threads SET bytes = coalesce(length(CAST(state AS BLOB)), 0)
         FROM approvals WHERE thread = threads.key), 0);
 -- For the lists of what was decided, newest first (what waits has an index of its own).
 CREATE INDEX approvals_of ON approvals (principal, seq);
+
+-- What somebody, who may be in another process, asks of the run that holds the lease (JSON of a StopRequest).
+ALTER TABLE threads ADD COLUMN stop TEXT;
+
+-- What outlives its thread: that a call was decided, or that it ran, by whom and when. Nothing that was said is in it:
+-- of the arguments and the result there is a digest (SHA-256, in hexadecimal digits).
+CREATE TABLE tombstones (
+    id TEXT PRIMARY KEY,
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    source TEXT NOT NULL,
+    state TEXT NOT NULL,
+    arguments_digest TEXT NOT NULL,
+    output_digest TEXT,
+    approved INTEGER,
+    decided_by TEXT,
+    way TEXT,
+    asked_at INTEGER NOT NULL,
+    decided_at INTEGER,
+    deleted_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX tombstones_by_thread ON tombstones (principal, deleted_at);

@@ -1,0 +1,55 @@
+"""What a process does for its runs while they run: keep their leases, and hear who wants them stopped."""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+import structlog
+
+from agui_gate.errors import AguiGateError
+from agui_gate.stores.base import LEASE_MS, STOP_MS, StopRequest, Store
+
+RENEW_SECONDS = LEASE_MS / 6000
+"""How often leases are renewed. A store that can't be written for five times as long costs no run its lease."""
+
+log = structlog.get_logger("agui_gate.engine")
+
+
+class Heart:
+    """Beats every `STOP_MS`. ``held`` gives the keys of the leases that are held now; ``stop`` is told what was asked
+    of one of them.
+    """
+
+    def __init__(
+        self, store: Store, held: Callable[[], Collection[str]], stop: Callable[[str, StopRequest], None]
+    ) -> None:
+        self._store, self._held, self._stop = store, held, stop
+        self._renew_at = 0.0
+        self._failing = False
+
+    async def beat(self) -> None:
+        """One beat. A store that is away is tried again with the next one; that is told once, not every time."""
+        try:
+            await self._renew()
+            for run_key, request in (await self._store.take_stops(set(self._held()))).items():
+                self._stop(run_key, request)
+            self._failing = False
+        except AguiGateError as error:
+            if not self._failing:
+                log.warning("leases_not_renewed", error=error.message)
+            self._failing = True
+        except Exception:
+            log.exception("heartbeat_failed")
+
+    async def _renew(self) -> None:
+        held, now = self._held(), asyncio.get_running_loop().time()
+        if held and now >= self._renew_at:
+            await self._store.renew(list(held))
+            self._renew_at = now + RENEW_SECONDS
+
+
+async def beating(heart: Heart, also: Callable[[], None]) -> None:
+    """Beat for ever; ``also`` is done with every beat."""
+    while True:
+        await asyncio.sleep(STOP_MS / 1000)
+        also()
+        await heart.beat()
