@@ -16,8 +16,9 @@ from agui_gate.engine import endings
 from agui_gate.stores.base import Store
 from tests.product.kit import TIMEOUT, Product, product
 from tests.product.shop import Shop, call, refund, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T7")]
 
 YES = {"approved": True}
 DOORS = ("/threads/t", "/copilotkit/threads/t")
