@@ -48,6 +48,10 @@ class Settings:
     * ``events_seconds``: how long the events of a run that ended can be read again; ``events_bytes``: how many bytes of
       a run's newest events are kept. ``disconnect_grace``: seconds in which a reader may come back before a run that
       nobody reads is stopped; ``send_timeout``: seconds after which a reader that takes nothing is dropped.
+    * ``turn_…``, ``tool…``, ``thread_…``, ``state_bytes``, ``principal_runs``: see `agui_gate.engine.limits.Limits`;
+      ``principal_bytes``, ``principal_threads``: what ``memory://`` keeps of one principal.
+    * ``max_connections``, ``header_…``, ``keep_alive_seconds``: of the connections of `agui-gate serve`, see
+      `agui_gate.cli.connections`. ``body_seconds``: how long a request's body may take, whatever serves it.
     * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
     * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
     """
@@ -63,6 +67,23 @@ class Settings:
     events_bytes: int = 1024 * 1024
     disconnect_grace: float = 0.5
     send_timeout: float = 30.0
+    turn_bytes: int = 4 * 1024 * 1024
+    turn_calls: int = 256
+    turn_seconds: float = 900.0
+    tools_at_once: int = 16
+    tool_threads: int = 64
+    thread_bytes: int = 32 * 1024 * 1024
+    thread_entries: int = 20_000
+    state_bytes: int = 1024 * 1024
+    principal_runs: int = 1000
+    principal_bytes: int = 256 * 1024 * 1024
+    principal_threads: int = 10_000
+    max_connections: int = 0
+    header_bytes: int = 64 * 1024
+    header_count: int = 128
+    header_seconds: float = 15.0
+    body_seconds: float = 60.0
+    keep_alive_seconds: float = 75.0
     host: str = "127.0.0.1"
     port: int = 8000
     page: bool = True

@@ -162,7 +162,7 @@ def test_the_command_prints_a_table(cli: Cli) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["NAME", "VALUE", "FROM"]
-    assert "AGUI_GATE_TOKENS            alice:********          AGUI_GATE_TOKENS" in lines
+    assert ["AGUI_GATE_TOKENS", "alice:********", "AGUI_GATE_TOKENS"] in [line.split() for line in lines]
     assert "did you mean AGUI_GATE_STORE?" in result.stderr
     assert SECRET not in result.output
 

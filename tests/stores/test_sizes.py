@@ -8,7 +8,7 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import TooLarge
-from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.base import Bounds, Change, Store, Thread
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, ids, said
@@ -74,8 +74,8 @@ async def test_a_head_is_read_without_the_rest_of_the_thread(store: Store) -> No
 def bounded(request: pytest.FixtureRequest, clock: Clock, path: str) -> Callable[[], Store]:
     """A store that reads threads of up to 1,000 bytes."""
     if request.param == "memory":
-        return lambda: MemoryStore(clock=clock, max_read=1000)
-    return lambda: SQLiteStore(path, clock=clock, max_read=1000)
+        return lambda: MemoryStore(clock=clock, bounds=Bounds(thread_bytes=1000))
+    return lambda: SQLiteStore(path, clock=clock, bounds=Bounds(thread_bytes=1000))
 
 
 async def test_what_is_too_large_is_not_read_and_can_be_deleted(bounded: Callable[[], Store]) -> None:

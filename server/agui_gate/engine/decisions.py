@@ -13,6 +13,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.intake import NewId
+from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.settlement import Judgement, Settlement, Verdict, judge
@@ -59,7 +60,9 @@ class Decisions:
         new_id: NewId,
         following: Following,
         check_open: Callable[[], None],
+        limits: Limits = DEFAULTS,
     ) -> None:
+        self._limits = limits
         self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
         self._check_open = check_open
         self.holding: set[str] = set()
@@ -127,7 +130,7 @@ class Decisions:
         thread = await self._store.open_thread(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
-        opened = OpenThread(self._store, thread, run_key)
+        opened = OpenThread(self._store, thread, run_key, self._limits)
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
         with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
@@ -160,10 +163,11 @@ class Decisions:
                 idempotency_key=f"{thread.key}:{claimed.call_id}",
                 state=state,
             )
-            output = await run_tool(agent.by_name.get(claimed.tool), claimed.tool, claimed.effective_arguments, context)
+            tool, arguments = agent.by_name.get(claimed.tool), claimed.effective_arguments
+            output = await run_tool(tool, claimed.tool, arguments, context, self._limits)
             if state:
                 opened.state = state
-            return output
+            return opened.capacity.fitted(output)
 
         settlement = Settlement(self._store, execute, opened.decided, opened.is_held)
         try:

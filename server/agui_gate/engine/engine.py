@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,11 +23,12 @@ from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
 from agui_gate.engine.heart import Heart, beating
+from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import ThreadBusy, Unavailable
+from agui_gate.errors import AguiGateError, RateLimited, ThreadBusy, Unavailable
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import Change, StopRequest, Store
@@ -58,7 +60,9 @@ class Engine:
         bus: Bus | None = None,
         *,
         disconnect_grace: float = DISCONNECT_GRACE,
+        limits: Limits = DEFAULTS,
     ) -> None:
+        self.limits = limits
         self.agents = {agent.name: agent for agent in agents}
         self.store = store
         self._dialect = dialect
@@ -66,7 +70,8 @@ class Engine:
         self._grace = disconnect_grace
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
-        self._decisions = Decisions(self.agents, store, new_id, self.following, self._check_open)
+        self._in_flight: Counter[str] = Counter()
+        self._decisions = Decisions(self.agents, store, new_id, self.following, self._check_open, self.limits)
         self._endings = Endings(store, self.following, self._decisions.working, _delete_key, self._bus.forget)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
@@ -127,15 +132,16 @@ class Engine:
         """
         if is_suggestion(run):
             return await self.aside(agent, run, principal)
-        self._check_open()
+        self._admit(principal)
+        check_state(run.state, self.limits)
         left = self.following(principal, run.thread_id)
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key)
         try:
-            self._check_open()  # again: a run that began after the drain would be stopped by nobody
-        except Unavailable:
+            self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
+        except AguiGateError:
             await to_the_end(self.store.commit(thread, Change(status=thread.run_status or "cancelled"), key))
             raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
@@ -143,16 +149,18 @@ class Engine:
         live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
-        return self._begin(agent, run, OpenThread(self.store, thread, key), self.store, live, names)
+        opened = OpenThread(self.store, thread, key, self.limits)
+        return self._begin(agent, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
         """Begin a run of which nothing is kept, and which has no tools of the server: see `agui_gate.engine.aside`."""
-        self._check_open()
+        self._admit(principal)
+        check_state(run.state, self.limits)
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
         published = self._bus.open(key, principal, thread.id, run.run_id)
         live = LiveRun(published, run.run_id, stop_alone=True, grace=self._grace)
-        return self._begin(without_tools(agent), run, OpenThread(store, thread, key), store, live, set())
+        return self._begin(without_tools(agent), run, OpenThread(store, thread, key, self.limits), store, live, set())
 
     def _begin(
         self, agent: Agent, run: RunInput, opened: OpenThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
@@ -162,6 +170,7 @@ class Engine:
         work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
         self._runs[live.key] = live
         live.deciding = work.deciding
+        self._in_flight[live.published.principal] += 1
         live.start(work.execute())
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))
@@ -205,6 +214,14 @@ class Engine:
         """Remove the thread: see `Endings.delete`. Raises `ThreadBusy`."""
         return await self._endings.delete(principal, thread_id)
 
+    def _admit(self, principal: str) -> None:
+        """Raise `Unavailable` when nothing new is taken, `RateLimited` when this principal has runs enough."""
+        self._check_open()
+        if self._in_flight[principal] >= self.limits.principal_runs:
+            raise RateLimited(
+                f"{self.limits.principal_runs:,} runs of yours are in flight, which is the limit. Let some of them end."
+            )
+
     def _check_open(self) -> None:
         if self._closing:
             raise Unavailable("The server is shutting down. Try again in a moment.")
@@ -237,7 +254,11 @@ class Engine:
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
         self._bus.ended(live.key)
-        self._runs.pop(live.key, None)
+        if self._runs.pop(live.key, None) is not None:
+            principal = live.published.principal
+            self._in_flight[principal] -= 1
+            if not self._in_flight[principal]:
+                del self._in_flight[principal]
         for name in names:
             if self._by_thread.get(name) is live:
                 del self._by_thread[name]

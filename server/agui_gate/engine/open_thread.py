@@ -24,6 +24,8 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.engine import outcomes
+from agui_gate.engine.capacity import Capacity
+from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import to_the_end
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
@@ -37,8 +39,10 @@ _NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRE
 class OpenThread:
     """Everything a run knows and changes of its thread. Saved by `commit`, in one store transaction each time."""
 
-    def __init__(self, store: Store, thread: Thread, run_key: str) -> None:
+    def __init__(self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS) -> None:
         self._store = store
+        self.limits = limits
+        self.capacity = Capacity(self.limits, thread)
         self.run_key = run_key
         self._unsaved: list[Entry] = []
         self._saving = asyncio.Lock()
@@ -68,6 +72,8 @@ class OpenThread:
     def append(self, entries: Iterable[Entry]) -> None:
         """Add to the journal, to be saved with the next commit."""
         self._settled = None
+        entries = list(entries)
+        self.capacity.added(entries)
         for entry in entries:
             self.entries.append(entry)
             self._unsaved.append(entry)
@@ -97,6 +103,7 @@ class OpenThread:
         cut = self.entries[keep:]
         dropped = dict.fromkeys(c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls)
         del self.entries[keep:]
+        self.capacity.dropped(cut)
         self._unsaved = []  # is behind every cut, and what stays of it is added again
         self._settled = None
         self._known -= dropped.keys()

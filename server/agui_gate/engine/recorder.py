@@ -8,6 +8,9 @@ A call is only recorded as runnable if its end came: a stream that breaks off le
 marked ``cut`` (B25).
 
 A hosted call's result is shown as it comes and kept in ``results``, for the journal to have after the turn.
+
+What a model may say in one turn has its limits. They are counted here as it is said: in characters, since a model that
+never ends is what they are for, and that costs next to nothing a delta.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,12 +40,17 @@ from agui_gate.core.events import Custom
 from agui_gate.core.jsontext import completion, parse_object
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, ResultEntry, TurnEntry
+from agui_gate.engine.limits import DEFAULTS, Limits
+from agui_gate.errors import LimitReached
 from agui_gate.protocol.messages import result_id
 
 MAX_CALL_ID = 128
 
 MAX_HOSTED_RESULT = 64 * 1024
 """Characters of a hosted call's result that are shown and kept. The provider has the whole of it."""
+
+ITEM_BYTES = 256
+"""What an item counts by itself, however little it says."""
 
 
 class _Item:
@@ -85,7 +93,17 @@ class Recorder:
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
 
-    def __init__(self, sequencer: Sequencer, new_id: Callable[[], str], call_ids: set[str], origin: str) -> None:
+    def __init__(
+        self,
+        sequencer: Sequencer,
+        new_id: Callable[[], str],
+        call_ids: set[str],
+        origin: str,
+        limits: Limits = DEFAULTS,
+    ) -> None:
+        self._limits = limits
+        self._room = limits.turn_bytes
+        self._calls = 0
         self._seq = sequencer
         self._new_id = new_id
         self._call_ids = call_ids
@@ -99,14 +117,17 @@ class Recorder:
         self.held: dict[str, CallHeld] = {}
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
-        """Take one batch, in order."""
+        """Take one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
         for event in events:
             if type(event) is TextDelta:  # by far the most frequent
                 item = self._item("text", event.key)
-                if event.text:
-                    item.pieces.append(event.text)
+                if text := event.text:
+                    self._room -= len(text)
+                    if self._room < 0:
+                        raise self._too_long()
+                    item.pieces.append(text)
                     self._parent_id = item.id
-                    self._seq.text(item.id, event.text)
+                    self._seq.text(item.id, text)
             elif type(event) is TurnDone:
                 self.done = event
             else:
@@ -133,6 +154,25 @@ class Recorder:
         parts = [part for item in self._order if (part := self._part(item)) is not None]
         return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut)
 
+    def _take(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise self._too_long()
+
+    def _too_long(self) -> LimitReached:
+        return LimitReached(
+            f"The model's answer was cut off: it is longer than {self._limits.turn_bytes:,} bytes. "
+            "What it said is kept. Send a message to go on."
+        )
+
+    def _one_more_call(self) -> None:
+        self._calls += 1
+        if self._calls > self._limits.turn_calls:
+            raise LimitReached(
+                f"The model's answer was cut off: it makes more than {self._limits.turn_calls:,} calls. "
+                "None of them was run. Send a message to go on."
+            )
+
     def _other(self, event: ModelEvent) -> None:
         match event:
             case TextStart():
@@ -151,6 +191,7 @@ class Recorder:
                 self._reasoning(event)
             case ReasoningEnd():
                 item = self._item("reasoning", event.key)
+                self._take(len(event.encrypted or ""))
                 item.private, item.encrypted, item.ended = event.private, event.encrypted, True
                 self._seq.reasoning_end(item.id, event.encrypted)
             case Notice():
@@ -168,6 +209,7 @@ class Recorder:
                 self._call_held(event)
 
     def _fresh(self, kind: str, key: str) -> _Item:
+        self._take(ITEM_BYTES)
         item = _Item(kind, self._new_id())
         self._items[kind, key] = item
         self._order.append(item)
@@ -182,6 +224,7 @@ class Recorder:
         if not event.text:
             return
         text = event.text
+        self._take(len(text))
         if not item.pieces or event.paragraph != item.paragraph:
             text = f"\n\n{text}" if item.pieces else text
             item.paragraph = event.paragraph
@@ -190,6 +233,7 @@ class Recorder:
         self._seq.reasoning(item.id, text)
 
     def _call(self, event: CallStart) -> None:
+        self._one_more_call()
         item = self._fresh("call", event.key)
         free = 0 < len(event.wire_id) <= MAX_CALL_ID and event.wire_id not in self._call_ids
         item.id = event.wire_id if free else f"call_{item.id}"
@@ -202,6 +246,7 @@ class Recorder:
     def _call_delta(self, key: str, text: str) -> None:
         item = self._items.get(("call", key))
         if item is not None and not item.ended and text:
+            self._take(len(text))
             item.pieces.append(text)
             if item.opened:
                 self._seq.call_args(item.id, text)
@@ -223,6 +268,7 @@ class Recorder:
             return
         streamed = "".join(item.pieces) if item.opened else ""
         arguments = event.arguments if event.arguments.strip() else "{}"
+        self._take(max(0, len(arguments) - sum(map(len, item.pieces))))
         item.pieces, item.private, item.ended = [arguments], event.private, True
         if not streamed:
             item.opened = None
@@ -240,6 +286,7 @@ class Recorder:
         content = event.content
         if len(content) > MAX_HOSTED_RESULT:
             content = f"{content[:MAX_HOSTED_RESULT]}… (cut)"
+        self._take(len(content))
         if event.private:
             item.private = {**(item.private or {}), **event.private}
         self.results[item.id] = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))

@@ -100,6 +100,9 @@ class Run:
         self._snapshot_due = self._left_early()
         await self._recover()
         intake = take(self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id)
+        self._thread.capacity.check_new(
+            intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
+        )
         self._check_refusal(intake)
         await self._apply(intake)
         await self._settle(intake)

@@ -1,14 +1,12 @@
 """Running tools: validated arguments in, an `Output` out, whatever the tool does.
 
-Async tools run in tasks of their own, sync ones in daemon threads of their own, so that neither a blocking tool nor
+Async tools run in tasks of their own, sync ones in daemon threads (`tool_threads`), so that neither a blocking tool nor
 one that never returns can hold the event loop or the process's exit. A time limit ends the waiting; a tool that can't
 be stopped (a sync one, or one that ignores its cancellation) is abandoned and its late result ignored.
 """
 
 import asyncio
-import contextvars
-import threading
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 import msgspec
@@ -17,6 +15,8 @@ import structlog
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
+from agui_gate.engine.limits import DEFAULTS, Limits
+from agui_gate.engine.tool_threads import NoSlot, Slot, ToolThreads, tool_threads
 from agui_gate.errors import ToolError
 from agui_gate.tool import Tool, ToolContext
 
@@ -32,12 +32,14 @@ MAX_RESULT = 4 * 1024 * 1024
 log = structlog.get_logger("agui_gate.tools")
 
 
-async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolContext) -> Output:
+async def run_tool(
+    tool: Tool | None, name: str, arguments: str, context: ToolContext, limits: Limits = DEFAULTS
+) -> Output:
     """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
     unless it ignores that).
 
-    A change of the shared state that is not JSON is undone and logged; the call's result stands. While the tool is at
-    work the state may hold what is not JSON.
+    A change of the shared state that is not JSON, or that makes it too large, is undone and logged; the call's result
+    stands. While the tool is at work the state may hold what is not JSON.
     """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
@@ -47,21 +49,36 @@ async def run_tool(tool: Tool | None, name: str, arguments: str, context: ToolCo
     state = context.state  # a tool may put something else in its place, which means nothing
     before = _state_json(state)
     try:
-        return await _run(tool, kwargs, context)
+        return await _run(tool, kwargs, context, limits)
     finally:
-        if before is not None and _state_json(state) is None:
-            log.error("state_not_json", tool=name, call_id=context.call_id)
+        if before is not None and (problem := _spoilt(state, max(limits.state_bytes, len(before)))):
+            log.error(problem, tool=name, call_id=context.call_id)
             state.clear()
             state.update(msgspec.json.decode(before))
 
 
-async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext) -> Output:
+def _spoilt(state: dict[str, Any], limit: int) -> str | None:
+    """What is wrong with the shared state that a tool left behind."""
+    after = _state_json(state)
+    if after is None:
+        return "state_not_json"
+    return "state_too_large" if len(after) > limit else None
+
+
+async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits: Limits) -> Output:
     limit = tool.timeout or DEFAULT_TIMEOUT
     deadline = asyncio.timeout(limit)
     try:
-        async with deadline:
-            value = await _call(tool, tool.bind(kwargs, context))
+        if tool.is_async:
+            async with deadline:
+                value = await _in_task(tool.fn(**tool.bind(kwargs, context)))
+        else:
+            threads = tool_threads(limits.tool_threads)
+            async with threads.slot(context.principal, limit) as slot, deadline:
+                value = await _in_thread(threads, slot, tool, tool.bind(kwargs, context))
         return Output(_as_text(value))
+    except NoSlot:
+        return outcomes.failed(f"{tool.name} was not started: too many tools are running. Try again later.")
     except ToolError as error:
         return outcomes.failed(_clean(str(getattr(error, "message", error))))  # made by the tool: it may be anything
     except (KeyboardInterrupt, GeneratorExit):
@@ -100,10 +117,8 @@ def check_arguments(tool: Tool, arguments: str, *, strict: Collection[str] = ())
         return error.message, {}
 
 
-async def _call(tool: Tool, kwargs: dict[str, Any]) -> Any:
-    if tool.is_async:
-        return await _in_task(tool.fn(**kwargs))
-    value = await _in_thread(lambda: tool.fn(**kwargs))
+async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any]) -> Any:
+    value = await threads.run(slot, lambda: tool.fn(**kwargs))
     return await _in_task(value) if asyncio.iscoroutine(value) else value
 
 
@@ -146,35 +161,6 @@ def _forget(task: "asyncio.Task[Any]") -> None:
     _abandoned.discard(task)
     if not task.cancelled():
         task.exception()  # seen: its result is nobody's
-
-
-async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Run ``function`` in a daemon thread. Cancelling abandons the thread; nobody waits for it, not even at exit."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def deliver(result: Any, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_exception(error) if error else future.set_result(result)
-
-    def work() -> None:
-        result: Any = None
-        error: BaseException | None = None
-        try:
-            result = context.run(function)
-        except Exception as caught:
-            # A future can't carry StopIteration.
-            error = RuntimeError("the tool raised StopIteration") if isinstance(caught, StopIteration) else caught
-        except BaseException as caught:  # sys.exit() in a tool ends the call, not the server
-            error = RuntimeError(f"the tool raised {type(caught).__name__}")
-        try:
-            loop.call_soon_threadsafe(deliver, result, error)
-        except RuntimeError:  # the loop is gone: nobody waits any more
-            log.warning("late_tool_result")
-
-    threading.Thread(target=work, name="agui-gate-tool", daemon=True).start()
-    return await future
 
 
 def _as_text(value: Any) -> str:

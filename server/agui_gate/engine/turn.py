@@ -20,7 +20,7 @@ from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.tools import check_arguments, run_tool
 from agui_gate.engine.waiting import Asker
-from agui_gate.errors import ConsentLost, ProviderError, ProviderUnavailable
+from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderUnavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.tool_choice import chosen
@@ -28,6 +28,9 @@ from agui_gate.tool import Gate, Tool, ToolContext
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""
+
+BREATH_SECONDS = 0.005
+"""How long one answer may keep the event loop busy, where its batches come without any wait between them."""
 
 
 class Turns:
@@ -68,17 +71,15 @@ class Turns:
         return await self._record_turn(recorder)
 
     async def _ask(self) -> Recorder:
-        recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, self._agent.adapter.origin)
+        self._thread.capacity.check_turn()
+        limits, origin = self._thread.limits, self._agent.adapter.origin
+        recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, origin, limits)
         transcript = self._thread.transcript()
         choice = self._choice(transcript)
         request = TurnRequest(transcript, self._instructions, self._specs, self._thread.ref, choice)
         await self._thread.doubt()
         try:
-            async with aclosing(self._agent.adapter.stream(request)) as batches:
-                async for batch in batches:
-                    if self._consents.passing:
-                        await self._consents.taken()
-                    recorder.feed(batch)
+            await self._listen(request, recorder, limits.turn_seconds)
         except BaseException as error:
             self._cut(recorder)
             if isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable):
@@ -89,6 +90,28 @@ class Turns:
             raise ProviderUnavailable("The provider's answer ended early.")
         recorder.close_calls()
         return recorder
+
+    async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float) -> None:
+        """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
+        loop = asyncio.get_running_loop()
+        deadline = asyncio.timeout(seconds)
+        try:
+            async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
+                since = loop.time()
+                async for batch in batches:
+                    if self._consents.passing:
+                        await self._consents.taken()
+                    recorder.feed(batch)
+                    if loop.time() - since > BREATH_SECONDS:
+                        await asyncio.sleep(0)
+                        since = loop.time()
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise LimitReached(
+                f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
+                "What it said is kept. Send a message to go on."
+            ) from None
 
     async def _record_turn(self, recorder: Recorder) -> TurnEntry:
         assert recorder.done is not None  # `_ask` said so
@@ -107,12 +130,12 @@ class Turns:
         tool = self._agent.by_name.get(name)
         before = self._thread.state_json()
         state = self._thread.state if isinstance(self._thread.state, dict) else self._fresh_state
-        output = await run_tool(tool, name, arguments, self._context(call_id, state))
+        output = await run_tool(tool, name, arguments, self._context(call_id, state), self._thread.limits)
         if state:
             self._thread.state = state
         if self._thread.state_json() != before:
             self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
-        return output
+        return self._thread.capacity.fitted(output)
 
     def result(self, call: CallPart, output: Output) -> None:
         """Record and show the output of a call that needed no approval."""
@@ -136,9 +159,14 @@ class Turns:
         await self._thread.commit(approvals=gated)
         self._seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         free = [call for call in turn.calls if call.kind == "server"]
+        slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
-                group.create_task(self._free(call, recorder))
+                group.create_task(self._in_turn(call, recorder, slots))
+
+    async def _in_turn(self, call: CallPart, recorder: Recorder, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            await self._free(call, recorder)
 
     async def _free(self, call: CallPart, recorder: Recorder) -> None:
         if call.malformed:

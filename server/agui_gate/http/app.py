@@ -14,13 +14,14 @@ from agui_gate.agent import Agent
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
+from agui_gate.engine.limits import Limits
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Guard, bearer
 from agui_gate.http.routes import Routes
 from agui_gate.logs import ensure_configured
 from agui_gate.stores import open_store
-from agui_gate.stores.base import Store
+from agui_gate.stores.base import Bounds, Store
 
 if TYPE_CHECKING:
     from agui_gate.settings import Settings
@@ -49,12 +50,27 @@ def create_app(
 
         settings = load_settings()
     _check(agents, bus or settings.bus)
-    opened = open_store(store or settings.store) if isinstance(store, str | None) else store
+    limits = _limits(settings)
+    opened = _store(store, settings, limits)
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
     logs = MemoryBus(kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
-    engine = Engine(agents, opened, Dialect(settings.dialect), logs, disconnect_grace=settings.disconnect_grace)
+    engine = Engine(
+        agents, opened, Dialect(settings.dialect), logs, disconnect_grace=settings.disconnect_grace, limits=limits
+    )
     return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
+
+
+def _limits(settings: "Settings") -> Limits:
+    return Limits(**{name: getattr(settings, name) for name in Limits.__struct_fields__})
+
+
+def _store(store: str | Store | None, settings: "Settings", limits: Limits) -> Store:
+    """The store to use. One that was passed as an object has limits of its own."""
+    if not isinstance(store, str | None):
+        return store
+    bounds = Bounds(limits.readable_bytes, settings.principal_bytes, settings.principal_threads)
+    return open_store(store or settings.store, bounds)
 
 
 def _check(agents: Sequence[Agent], bus: str) -> None:

@@ -1,14 +1,14 @@
 """Where threads and approvals are kept. `base` has the Protocols; `open_store` makes one from its URL."""
 
 from agui_gate.errors import ConfigurationError
-from agui_gate.stores.base import Store
+from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
 
 __all__ = ["Store", "open_store"]
 
 _SCHEMES = "memory://, sqlite:///file.db (relative) and sqlite:////absolute/path/file.db"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, bounds: Bounds = NO_BOUNDS) -> Store:
     """Make the store that ``url`` names; nothing is opened before its `start`.
 
     Raises `ConfigurationError` for a URL that names none. The message never repeats the URL: it may hold a password.
@@ -18,27 +18,27 @@ def open_store(url: str) -> Store:
         raise ConfigurationError(f"The store must be a URL; this version knows {_SCHEMES}.")
     match scheme:
         case "memory":
-            return _memory(rest)
+            return _memory(rest, bounds)
         case "sqlite":
-            return _sqlite(rest)
+            return _sqlite(rest, bounds)
         case "postgresql" | "postgres":
             raise ConfigurationError(f"This version of agui-gate has no PostgreSQL store yet; it knows {_SCHEMES}.")
         case _:
             raise ConfigurationError(f"There is no store {scheme}://; this version knows {_SCHEMES}.")
 
 
-def _memory(rest: str) -> Store:
+def _memory(rest: str, bounds: Bounds) -> Store:
     from agui_gate.stores.memory import MemoryStore
 
     if rest:
         raise ConfigurationError("The memory store is memory:// with nothing after it.")
-    return MemoryStore()
+    return MemoryStore(bounds=bounds)
 
 
-def _sqlite(rest: str) -> Store:
+def _sqlite(rest: str, bounds: Bounds) -> Store:
     from agui_gate.stores.sqlite import SQLiteStore  # sqlite3 is only loaded where it is used
 
     path = rest.removeprefix("/")
     if path == rest or not path or path == ":memory:":
         raise ConfigurationError("A SQLite store needs a file: sqlite:///file.db or sqlite:////absolute/path/file.db.")
-    return SQLiteStore(path)
+    return SQLiteStore(path, bounds=bounds)

@@ -3,6 +3,7 @@
 Everything happens on one event loop and no method awaits, so each is atomic by itself.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import (
     LEASE_MS,
+    NO_BOUNDS,
     ApprovalPage,
+    Bounds,
     Calls,
     Change,
     Page,
@@ -22,7 +25,6 @@ from agui_gate.stores.base import (
     Thread,
     ThreadHead,
     Which,
-    check_readable,
     new_key,
     provider_id,
 )
@@ -69,17 +71,19 @@ class _Record(msgspec.Struct):
 
 
 class MemoryStore:
-    """A `Store` that lives as long as its process. ``clock`` gives ms since the epoch; ``max_read``: `SQLiteStore`."""
+    """A `Store` that lives as long as its process. ``clock`` gives ms since the epoch."""
 
     def __init__(
         self,
         *,
         clock: Callable[[], int] = system_clock,
         max_pending: int = MAX_PENDING,
-        max_read: int | None = None,
+        bounds: Bounds = NO_BOUNDS,
     ) -> None:
         self._clock = clock
-        self._max_read = max_read
+        self._bounds = bounds
+        self._bytes: Counter[str] = Counter()  # by principal
+        self._number: Counter[str] = Counter()  # of threads, by principal
         self._open = False
         self._threads: dict[str, _Record] = {}
         self._keys: dict[tuple[str, str], str] = {}
@@ -121,6 +125,8 @@ class MemoryStore:
         record = record or self._create(principal, thread_id, agent, now)
         if record.run_status == "running" and record.run_key != run_key and not record.lapsed(now):
             raise ThreadBusy("Another run is active on this thread.")
+        if whole:
+            self._bounds.check_principal(self._bytes[principal], self._number[principal])
         thread = self._read(record, now, whole)
         record.run_key, record.run_status, record.lease_until = run_key, "running", now + LEASE_MS
         record.stop = None
@@ -145,7 +151,7 @@ class MemoryStore:
         record = self._held(thread.key, run_key)
         fields = _fields(change)  # whatever can fail comes before the first change
         self._ledger.check_new(record.key, change.approvals)
-        record.bytes += _grown(record, change, fields)
+        self._grow(record, _grown(record, change, fields))
         if change.keep is not None:
             del record.entries[change.keep :]
         record.entries.extend(change.entries)
@@ -238,10 +244,18 @@ class MemoryStore:
         self._tombs.bury(self._ledger.all(record.approvals, now), now)
         self._ledger.forget(record.key, record.approvals)
         del self._keys[record.principal, record.id]
+        self._bytes[record.principal] -= record.bytes
+        self._number[record.principal] -= 1
         del self._threads[record.key]
 
+    def _grow(self, record: _Record, size: int) -> None:
+        record.bytes += size
+        self._bytes[record.principal] += size
+
     def _create(self, principal: str, thread_id: str, agent: str, now: int) -> _Record:
+        self._bounds.check_principal(self._bytes[principal], self._number[principal] + 1)
         key = str(new_key())
+        self._number[principal] += 1
         record = _Record(key, principal, thread_id, agent, created_at=now, updated_at=now)
         self._threads[key] = record
         self._keys[principal, thread_id] = key
@@ -274,7 +288,7 @@ class MemoryStore:
     def _read(self, record: _Record, now: int, whole: bool) -> Thread:
         thread = _bare(record, now)
         if whole:
-            check_readable(record.bytes, self._max_read)
+            self._bounds.check_readable(record.bytes)
             thread.state = None if record.state is None else msgspec.json.decode(record.state)
             thread.entries = record.entries.copy()
             thread.approvals = self._ledger.all(record.approvals, now)
@@ -332,7 +346,7 @@ class MemoryStore:
             raise NotFound("There is no such approval.")
         moved = self._ledger.move(approval_id, to, self._clock(), decision, output)
         if output is not None:
-            self._threads[self._ledger.thread_of(approval_id)].bytes += len(msgspec.json.encode(output))
+            self._grow(self._threads[self._ledger.thread_of(approval_id)], len(msgspec.json.encode(output)))
         return moved
 
 

@@ -18,7 +18,9 @@ from agui_gate.stores import sqlite_heads as heads
 from agui_gate.stores import sqlite_records as records
 from agui_gate.stores import sqlite_sql as sql
 from agui_gate.stores.base import (
+    NO_BOUNDS,
     ApprovalPage,
+    Bounds,
     Calls,
     Change,
     Page,
@@ -26,7 +28,6 @@ from agui_gate.stores.base import (
     Thread,
     ThreadHead,
     Which,
-    check_readable,
 )
 from agui_gate.stores.lease import LeaseOwner, system_clock
 from agui_gate.stores.paging import from_cursor
@@ -43,13 +44,12 @@ CLOSE_S = 10.0
 class SQLiteStore:
     """A `Store` in the file ``path``. ``clock`` gives ms since the epoch and is called on the worker thread.
 
-    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued. ``max_read``:
-    bytes of a thread that may be read as a whole (None: no bound).
+    Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
     """
 
-    def __init__(self, path: str, *, clock: Callable[[], int] = system_clock, max_read: int | None = None) -> None:
+    def __init__(self, path: str, *, clock: Callable[[], int] = system_clock, bounds: Bounds = NO_BOUNDS) -> None:
         self._path = path
-        self._max_read = max_read
+        self._bounds = bounds
         self._clock = clock
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None
@@ -201,7 +201,7 @@ class SQLiteStore:
             if row is None:
                 return sql.create_thread(db, principal, thread_id, agent, run_key, owner, now)
             if whole:
-                check_readable(row.bytes, self._max_read)
+                self._bounds.check_readable(row.bytes)
             sql.take_lease(db, row, run_key, owner, now)
             thread = sql.read_thread(db, row, now) if whole else sql.read_head(row, now)
             if _overdue(thread.approvals, now):
@@ -217,7 +217,7 @@ class SQLiteStore:
                 return None
             if not whole:
                 return sql.read_head(row, now)
-            check_readable(row.bytes, self._max_read)
+            self._bounds.check_readable(row.bytes)
             thread = sql.read_thread(db, row, now)
         if _overdue(thread.approvals, now):
             sql.expire(db, now, "thread = ?", row.key)

@@ -1,0 +1,46 @@
+"""How much a run, a thread and a principal may take. Every number is a setting of the same name."""
+
+from typing import Any
+
+import msgspec
+
+from agui_gate.errors import TooLarge
+
+MIB = 1024 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of one engine.
+
+    * ``turn_bytes``, ``turn_calls``, ``turn_seconds``: of one answer of the model: its text, reasoning and arguments;
+      its calls; its time. Over one of them the answer is cut off: what was said is kept, none of its calls runs.
+    * ``tools_at_once``: how many of a turn's calls run at the same time. ``tool_threads``: how many sync tools run at
+      the same time in this process (each has an OS thread), shared fairly among principals.
+    * ``thread_bytes``, ``thread_entries``: what is kept of one thread. A full thread takes nothing new.
+    * ``state_bytes``: the shared state of a thread, as JSON.
+    * ``principal_runs``: how many runs of one principal are in flight.
+    """
+
+    turn_bytes: int = 4 * MIB
+    turn_calls: int = 256
+    turn_seconds: float = 900.0
+    tools_at_once: int = 16
+    tool_threads: int = 64
+    thread_bytes: int = 32 * MIB
+    thread_entries: int = 20_000
+    state_bytes: int = MIB
+    principal_runs: int = 1000
+
+    @property
+    def readable_bytes(self) -> int:
+        """How large a thread may be to be read as a whole: what this server itself can have made of one."""
+        return 2 * self.thread_bytes + 8 * self.turn_bytes
+
+
+DEFAULTS = Limits()
+
+
+def check_state(state: Any, limits: Limits) -> None:
+    """Raise `TooLarge` for a shared state that is over its limit."""
+    if state and len(msgspec.json.encode(state)) > limits.state_bytes:
+        raise TooLarge(f"The shared state may have at most {limits.state_bytes:,} bytes as JSON.")

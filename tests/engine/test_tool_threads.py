@@ -1,0 +1,80 @@
+"""Threads of sync tools: bounded, shared fairly, counted where nobody waits for them (issue 9, line 13)."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from agui_gate.engine.tool_threads import NoSlot, ToolThreads
+
+pytestmark = pytest.mark.anyio
+
+
+async def use(threads: ToolThreads, owner: str, work: Callable[[], object], seconds: float = 5) -> object:
+    async with threads.slot(owner, seconds) as slot:
+        return await threads.run(slot, work)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  (what it waits for has no event)
+            await asyncio.sleep(0)
+
+
+async def test_principals_take_turns() -> None:
+    threads, gate, order = ToolThreads(1), threading.Event(), []
+    first = asyncio.create_task(use(threads, "alice", gate.wait))
+    await until(lambda: threads.busy == 1)
+    tasks = []
+    for owner in ("alice", "alice", "alice", "bob", "carol"):
+        tasks.append(asyncio.create_task(use(threads, owner, lambda owner=owner: order.append(owner))))  # type: ignore[misc]
+        await asyncio.sleep(0)
+    gate.set()
+    async with asyncio.timeout(5):
+        await asyncio.gather(first, *tasks)
+    assert order == ["alice", "bob", "carol", "alice", "alice"]
+    assert threads.busy == 0
+
+
+async def test_who_finds_no_slot_in_time_is_told() -> None:
+    threads, gate = ToolThreads(1), threading.Event()
+    first = asyncio.create_task(use(threads, "alice", gate.wait))
+    await until(lambda: threads.busy == 1)
+    with pytest.raises(NoSlot):
+        await use(threads, "bob", lambda: None, seconds=0.01)
+    gate.set()
+    await first
+    assert await use(threads, "bob", lambda: 7) == 7
+    assert threads.busy == 0
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_takes_no_slot() -> None:
+    threads, gate = ToolThreads(1), threading.Event()
+    first = asyncio.create_task(use(threads, "alice", gate.wait))
+    await until(lambda: threads.busy == 1)
+    waiting = asyncio.create_task(use(threads, "bob", lambda: None))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    gate.set()
+    await first
+    assert threads.busy == 0
+
+
+async def test_abandoned_threads_are_counted_and_never_more_than_the_slots_are_free_of_charge() -> None:
+    threads, gate = ToolThreads(2), threading.Event()
+    before = threading.active_count()
+    for number in range(1, 5):
+        stuck = asyncio.create_task(use(threads, "alice", gate.wait))
+        await until(lambda: threading.active_count() == before + number)  # noqa: B023
+        stuck.cancel()
+        await asyncio.gather(stuck, return_exceptions=True)
+        assert threads.abandoned == number
+    assert threads.busy == 2  # the third and the fourth keep theirs
+    with pytest.raises(NoSlot):
+        await use(threads, "bob", lambda: None, seconds=0.01)
+    gate.set()
+    await until(lambda: threads.abandoned == 0)
+    assert threads.busy == 0
+    assert await use(threads, "bob", lambda: 7) == 7
