@@ -34,6 +34,8 @@ class Subject:
 
     origin: str
     """What comes before the host."""
+    origin_elsewhere: str = ""
+    """The same at an address that nobody knows, where that is something else."""
     host: str
     base_path: str
     """What is part of the address that an SDK's client is given."""

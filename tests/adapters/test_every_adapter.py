@@ -59,7 +59,8 @@ async def test_a_missing_package_is_one_sentence(subject: Subject, monkeypatch: 
 @pytest.mark.usefixtures("no_environment")
 def test_origin(subject: Subject, base_url: str | None, host: str | None) -> None:
     model = subject.make("m", base_url=base_url)
-    assert model.origin == f"{subject.origin}:{host or subject.host}:m"
+    begins = subject.origin_elsewhere or subject.origin if host else subject.origin
+    assert model.origin == f"{begins}:{host or subject.host}:m"
     assert model.origin in repr(model)
     assert "pw" not in repr(model)
 
@@ -67,7 +68,7 @@ def test_origin(subject: Subject, base_url: str | None, host: str | None) -> Non
 @every_subject
 def test_the_environment_names_the_host(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(subject.address, "http://elsewhere:1/v1")
-    assert subject.make("m").origin == f"{subject.origin}:elsewhere:1:m"
+    assert subject.make("m").origin == f"{subject.origin_elsewhere or subject.origin}:elsewhere:1:m"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ async def ship_order(
 
 def shop(provider: str, store: str) -> Any:
     """The application: settings come from the environment, as with `agui-gate serve`."""
-    model = OpenAIResponses("demo-model", base_url=provider, api_key="test")
+    model = OpenAIResponses("demo-model", mode="chain", base_url=provider, api_key="test")
     base = support_agent(model)
     agent = Agent(
         name="support",

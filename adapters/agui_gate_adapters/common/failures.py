@@ -36,6 +36,8 @@ class Kind(Enum):
     """Another response is being written to this conversation."""
     FORGOTTEN = "forgotten"
     """The provider lost what we refer to, or may not use it: send everything."""
+    UNCONTINUED = "uncontinued"
+    """This address continues nothing, whatever we refer to: send everything, and from now on."""
     MISMATCH = "mismatch"
     """Calls, outputs or reasoning do not fit together there. Ours is a bug then; sending everything heals it."""
 
@@ -50,6 +52,8 @@ class Failure(Exception):
         self.retry_after = retry_after
         self.accepted = False
         """Whether the request was accepted first, and failed later: then nobody knows what was done for it."""
+        self.status: int | None = None
+        """The HTTP status, where the provider replied with an error."""
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -168,7 +168,9 @@ class Transport(ABC):
         if isinstance(error, sdk.APIStatusError):
             said = self._told(error)
             told = Told(said.code, said.message, said.param, _retry_after(error.response.headers))
-            return classify_status(error.status_code, told, self.api, model=self._model, tools=tools)
+            failure = classify_status(error.status_code, told, self.api, model=self._model, tools=tools)
+            failure.status = error.status_code
+            return failure
         log.debug("request failed", exc_info=error)
         if self._is_about_the_key(error):
             return Failure(ProviderAuth("The API key could not be had: see the log (debug) for the reason."))

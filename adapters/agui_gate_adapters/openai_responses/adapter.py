@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import anyio
+import msgspec
 
 from agui_gate.adapter import ConversationRef, Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
@@ -14,6 +15,7 @@ from agui_gate_adapters.common.openai_transport import ApiKey
 from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
 from agui_gate_adapters.common.transport import host_of
 
+from . import continuing
 from .hosted import Hosting
 from .hosted_kinds import checked_hosted_tools
 from .hosts import (
@@ -27,12 +29,13 @@ from .hosts import (
     azure_url,
     check_mode,
     foundry_url,
+    keeps_state,
     key_of,
     with_tokens,
 )
 from .machine import ResponseMachine
 from .recovery import ReplayLadder
-from .request import Mode, Plan, Settings, plan
+from .request import Mode, Plan, Settings, Shape, plan
 from .transport import ResponsesTransport
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ class OpenAIResponses:
 
     ``mode`` says who keeps the history: ``chain`` (the provider, linked by `previous_response_id`), ``conversation``
     (the provider, in a conversation object; once that is lost, as with ``chain``) or ``stateless`` (only this server).
+    Not given, it is ``chain`` for hosts that are known to keep responses (OpenAI, Azure), else ``stateless``. Where a
+    continuation turns out to be refused or ignored, everything is sent, for the life of the process.
     ``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY. ``client`` is an `openai.AsyncOpenAI`
     (or a subclass) of your own, which stays yours to close. ``reasoning`` (such as
     ``{"effort": "low", "summary": "auto"}``), ``temperature`` and
@@ -58,7 +63,7 @@ class OpenAIResponses:
         self,
         model: str,
         *,
-        mode: Mode = "chain",
+        mode: Mode | None = None,
         base_url: str | None = None,
         api_key: ApiKey | None = None,
         client: "openai.AsyncOpenAI | None" = None,
@@ -70,10 +75,12 @@ class OpenAIResponses:
         timeout: float = 60.0,
         host: Host = OPENAI,
     ) -> None:
-        if mode not in get_args(Mode):
+        if mode is not None and mode not in get_args(Mode):
             raise ConfigurationError(f"mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
         url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
         address = host_of(url or host.base_url)
+        self._keeps_state = host is not OPENAI or keeps_state(address)
+        mode = mode or ("chain" if self._keeps_state else "stateless")
         self._settings = Settings(
             model=model,
             mode=mode,
@@ -85,8 +92,9 @@ class OpenAIResponses:
             temperature=temperature,
             max_output_tokens=max_output_tokens,
         )
+        self._alone = msgspec.structs.replace(self._settings, mode="stateless")
         self._host = address
-        self._hosting = Hosting(approval_expires_after, keeps_lists=mode == "stateless")
+        self._approval_expires_after = approval_expires_after
         self._transport = ResponsesTransport(
             host.api,
             model=model,
@@ -157,7 +165,7 @@ class OpenAIResponses:
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
-        ladder = ReplayLadder(lambda: self._plan(request, plain=True))
+        ladder = ReplayLadder(lambda: self._plan(request, plain=True), lambda: self._plan(request, alone=True))
         return run_turn(self._begin, self._plan(request), ladder, self._sleep)
 
     async def check(self) -> Sequence[Finding]:
@@ -168,8 +176,10 @@ class OpenAIResponses:
         """Close the connections that this adapter opened. Safe to call twice."""
         await self._transport.aclose()
 
-    def _plan(self, request: TurnRequest, *, plain: bool = False) -> Plan:
-        return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
+    def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
+        if not alone and continuing.continues(self.origin):
+            return plan(request, self._settings, now_ms=self._now_ms(), plain=plain)
+        return msgspec.structs.replace(plan(request, self._alone, now_ms=self._now_ms()), instead=alone)
 
     async def _begin(self, current: Plan) -> Opened:
         """Send one request. Raises `Failure`."""
@@ -178,16 +188,26 @@ class OpenAIResponses:
         if conversation_id is not None:
             conversation_id = conversation_id or await self._transport.create_conversation()
             body = body | {"conversation": conversation_id}
+        keeps = current.shape is not Shape.SEALED
         machine = ResponseMachine(
-            self._settings.model, lambda response_id: self._ref(response_id, conversation_id), self._hosting
+            self._settings.model,
+            lambda response_id: self._ref(response_id, conversation_id) if keeps else None,
+            Hosting(self._approval_expires_after, keeps_lists=not keeps),
+            self._forgot if "previous_response_id" in body and not self._keeps_state else None,
         )
-        return Opened(await self._transport.open(encoded(body), tool_names(body)), machine)
+        response = await self._transport.open(encoded(body), tool_names(body))
+        if current.instead:
+            self._forgot()
+        return Opened(response, machine)
+
+    def _forgot(self) -> None:
+        continuing.note(self.origin)
 
     def _ref(self, response_id: str, conversation_id: str | None) -> ConversationRef | None:
         """What the provider remembers after this response, in the form that this mode continues from."""
         if conversation_id:
             return ConversationRef(turn_id="", origin=self.origin, conversation_id=conversation_id)
-        if self._settings.mode != "stateless" and response_id:
+        if response_id:
             return ConversationRef(turn_id="", origin=self.origin, previous_response_id=response_id)
         return None
 

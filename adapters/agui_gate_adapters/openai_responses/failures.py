@@ -8,8 +8,11 @@ from agui_gate_adapters.common.failures import Api, Failure, Kind, Told
 _FORGOTTEN_CODES = frozenset({"previous_response_not_found", "conversation_not_found", "invalid_encrypted_content"})
 _FORGOTTEN = re.compile(
     r"previous response with id\b.*\bnot found|conversation with id\b.*\bnot found|^item with id\b.*\bnot found"
-    r"|zero data retention|cannot be used for this organization"
     r"|encrypted content\b.*\bcould not be verified",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNCONTINUED = re.compile(
+    r"zero data retention|cannot be used for this organization|not support(?:ed)?\b.*\bprevious_response_id",
     re.IGNORECASE | re.DOTALL,
 )
 _MISMATCH = re.compile(
@@ -24,6 +27,8 @@ def conversation_failure(told: Told) -> Failure | None:
     """The failure of the provider's memory that this is, if it is one."""
     if told.code == "conversation_locked":
         return Failure(ProviderUnavailable("The conversation is busy at the provider."), Kind.LOCKED)
+    if _UNCONTINUED.search(told.message):
+        return Failure(ProviderRejected("The provider keeps nothing that could be continued."), Kind.UNCONTINUED)
     lost = told.param in ("previous_response_id", "conversation", "conversation_id")
     if told.code in _FORGOTTEN_CODES or (lost and told.code != "unknown_parameter") or _FORGOTTEN.search(told.message):
         return Failure(ProviderRejected("The provider no longer has this conversation."), Kind.FORGOTTEN)

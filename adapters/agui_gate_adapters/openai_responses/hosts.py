@@ -36,6 +36,19 @@ OUTPUT_WINDOW_MS = 570_000
 """Foundry takes outputs for ten minutes; half a minute is left for clocks and for the way."""
 
 
+_KEEPING = re.compile(
+    r"(?:[a-z0-9.-]+\.)?(?:api\.openai\.com|openai\.azure\.(?:com|us|cn)|cognitiveservices\.azure\.(?:com|us|cn)"
+    r"|services\.ai\.azure\.com)",
+    re.IGNORECASE,
+)
+"""Hosts that are known to keep responses."""
+
+
+def keeps_state(address: str) -> bool:
+    """Whether who answers at this ``host[:port]`` is known to keep responses, so that they can be continued."""
+    return _KEEPING.fullmatch(address.partition(":")[0]) is not None
+
+
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     """``base_url`` is where requests go if nothing else is said; ``api`` names the key in what people are told."""
 

@@ -7,12 +7,16 @@ index (proxies are known to rewrite one or leave out the other). Text that came 
 
 A call ends only by a complete item (B25). A response is committed only by `completed` or `incomplete`, and only when
 every call in it can be answered next time; else its ref is withheld, and the next turn sends everything again.
+
+A response repeats what was asked for, also what it continues. One that continues nothing although it should has dropped
+it: the model has forgotten everything. That is known before anything is shown: the turn fails as `UNCONTINUED`.
+(A response that repeats nothing at all says nothing about it.)
 """
 
 from collections.abc import Callable
 
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
-from agui_gate.errors import ProviderUnavailable
+from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
 
@@ -41,15 +45,22 @@ class ResponseMachine:
     """Feeds on payloads, yields model events.
 
     ``done`` is true once the terminal event was seen; ``failure`` is set when the provider said that it failed,
-    or when what it says can't be read.
+    or when what it says can't be read. ``forgot`` is called when a request that continues something turns out not to.
     """
 
-    def __init__(self, model: str, ref_of: RefOf, hosting: Hosting = Hosting()) -> None:  # noqa: B008 immutable
+    def __init__(
+        self,
+        model: str,
+        ref_of: RefOf,
+        hosting: Hosting = Hosting(),  # noqa: B008 immutable
+        forgot: Callable[[], None] | None = None,
+    ) -> None:
         self.done = False
         self.failure: Failure | None = None
         self._model = model
         self._ref_of = ref_of
         self._hosting = hosting
+        self._forgot = forgot
         self._tool_lists: dict[str, ToolListState] = {}
         self._response_id = ""
         self._by_id: dict[str | None, ItemState] = {}
@@ -178,10 +189,18 @@ class ResponseMachine:
     # --- the response ---------------------------------------------------------------------------------------------
 
     def _created(self, event: WireEvent, out: Events) -> None:
-        self._response_id = decode_response(event.response).id or self._response_id
+        response = decode_response(event.response)
+        self._response_id = response.id or self._response_id
+        if self._forgot is not None and response.continues_nothing:
+            self._forgot()
+            error = ProviderRejected("The provider has dropped what this request continues.")
+            self.failure = Failure(error, Kind.UNCONTINUED)
+            self.failure.accepted = True
 
     def _ended(self, event: WireEvent, out: Events) -> None:
         response = decode_response(event.response)
+        if self._forgot is not None and response.continues_nothing:
+            self._forgot()  # too late for this turn
         for index, item in enumerate(decode_output(response.output)):
             self._finish(item, index, out)
         for state in self._order:

@@ -6,6 +6,8 @@
 | ambiguous | the same; in a conversation everything without it, as it may hold the items already | once |
 | locked | the same, after 0.5, 1 and 2 s | three times |
 | forgotten, mismatch | everything by value, without any continuation | once |
+| uncontinued, or any other 4xx for a continuation (but not about key, rate or length) | everything, as in stateless
+mode; if that is taken, so is every later turn (`continuing.py`) | once |
 
 A mismatch would be a bug of ours and is logged as one.
 
@@ -16,7 +18,7 @@ failure it may have run, and the caller is told so: `ProviderUnavailable`.
 
 from collections.abc import Callable
 
-from agui_gate.errors import ConsentLost, ProviderAuth, ProviderUnavailable, RateLimited
+from agui_gate.errors import ConsentLost, ContextLength, ProviderAuth, ProviderUnavailable, RateLimited
 from agui_gate_adapters.common.failures import Failure, Kind, log
 from agui_gate_adapters.common.recovery import Step, retry_wait
 
@@ -27,10 +29,14 @@ LOCKED_WAITS = (0.5, 1.0, 2.0)
 
 
 class ReplayLadder:
-    """The steps of one turn; each is given out only as often as the table says. ``plain`` plans everything by value."""
+    """The steps of one turn; each is given out only as often as the table says.
 
-    def __init__(self, plain: Callable[[], Plan]) -> None:
+    ``plain`` plans everything by value, ``alone`` a request that asks nothing to be kept (else the same).
+    """
+
+    def __init__(self, plain: Callable[[], Plan], alone: Callable[[], Plan] | None = None) -> None:
         self._plain = plain
+        self._alone = alone or plain
         self._retried = False
         self._replayed = False
         self._locked = list(LOCKED_WAITS)
@@ -46,8 +52,8 @@ class ReplayLadder:
                 return Step(self._locked.pop(0), plan) if self._locked else None
             case Kind.FORGOTTEN | Kind.MISMATCH:
                 return self._replay(failure, plan)
-            case Kind.FATAL:
-                return None
+            case Kind.UNCONTINUED | Kind.FATAL:
+                return self._instead(failure, plan)
 
     def _retry(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
         wait = retry_wait(failure)
@@ -67,10 +73,25 @@ class ReplayLadder:
             log.info("the provider has forgotten the conversation; sending everything")
         return Step(0.0, self._plain())
 
+    def _instead(self, failure: Failure, plan: Plan) -> Step[Plan] | None:
+        """A server that has no continuations says so in words of its own, so any refusal may mean it."""
+        about_it = failure.kind is Kind.UNCONTINUED or _is_unexplained(failure)
+        if self._replayed or plan.agrees or plan.shape is not Shape.CONTINUED or not about_it:
+            return None
+        self._replayed = True
+        return Step(0.0, self._alone())
+
+
+def _is_unexplained(failure: Failure) -> bool:
+    known = isinstance(failure.error, ProviderAuth | RateLimited | ContextLength)
+    return failure.status is not None and 400 <= failure.status < 500 and not known
+
 
 def _check_consent(failure: Failure) -> None:
     """Raise what a request that agrees to something comes to, unless the provider surely did not act on it."""
-    if failure.kind in (Kind.FORGOTTEN, Kind.MISMATCH):
+    if failure.kind is Kind.UNCONTINUED and failure.accepted:
+        raise ProviderUnavailable(failure.error.message) from failure
+    if failure.kind in (Kind.FORGOTTEN, Kind.UNCONTINUED, Kind.MISMATCH):
         raise ConsentLost("The provider no longer has what was approved, so it was not run.") from failure
     if failure.accepted and isinstance(failure.error, RateLimited | ProviderAuth):
         raise ProviderUnavailable(failure.error.message) from failure

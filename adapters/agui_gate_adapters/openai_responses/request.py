@@ -68,13 +68,15 @@ class Shape(Enum):
 class Plan(msgspec.Struct, frozen=True):
     """A request body and its shape. ``conversation_id`` is what it continues; "" asks for a new conversation.
 
-    ``agrees``: it tells the provider to run something that it held.
+    ``agrees``: it tells the provider to run something that it held. ``instead``: it is sent in place of a continuation
+    that was refused, so if it is taken, nothing is continued there.
     """
 
     body: Body
     shape: Shape
     conversation_id: str | None = None
     agrees: bool = False
+    instead: bool = False
 
 
 def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool = False) -> Plan:

@@ -113,10 +113,17 @@ class ResponseBody(msgspec.Struct, frozen=True):
     id: str | None = None
     model: str | None = None
     status: str | None = None
+    previous_response_id: str | None = None
+    parallel_tool_calls: bool | None = None
     error: ErrorBody | None = None
     incomplete_details: _Incomplete | None = None
     usage: msgspec.Raw = ABSENT
     output: msgspec.Raw = ABSENT
+
+    @property
+    def continues_nothing(self) -> bool:
+        """Whether it tells what was asked for, and a continuation is not among it."""
+        return self.parallel_tool_calls is not None and not self.previous_response_id
 
 
 _item = msgspec.json.Decoder(Item)

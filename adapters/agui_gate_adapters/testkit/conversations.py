@@ -88,6 +88,8 @@ def _add(api: Responses, conversation: Conversation, given: object) -> list[Json
 
 
 async def _create(api: Responses, request: Request) -> Reply:
+    if api.profile.continuation != "kept":
+        raise Refused(sv.no_conversations())
     body, state = await _body(request), api.state
     conversation = Conversation(state.mint("conv_"), state.clock.now(), body.get("metadata") or {}, [])
     _add(api, conversation, body.get("items") or [])

@@ -42,6 +42,7 @@ class Exchange:
         *,
         fault: Fault | None = None,
         zdr: bool = False,
+        nulls: bool = True,
         size: int = 0,
     ) -> None:
         self.body = body
@@ -53,6 +54,7 @@ class Exchange:
         self.store = body.get("store") is not False and not zdr
         self.background = bool(body.get("background")) and self.store
         self.ended: str | None = None
+        self._nulls = nulls
         self._state = state
         self._context = context
         self._items = items
@@ -164,6 +166,8 @@ class Exchange:
             told = {"type": event["type"], "sequence_number": number, **event}
             if padded and told["type"].endswith(".delta"):
                 told["obfuscation"] = self._padding(len(str(event.get("delta", ""))))
+            if not self._nulls and "response" in told:
+                told["response"] = {name: value for name, value in told["response"].items() if value is not None}
             if self.background:
                 self._record.events.append(told)
             yield told

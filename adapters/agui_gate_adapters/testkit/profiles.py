@@ -1,7 +1,8 @@
 """Strictness profiles: how the hosts that speak the Responses API differ in what they refuse.
 
 `openai` is the reference. `azure_v1` and `foundry` add what Azure hosts were seen to refuse. `compat_lenient` is the
-typical compatible server: state and pairing are checked, fine points of shape are not. Every field can be overridden
+typical compatible server: state and pairing are checked, fine points of shape are not. `llama_cpp` and `litellm` are
+servers that continue nothing: one refuses to, the other doesn't say so. Every field can be overridden
 one by one: `msgspec.structs.replace(PROFILES["openai"], …)`.
 """
 
@@ -13,7 +14,7 @@ import msgspec
 
 __all__ = ["PROFILES", "Profile", "ProfileName"]
 
-ProfileName = Literal["openai", "azure_v1", "foundry", "compat_lenient"]
+ProfileName = Literal["openai", "azure_v1", "foundry", "compat_lenient", "llama_cpp", "litellm"]
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -38,6 +39,9 @@ class Profile(msgspec.Struct, frozen=True):
     """`param` of R7."""
     output_window_seconds: float | None = None
     """Refuse to continue a response that waits for outputs or approvals after so long."""
+    continuation: Literal["kept", "refused", "dropped"] = "kept"
+    """What becomes of `previous_response_id` and of conversations: refused as llama.cpp does it (R6c), or dropped
+    without a word as by LiteLLM before a model without this API, which also leaves nulls out of what it streams."""
     zdr: bool = False
     """Zero data retention: nothing is stored, and state fields are refused (R6b)."""
     reject_call_id_replay: bool = True
@@ -45,6 +49,15 @@ class Profile(msgspec.Struct, frozen=True):
     reasoning_groups_unstored: bool = True
     """Strict: hold R4 and R5 for ids of unstored responses too, where the real API was seen to be lenient."""
 
+
+_LENIENT: Final = Profile(
+    "compat_lenient",
+    unknown_members=False,
+    id_shape=False,
+    reasoning_graph=False,
+    reject_call_id_replay=False,
+    reasoning_groups_unstored=False,
+)
 
 PROFILES: Final[dict[ProfileName, Profile]] = {
     "openai": Profile("openai"),
@@ -58,12 +71,7 @@ PROFILES: Final[dict[ProfileName, Profile]] = {
         conversation_param="conversation_id",
         output_window_seconds=600,
     ),
-    "compat_lenient": Profile(
-        "compat_lenient",
-        unknown_members=False,
-        id_shape=False,
-        reasoning_graph=False,
-        reject_call_id_replay=False,
-        reasoning_groups_unstored=False,
-    ),
+    "compat_lenient": _LENIENT,
+    "llama_cpp": msgspec.structs.replace(_LENIENT, name="llama_cpp", continuation="refused"),
+    "litellm": msgspec.structs.replace(_LENIENT, name="litellm", continuation="dropped"),
 }

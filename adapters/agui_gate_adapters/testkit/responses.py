@@ -59,10 +59,11 @@ class Responses:
         if body is None:
             return self._host.refuse(self, "POST", _PATH, v.bad_json())
         self._host.forget_first(body)
-        broken = check_request(self.state, body, self.profile, models=self._host.models)
+        told = self._heard(body)
+        broken = check_request(self.state, told, self.profile, models=self._host.models)
         if broken:
             return self._host.refuse(self, "POST", _PATH, broken[0], body)
-        return self._answer(body, len(raw))
+        return self._answer(body, told, len(raw))
 
     def retrieve(self, response_id: str, *, advance: bool = True) -> Json:
         """Return a stored response; each look moves a background one on. Raises `Refused` (R23)."""
@@ -103,14 +104,28 @@ class Responses:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _answer(self, body: Json, size: int) -> Exchange | Reply:
-        context, items = context_of(self.state, body), input_items(body)
+    def _heard(self, body: Json) -> Json:
+        """Return what of the request this host takes notice of."""
+        if self.profile.continuation != "dropped":
+            return body
+        return {name: value for name, value in body.items() if name != "previous_response_id"}
+
+    def _answer(self, body: Json, told: Json, size: int) -> Exchange | Reply:
+        context, items = context_of(self.state, told), input_items(told)
         items = resolved(self.state, items)
         play = self._host.play(self, _PATH, body, Asked(body, context + items, items))
         if isinstance(play, Reply):
             return play
         exchange = Exchange(
-            self.state, body, context, items, play.turn, fault=play.fault, zdr=self.profile.zdr, size=size
+            self.state,
+            told,
+            context,
+            items,
+            play.turn,
+            fault=play.fault,
+            zdr=self.profile.zdr,
+            nulls=self.profile.continuation != "dropped",
+            size=size,
         )
         if exchange.background:
             running = {name: known for name, known in self._running.items() if known.ended is None}

@@ -54,6 +54,16 @@ def zero_retention(field: StateField) -> Violation:
     return Violation("R6b", 400, message, field, "unsupported_parameter")
 
 
+def no_continuation(field: StateField) -> Violation:
+    """R6c: a server that keeps nothing (llama.cpp's words)."""
+    return Violation("R6c", 400, f"llama.cpp does not support '{field}'.")
+
+
+def no_conversations() -> Violation:
+    """R6c: such a server has no such route."""
+    return Violation("R6c", 404, "Not Found")
+
+
 def conversation_not_found(conversation_id: str, param: str | None) -> Violation:
     """R7: unknown conversations are never created on the fly."""
     return Violation("R7", 404, f"Conversation with id '{conversation_id}' not found.", param)

@@ -81,7 +81,7 @@ async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
     from agui_gate_adapters.testkit import Emulator, serve
 
     async with serve(Emulator(pace=PACE)) as provider:
-        agent = support_agent(OpenAIResponses("demo-model", base_url=provider, api_key="demo"))
+        agent = support_agent(OpenAIResponses("demo-model", mode="chain", base_url=provider, api_key="demo"))
         app = create_app(agent, settings=Settings(store=store, sources={"store": "--store"} if kept else {}))
         facts = {
             "provider": f"the emulator at {provider} (no key, no network)",

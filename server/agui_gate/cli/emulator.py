@@ -12,7 +12,7 @@ from agui_gate.errors import ConfigurationError
 
 T = TypeVar("T")
 PACE = 0.015
-Profile = Literal["openai", "azure_v1", "foundry", "compat_lenient"]
+Profile = Literal["openai", "azure_v1", "foundry", "compat_lenient", "llama_cpp", "litellm"]
 
 HELP = """Serve the strict emulator of model providers, for anyone's tests.
 

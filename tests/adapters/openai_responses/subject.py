@@ -24,6 +24,7 @@ SUBJECT = Subject(
     name="openai_responses",
     make=OpenAIResponses,
     origin="openai-responses:chain",
+    origin_elsewhere="openai-responses:stateless",
     path="/responses",
     said=said,
     ends_calls_early=True,
@@ -33,7 +34,7 @@ SUBJECT = Subject(
 
 _SAME: Json = {"quiet": 2, "text_after": 5, "counted_as": "openai"}
 
-PLAIN = Way(SUBJECT, remembers=True, **_SAME)
+PLAIN = Way(SUBJECT, options={"mode": "chain"}, remembers=True, **_SAME)
 BY_PROFILE = {
     profile: [
         Way(SUBJECT, f"{profile}-{mode}", {"profile": profile}, {"mode": mode, **needs}, remembers=remembers, **_SAME)

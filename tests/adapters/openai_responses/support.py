@@ -23,7 +23,7 @@ make = partial(OpenAIResponses, "gpt-test")
 
 
 def talking(
-    script: Any, mode: str = "chain", *, profile: str = "openai", **emulator: Any
+    script: Any, mode: str | None = "chain", *, profile: str = "openai", **emulator: Any
 ) -> AbstractAsyncContextManager[tuple[Emulator, Thread[OpenAIResponses]]]:
     """An emulator with this script, and a thread that talks to it."""
-    return talking_to(make, Thread, script, {"profile": profile, **emulator}, {"mode": mode, **NEEDS[profile]})
+    return talking_to(make, Thread, script, {"profile": profile, **emulator}, {"mode": mode, **NEEDS.get(profile, {})})

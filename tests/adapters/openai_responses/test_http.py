@@ -72,9 +72,9 @@ async def test_a_forgotten_conversation_is_replayed_once(mode: str, after_calls:
 
 
 async def test_zero_data_retention_works_by_replaying() -> None:
-    """R6b."""
-    async with talking([ANSWER, ANSWER], zdr=True) as (emulator, thread):
-        for question in ("One", "Two"):
+    """R6b. It is asked for a continuation once, and then never again (issue 9, line 19)."""
+    async with talking([ANSWER, ANSWER, ANSWER], zdr=True) as (emulator, thread):
+        for question in ("One", "Two", "Three"):
             thread.say(question)
             await thread.turn()
     assert [entry.rule for entry in emulator.refusals] == ["R6b"]

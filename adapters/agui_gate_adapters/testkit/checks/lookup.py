@@ -26,6 +26,8 @@ def conversation_id(body: Json) -> str | None:
 def check_continuation(state: ProviderState, body: Json, profile: Profile) -> Iterator[Violation]:
     """Step 4: zero retention, both fields, the conversation and its lock, the previous response."""
     previous, conversation = body.get("previous_response_id"), conversation_id(body)
+    if profile.continuation == "refused" and previous is not None:
+        yield sv.no_continuation("previous_response_id")
     if profile.zdr and previous is not None:
         yield sv.zero_retention("previous_response_id")
     if profile.zdr and conversation is not None:
