@@ -22,6 +22,7 @@
     ├── RunAborted                  the run was cancelled       abort
     ├── LimitReached                a limit of the agent ended the run    limit_reached
     ├── Unavailable                 503  unavailable            (a retry helps)
+    │   └── NotSaved                503  unavailable
     ├── Internal                    500  internal
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
@@ -189,6 +190,12 @@ class Unavailable(AguiGateError):
     status = 503
     code = "unavailable"
     retry = True
+
+
+class NotSaved(Unavailable):
+    """An approved call ran, and its result is not saved yet."""
+
+    retry = False
 
 
 class Internal(AguiGateError):

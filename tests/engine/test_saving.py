@@ -9,6 +9,7 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import TurnDone
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
+from agui_gate.engine import keeping
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.shield import to_the_end
@@ -137,7 +138,9 @@ async def test_the_store_is_closed_even_if_a_model_can_not_be():
 
 
 @shows("B9", "S30")
-async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run():
+async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run(monkeypatch):
+    monkeypatch.setattr(keeping, "KEEP_SECONDS", 0.2)
+
     class Full(MemoryStore):
         async def commit(self, thread, change, run_key):
             if any(isinstance(entry, ResultEntry) for entry in change.entries):

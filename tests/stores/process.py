@@ -2,7 +2,7 @@
 
 Each prints a line when it is ready, and is then killed or told to go on. ``hold``: take the lease of the thread
 ``held`` and keep it. ``decide``: record three approvals, claim the first and finish it, claim the second and stay in
-the middle of running it. ``race``: claim all that alice has pending; print what was won.
+the middle of running it. ``race``: claim all that alice has pending; print what was won. ``lock``: keep a write lock.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite_db import Database
 from tests.stores.support import gated, said
 
 
@@ -46,6 +47,15 @@ async def race(store: Store) -> None:
     print(*won, flush=True)
 
 
+async def lock(store: Store) -> None:
+    def keep(db: Database) -> None:
+        with db.transaction(durable=False):
+            ready()
+
+    assert isinstance(store, SQLiteStore)
+    await store._run(keep)
+
+
 def ready() -> None:
     """Say so, and wait for a line (or, more likely, for the end)."""
     print("ready", flush=True)
@@ -55,7 +65,7 @@ def ready() -> None:
 async def main(job: str, path: str) -> None:
     store = SQLiteStore(path)
     await store.start()
-    await {"hold": hold, "decide": decide, "race": race}[job](store)
+    await {"hold": hold, "decide": decide, "race": race, "lock": lock}[job](store)
     await store.aclose()
 
 

@@ -13,13 +13,14 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.intake import NewId
+from agui_gate.engine.keeping import END_SECONDS, Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.settlement import Judgement, Settlement, Verdict, judge
 from agui_gate.engine.tools import run_tool
 from agui_gate.engine.working import Stopped, Work, Working
-from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, ThreadBusy, Unavailable
+from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.tool import ToolContext
 
@@ -60,9 +61,10 @@ class Decisions:
         new_id: NewId,
         following: Following,
         check_open: Callable[[], None],
+        keeper: Keeper,
         limits: Limits = DEFAULTS,
     ) -> None:
-        self._limits = limits
+        self._keeper, self._limits = keeper, limits
         self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
         self._check_open = check_open
         self.holding: set[str] = set()
@@ -130,7 +132,7 @@ class Decisions:
         thread = await self._store.open_thread(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
-        opened = OpenThread(self._store, thread, run_key, self._limits)
+        opened = OpenThread(self._store, thread, run_key, self._limits, self._keeper)
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
         with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
@@ -147,7 +149,7 @@ class Decisions:
                 ours = done.decision == judgement.verdicts[0].decision
                 return Decided(record=outcomes.completed(done), ours=ours, waits=opened.waits)
             finally:
-                await opened.commit(status=status)
+                await opened.end(status, END_SECONDS)
 
     async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
@@ -169,9 +171,12 @@ class Decisions:
                 opened.state = state
             return opened.capacity.fitted(output)
 
-        settlement = Settlement(self._store, execute, opened.decided, opened.is_held)
+        settlement = Settlement(self._store, execute, opened.decided, opened.is_held, opened.keep)
         try:
             return await work.carry(settlement.one(verdict))
+        except NotSaved:
+            claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
+            return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.NOT_SAVED)
         except Stopped:
             now = await self._store.approval(thread.principal, verdict.approval.id)
             if now is None or now.state is State.PENDING:

@@ -23,6 +23,7 @@ from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
 from agui_gate.engine.heart import Heart, beating
+from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
@@ -71,7 +72,10 @@ class Engine:
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._in_flight: Counter[str] = Counter()
-        self._decisions = Decisions(self.agents, store, new_id, self.following, self._check_open, self.limits)
+        self._keeper = Keeper(store)
+        self._decisions = Decisions(
+            self.agents, store, new_id, self.following, self._check_open, self._keeper, self.limits
+        )
         self._endings = Endings(store, self.following, self._decisions.working, _delete_key, self._bus.forget)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
@@ -92,7 +96,7 @@ class Engine:
 
     async def _start(self) -> None:
         await self.store.start()
-        heart = Heart(self.store, lambda: {*self._runs, *self._decisions.holding}, self._asked_to_stop)
+        heart = Heart(self.store, self._leases, self._asked_to_stop)
         self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self._started, self._closing = True, False
@@ -121,6 +125,7 @@ class Engine:
                 await agent.adapter.aclose()
             await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
         finally:
+            await self._keeper.aclose()
             await self.store.aclose()
 
     async def run(self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None = None) -> LiveRun:
@@ -149,7 +154,7 @@ class Engine:
         live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
-        opened = OpenThread(self.store, thread, key, self.limits)
+        opened = OpenThread(self.store, thread, key, self.limits, self._keeper)
         return self._begin(agent, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
@@ -270,6 +275,9 @@ class Engine:
                 await agent.ready()
             except Exception:
                 log.exception("tools_not_found", agent=agent.name)
+
+    def _leases(self) -> set[str]:
+        return {*self._runs, *self._decisions.holding, *self._keeper.holding}
 
     def _asked_to_stop(self, run_key: str, request: StopRequest) -> None:
         """Somebody wants what holds this lease stopped; most likely in another process."""

@@ -15,6 +15,7 @@ from agui_gate.core.transcript import (
     CardEntry,
     ConversationRef,
     Entry,
+    Output,
     PassedEntry,
     ReportedEntry,
     ResultEntry,
@@ -23,8 +24,9 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine import outcomes
+from agui_gate.engine import keeping, outcomes
 from agui_gate.engine.capacity import Capacity
+from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import to_the_end
 from agui_gate.protocol.messages import agui_messages
@@ -39,8 +41,11 @@ _NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRE
 class OpenThread:
     """Everything a run knows and changes of its thread. Saved by `commit`, in one store transaction each time."""
 
-    def __init__(self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS) -> None:
+    def __init__(
+        self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS, keeper: Keeper | None = None
+    ) -> None:
         self._store = store
+        self._keeper = keeper or Keeper(store)
         self.limits = limits
         self.capacity = Capacity(self.limits, thread)
         self.run_key = run_key
@@ -140,13 +145,28 @@ class OpenThread:
             self.ref = msgspec.structs.replace(self.ref, turn_id="")
             await self.commit()
 
-    async def commit(self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None) -> None:
+    async def commit(
+        self, *, approvals: Sequence[Approval] = (), status: RunStatus | None = None, patient: bool = False
+    ) -> None:
         """Save what is new; with ``status``, end the run and give the lease back: then it is `ended`.
 
         Saved as a whole, even if the caller is cancelled meanwhile. Raises `ThreadBusy` if the lease is lost; then
-        nothing was saved.
+        nothing was saved. ``patient``: a store that is away is tried again, for `KEEP_SECONDS`.
         """
-        await to_the_end(self._save(approvals, status))
+        seconds = keeping.KEEP_SECONDS if patient else 0
+        await to_the_end(keeping.patiently(lambda: self._save(approvals, status), seconds))
+
+    async def end(self, status: RunStatus, seconds: float) -> None:
+        """As `commit` with ``status``, but after ``seconds`` it goes on in the background until the store works again.
+
+        Does nothing if it is `ended`, and never raises but for cancellation.
+        """
+        if not self.ended:
+            await self._keeper.end(self.run_key, lambda: self._save((), status), seconds)
+
+    async def keep(self, approval: Approval, to: State, output: Output) -> Approval:
+        """Record what came of a claimed call: see `Keeper.keep`."""
+        return await self._keeper.keep(self.run_key, approval, to, output)
 
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
         async with self._saving:  # tools that run in parallel save what all of them have added, once

@@ -22,20 +22,21 @@ from agui_gate.core.transcript import Output, ReportedEntry, ResultEntry, TurnEn
 from agui_gate.engine import outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import Intake, NewId, take
+from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.settlement import Settlement, Verdict, judge
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
-from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached
+from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import RunStatus, Store
 
 CLEANUP_TIMEOUT = 10.0
-"""Seconds that saving the end of a failed or cancelled run may take."""
+"""Seconds that closing the records of a failed or cancelled run may take."""
 
 log = structlog.get_logger("agui_gate.run")
 
@@ -58,7 +59,7 @@ class Run:
         self._key, self._new_id, self._store, self._clock = live.key, new_id, store, clock
         self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._settlement = Settlement(store, self._run_approved, self._closed, thread.is_held)
+        self._settlement = Settlement(store, self._run_approved, self._closed, thread.is_held, self._keep)
         self._equip(agent)
         self._snapshot_due = False
 
@@ -264,28 +265,33 @@ class Run:
     async def _end(self, status: RunStatus) -> None:
         """Save that the run is over. A stop that comes while that is saved is too late."""
         try:
-            await self._thread.commit(status=status)
+            await self._thread.commit(status=status, patient=True)
         except asyncio.CancelledError:
             if not self._thread.ended:
                 raise
         self._settled()
 
     async def _stopped(self, status: RunStatus, error: BaseException | None = None) -> None:
-        """Close every open call before anything else (S29), then save. Bounded, should the store be away."""
+        """Close every open call before anything else (S29), then save. Bounded, should the store be away: then saving
+        goes on in the background, until the thread is free again.
+        """
         try:
             async with asyncio.timeout(CLEANUP_TIMEOUT):
-                await self._consents.failed(error)
-                if status == "cancelled":
-                    mine = [a for a in self._thread.pending() if a.run_key == self._key]
-                    await self._settlement.close(mine, State.CANCELLED)
-                for call in self._thread.open_calls():
-                    if call.kind != "client" or status == "cancelled":
-                        self._turns.result(call, outcomes.CANCELLED_RUNNING)
-                self._seq.leave_open([call.id for call in self._thread.open_calls()])
-                self._seq.leave_open([approval.call_id for approval in self._thread.pending()])
-                await self._thread.commit(status=status)
+                await self._close_records(status, error)
         except Exception:
-            log.exception("run_not_saved", run=self._key)
+            log.exception("records_not_closed", run=self._key)
+        for call in self._thread.open_calls():
+            if call.kind != "client" or status == "cancelled":
+                self._turns.result(call, outcomes.CANCELLED_RUNNING)
+        self._seq.leave_open([call.id for call in self._thread.open_calls()])
+        self._seq.leave_open([approval.call_id for approval in self._thread.pending()])
+        await self._thread.end(status, END_SECONDS)
+
+    async def _close_records(self, status: RunStatus, error: BaseException | None) -> None:
+        await self._consents.failed(error)
+        if status == "cancelled":
+            mine = [a for a in self._thread.pending() if a.run_key == self._key]
+            await self._settlement.close(mine, State.CANCELLED)
 
     def _settled(self) -> None:
         """Nothing is half said: clients that connect from now on begin here."""
@@ -295,6 +301,14 @@ class Run:
     # --- small things -------------------------------------------------------------------------------------------
     async def _run_approved(self, approval: Approval) -> Output:
         return await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments)
+
+    async def _keep(self, approval: Approval, to: State, output: Output) -> Approval:
+        """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""
+        try:
+            return await self._thread.keep(approval, to, output)
+        except NotSaved:
+            self._seq.result(approval.call_id, result_id(approval.call_id), outcomes.NOT_SAVED.content)
+            raise
 
     def _closed(self, approval: Approval) -> None:
         """A gated call has its outcome: show it, once, and end its cards."""

@@ -27,6 +27,9 @@ log = structlog.get_logger("agui_gate.settlement")
 RunCall = Callable[[Approval], Awaitable[Output]]
 """Runs the tool of a claimed approval with its effective arguments."""
 
+Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
+"""Records what came of a claimed approval, patiently: `Keeper.keep`."""
+
 IsHeld = Callable[[Approval], bool]
 """Whether the provider runs the call: then approving it is all that is done here (`engine/consents.py`)."""
 
@@ -119,9 +122,15 @@ class Settlement:
     """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
 
     def __init__(
-        self, store: ApprovalStore, run_call: RunCall, on_closed: Callable[[Approval], None], is_held: IsHeld
+        self,
+        store: ApprovalStore,
+        run_call: RunCall,
+        on_closed: Callable[[Approval], None],
+        is_held: IsHeld,
+        keep: Keep,
     ) -> None:
         self._store = store
+        self._keep = keep
         self._run_call = run_call
         self._is_held = is_held
         self._on_closed = on_closed
@@ -193,7 +202,10 @@ class Settlement:
 
     async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
         try:
-            moved = await self._store.move(approval.id, to, decision=decision, output=output)
+            if approval.state is State.CLAIMED:
+                moved = await self._keep(approval, to, output)
+            else:
+                moved = await self._store.move(approval.id, to, decision=decision, output=output)
         except IllegalMove:
             return await self._lost(approval)
         self._on_closed(moved)

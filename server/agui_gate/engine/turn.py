@@ -156,7 +156,7 @@ class Turns:
         """Record the gated calls, then run the free ones in parallel. Their results are saved as they come."""
         gates = ((call, self._gate(call, recorder)) for call in turn.calls)
         gated = [self._asker.record(call, gate, turn.id) for call, gate in gates if gate is not None]
-        await self._thread.commit(approvals=gated)
+        await self._thread.commit(approvals=gated, patient=True)
         self._seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         free = [call for call in turn.calls if call.kind == "server"]
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
@@ -174,7 +174,7 @@ class Turns:
         else:
             output = await self.execute(call.id, call.name, call.arguments)
         self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
-        await self._thread.commit()
+        await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
         self._seq.result(call.id, result_id(call.id), output.content)
 
     def _gate(self, call: CallPart, recorder: Recorder) -> Gate | None:
