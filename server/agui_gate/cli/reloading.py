@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from agui_gate.cli.connections import limits_from, raise_descriptors
 from agui_gate.cli.server import Server, address_of, bind, configure
 from agui_gate.cli.serving import Plan, prepare
 from agui_gate.errors import AguiGateError
@@ -34,7 +35,8 @@ def reload_forever(plan: Plan) -> None:
             "url": address_of(sock, settings.host),
         }
         os.environ[_VARIABLE] = json.dumps(typed)
-        config = configure("agui_gate.cli.reloading:create", factory=True, reload=True)
+        limits = limits_from(settings, raise_descriptors())
+        config = configure("agui_gate.cli.reloading:create", factory=True, reload=True, limits=limits)
         ChangeReload(config, target=Server(config).run, sockets=[sock]).run()
 
 

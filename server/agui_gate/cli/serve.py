@@ -66,9 +66,11 @@ def command(
 
 
 def _serve(plan: Plan) -> None:
+    from agui_gate.cli.connections import limits_from, raise_descriptors
     from agui_gate.cli.server import Server, address_of, bind, configure, serve_forever
 
     ready = prepare(plan)
+    limits = limits_from(ready.settings, raise_descriptors())
     for warning in ready.settings.warnings:
         note(warning)
     with bind(ready.settings.host, ready.settings.port) as sock:
@@ -76,4 +78,4 @@ def _serve(plan: Plan) -> None:
         def announce() -> None:
             ready.announce(address_of(sock, ready.settings.host))
 
-        serve_forever(Server(configure(ready.app), announce), sock)
+        serve_forever(Server(configure(ready.app, limits=limits), announce), sock)

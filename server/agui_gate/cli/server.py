@@ -5,6 +5,7 @@ Divergences from `uvicorn.run`, each for a reason:
 * the address is bound first, so that a taken port is one clear sentence and port 0 can be printed;
 * engines are started before uvicorn's lifespan is, whose failures are tracebacks;
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
+* connections have bounds (`agui_gate.cli.connections`), and as many descriptors as the system gives;
 * SIGTERM and SIGINT end in exit code 0: uvicorn raises them again after it has stopped;
 * after start-up everything that lives long is taken out of the garbage collector's sight.
 """
@@ -20,20 +21,43 @@ from typing import Any
 
 import uvicorn
 
+from agui_gate.cli.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
 from agui_gate.errors import ConfigurationError
+from agui_gate.settings import Settings
 
 DRAIN_SECONDS = 3.0
 """How long runs may take to end their streams."""
+
+SWEEP_TICKS = 5
+"""Tenths of a second between looks at the connections."""
 
 GRACE_SECONDS = 5
 """How long uvicorn waits for the responses and connections that are left."""
 
 
-def configure(app: Any, *, quiet: bool = False, factory: bool = False, reload: bool = False) -> uvicorn.Config:
-    """uvicorn's configuration: no access log, no WebSockets, the fast loop and parser where they are installed."""
-    return uvicorn.Config(
+class Config(uvicorn.Config):
+    """uvicorn's configuration, with the limits of connections."""
+
+    connection_limits = ConnectionLimits()
+
+
+def configure(
+    app: Any,
+    *,
+    quiet: bool = False,
+    factory: bool = False,
+    reload: bool = False,
+    limits: ConnectionLimits | None = None,
+) -> Config:
+    """The configuration: no access log, no WebSockets, the fast loop and parser where they are installed.
+
+    ``limits``: those of the default settings, if not given.
+    """
+    limits = limits or limits_from(Settings(), raise_descriptors())
+    config = Config(
         app,
+        http="agui_gate.cli.connections:Connection",
         factory=factory,
         reload=reload,
         log_level="critical" if quiet else "warning",
@@ -41,7 +65,11 @@ def configure(app: Any, *, quiet: bool = False, factory: bool = False, reload: b
         server_header=False,
         ws="none",
         timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=limits.keep_alive_seconds,  # type: ignore[arg-type]  # handed to the loop as it is
+        h11_max_incomplete_event_size=limits.header_bytes,
     )
+    config.connection_limits = limits
+    return config
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -87,6 +115,12 @@ class Server(uvicorn.Server):
         gc.freeze()
         if self.started and self._on_started is not None:
             self._on_started()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % SWEEP_TICKS == 0:
+            sweep(self.server_state)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no new connections, end the runs, then stop."""

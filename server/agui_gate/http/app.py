@@ -105,6 +105,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlett
     app.state.engine = engine
     app.state.guard = guard
     app.state.send_timeout = settings.send_timeout
+    app.state.body_seconds = settings.body_seconds
     return app
 
 

@@ -10,14 +10,16 @@ MAX_BODY = 4 * 1024 * 1024
 """Bytes, unless the settings say otherwise."""
 
 BODY_SECONDS = 60.0
-"""How long a body may take to arrive: somebody who sends a byte a minute must not hold a connection for ever."""
+"""How long a body may take to arrive, unless the application's state says otherwise (`body_seconds`): somebody who
+sends a byte a minute must not hold a connection for ever."""
 
 
 async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
     """The body's bytes. Raises `UnsupportedMediaType`, or `TooLarge` as soon as it is known, without reading on.
 
-    Raises `InvalidRequest` if it was cut off, or takes longer than `BODY_SECONDS`.
+    Raises `InvalidRequest` if it was cut off, or takes too long.
     """
+    seconds = getattr(request.app.state, "body_seconds", BODY_SECONDS) if "app" in request.scope else BODY_SECONDS
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         raise UnsupportedMediaType("Send application/json.")
@@ -26,10 +28,10 @@ async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
     if announced.isascii() and announced.isdigit() and (len(announced) > 19 or int(announced) > limit):
         raise TooLarge(f"The body may have at most {limit:,} bytes.")
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             return await _read(request, limit)
     except TimeoutError:
-        raise InvalidRequest(f"The body did not arrive within {BODY_SECONDS:g} seconds.") from None
+        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds.") from None
     except ClientDisconnect:
         raise InvalidRequest("The request was cut off.") from None
 
