@@ -176,11 +176,15 @@ class CardEntry(Struct, tag="card", tag_field="type"):
 
 
 class CardClosedEntry(Struct, tag="card_closed", tag_field="type"):
-    """A card's answer as the client sent it, or the server's note that it can no longer be answered."""
+    """A card's answer as the client sent it, or the server's note that it can no longer be answered.
+
+    ``said``: what the client sent, where it came too late and ``content`` is what is true instead.
+    """
 
     card_id: str
     message_id: str
     content: str
+    said: str | None = None
 
 
 class ReportedEntry(Struct, tag="reported", tag_field="type"):

@@ -8,6 +8,7 @@ nothing in it trusted as an approval.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
 import msgspec
@@ -19,7 +20,6 @@ from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
-    CardEntry,
     Content,
     Entry,
     Output,
@@ -29,9 +29,13 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
+from agui_gate.engine.cards_shown import CardsShown
+from agui_gate.engine.settlement import agrees
 from agui_gate.protocol.inbound import Message, RunInput, parts
 
 UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
+
+ANSWERED_BEFORE = "it is to a card that was answered before"
 
 NewId = Callable[[], str]
 
@@ -40,12 +44,14 @@ class Intake(msgspec.Struct, kw_only=True):
     """What is new. ``keep`` is set when the request branches back: the journal's first ``keep`` entries stay.
 
     ``said``: the user said something new. ``unknown``: it held answers to calls this thread never had.
-    ``repeated``: approvals that were decided before and are answered again.
+    ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
+    in another way now than they were decided.
     """
 
     entries: list[Entry] = msgspec.field(default_factory=list)
     answers: list[Answer] = msgspec.field(default_factory=list)
     repeated: list[Approval] = msgspec.field(default_factory=list)
+    late: list[Approval] = msgspec.field(default_factory=list)
     keep: int | None = None
     said: bool = False
     unknown: bool = False
@@ -68,8 +74,7 @@ class _Comparison:
         self.run, self.entries, self.new_id = run, entries, new_id
         self.by_approval = {a.id: a for a in approvals}
         self.by_call = {a.call_id: a for a in approvals}
-        self.cards = {e.id: e.approval_id for e in entries if isinstance(e, CardEntry)}
-        self.closed_cards = {e.card_id for e in entries if isinstance(e, CardClosedEntry)}
+        self.cards = CardsShown(entries)
         self.calls = {c.id: c for e in entries if isinstance(e, TurnEntry) for c in e.calls}
         self.resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
         self.users = {e.id: i for i, e in enumerate(entries) if isinstance(e, UserEntry)}
@@ -80,6 +85,8 @@ class _Comparison:
         for i, content in enumerate(unnamed):
             self.places.setdefault(content, deque()).append(i)
         self.shown = {m.tool_call_id for m in run.messages if m.role == "tool"}  # calls whose result the client has
+        last = takewhile(lambda m: m.role == "tool", reversed(run.messages))
+        self.newest = {id(m) for m in last}  # history that is sent again has its answers further up
         self.intake = Intake()
 
     def take(self) -> Intake:
@@ -104,15 +111,19 @@ class _Comparison:
         elif found.state is State.PENDING:
             self.intake.answers.append(msgspec.structs.replace(answer, target="approval", id=found.id))
         else:
-            self.intake.repeated.append(found)
+            self._too_late(found, answer)
+
+    def _too_late(self, approval: Approval, answer: Answer) -> None:
+        self.intake.repeated.append(approval)
+        if not agrees(answer, approval):
+            self.intake.late.append(approval)
 
     def _tool(self, message: Message) -> None:
         call_id = message.tool_call_id or ""
         if call_id in self.cards:
             self._card(call_id, message)
         elif call_id in self.by_call:
-            if self.by_call[call_id].state is State.PENDING:
-                self._answer(an.from_text("call", call_id, message.text))
+            self._on_call(self.by_call[call_id], message)
         elif call_id not in self.calls:
             self.intake.unknown |= message is self.run.messages[-1]
         elif self.calls[call_id].kind == "client" and call_id not in self.resulted:
@@ -120,17 +131,32 @@ class _Comparison:
             output = Output(message.text if message.error is None else message.error, message.error is not None)
             self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), output))
 
+    def _on_call(self, approval: Approval, message: Message) -> None:
+        """A tool message for a gated call: an answer, or what clients replay of its result, which says nothing."""
+        if approval.state is State.PENDING:
+            self._answer(an.from_text("call", approval.call_id, message.text))
+            return
+        said, result = message.text, approval.output.content if approval.output else None
+        if id(message) in self.newest and said != result and an.looks_like_answer(said):
+            self._too_late(approval, an.from_text("call", approval.call_id, said))
+
     def _card(self, card_id: str, message: Message) -> None:
-        approval = self.by_approval.get(self.cards[card_id])
-        if card_id in self.closed_cards:
-            decided = approval is not None and approval.state is not State.PENDING
+        approval = self.by_approval.get(self.cards.approval_id(card_id))
+        decided = approval is not None and approval.state is not State.PENDING
+        if self.cards.heard(card_id, message.text):
             if approval is not None and decided and approval.call_id not in self.shown:
                 self.intake.repeated.append(approval)  # this client has not seen what came of it
             return
-        self.closed_cards.add(card_id)
-        self.intake.entries.append(CardClosedEntry(card_id, message.id or self.new_id(), message.text))
-        if approval is not None and approval.state is State.PENDING:
-            self._answer(an.from_text("approval", approval.id, message.text, "card"))
+        if approval is not None:
+            answer = an.from_text("approval", approval.id, message.text, "card")
+            if not decided and not self.cards.is_open(card_id):
+                answer = msgspec.structs.replace(answer, problem=ANSWERED_BEFORE)
+            self._answer(answer)
+        self.cards.say(card_id, message.text)
+        closed = CardClosedEntry(card_id, message.id or self.new_id(), message.text)
+        if decided and approval is not None and approval.output is not None:  # what is true, and not what was clicked
+            closed = msgspec.structs.replace(closed, content=approval.output.content, said=message.text)
+        self.intake.entries.append(closed)
 
     def _user(self, message: Message) -> None:
         known = self._is_known(message)

@@ -30,9 +30,9 @@ from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved
+from agui_gate.protocol import records
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
-from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import RunStatus, Store
 
 CLEANUP_TIMEOUT = 10.0
@@ -183,7 +183,17 @@ class Run:
         self._asker.refused.update(refused)
         for approval_id, reason in refused.items():
             self._seq.other(ev.Custom("agui-gate:answer_refused", {"approvalId": approval_id, "message": reason}))
+        for approval in {a.id: a for a in intake.late}.values():
+            self._answered_late(approval)
         await self._settlement.carry_out([v for v in judgement.verdicts if v.approval.id not in refused])
+
+    def _answered_late(self, approval: Approval) -> None:
+        """Say what is true of a call that was decided before: the page may show what was clicked."""
+        tool = self._agent.by_name.get(approval.tool)
+        told = records.record(approval, tool.parameters if tool else None)
+        message = records.already(approval, self._clock())
+        value = {"approvalId": approval.id, "message": message, "record": told}
+        self._seq.other(ev.Custom("agui-gate:answer_refused", value))
 
     def _not_ours(self, verdicts: Sequence[Verdict]) -> dict[str, str]:
         """Calls to be run that another agent asked about (a tool of ours may have that name and be something else), and
@@ -200,7 +210,7 @@ class Run:
             self._closed(approval)
         for approval in {a.id: a for a in intake.repeated}.values():
             if approval.output is not None:
-                told = metadata(approval)
+                told = records.metadata(approval)
                 self._seq.result(approval.call_id, result_id(approval.call_id), approval.output.content, told)
                 self._snapshot_due = True
 
@@ -316,7 +326,7 @@ class Run:
         completed = self._thread.approvals[approval.call_id]
         if completed.output is None or not self._thread.shows(approval.call_id):
             return
-        told = metadata(completed)
+        told = records.metadata(completed)
         self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content, told)
         self._asker.close_cards(completed)
         self._thread.append([ReportedEntry(approval.call_id)])

@@ -14,6 +14,7 @@ import structlog
 
 from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.jsontext import canonical
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.tools import check_arguments
@@ -102,6 +103,23 @@ def _taken(approval: Approval, answer: Answer, tools: Mapping[str, Tool], princi
     edited = _edit(approval, answer, tools) if answer.edited is not None else None
     decision = Decision(answer.verdict == "approve", principal, answer.reason, edited, answer.way)
     return Verdict(approval, _TO[answer.verdict], decision)
+
+
+def agrees(answer: Answer, approval: Approval) -> bool:
+    """Whether an answer that comes too late says what was decided: then it is one that was sent twice.
+
+    An answer that was not understood says nothing at all, so there is nothing to set right.
+    """
+    made = approval.decision
+    if answer.problem is not None:
+        return True
+    if made is None or (answer.verdict == "approve") is not made.approved or answer.way != made.way:
+        return False
+    try:
+        meant = approval.arguments if answer.edited is None else canonical(answer.edited)
+    except ValueError:
+        return False
+    return not made.approved or meant == approval.effective_arguments
 
 
 def _edit(approval: Approval, answer: Answer, tools: Mapping[str, Tool]) -> str | None:

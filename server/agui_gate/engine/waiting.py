@@ -23,8 +23,6 @@ from agui_gate.tool import Gate
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
-REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
-
 
 class Asker:
     """Asks people about gated calls, in one style per run: never cards and interrupts together (facts: trap 5)."""
@@ -65,7 +63,7 @@ class Asker:
 
     def close_cards(self, approval: Approval) -> None:
         """End the cards of a call that can no longer be answered, so that they lose their buttons."""
-        output = approval.output.content if approval.output else REPLACED
+        output = approval.output.content if approval.output else cards.REPLACED
         self._end_cards(approval, output)
 
     def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
@@ -82,7 +80,7 @@ class Asker:
         )
 
     def _card(self, approval: Approval) -> str:
-        self._end_cards(approval, REPLACED)
+        self._end_cards(approval, cards.REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
         arguments = cards.card_arguments(approval, self._parameters(approval), self.refused.get(approval.id))
         self._seq.call(card_id, CARD_TOOL, message_id)

@@ -14,6 +14,9 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.events import Interrupt
 from agui_gate.core.jsontext import canonical, parse_object
 
+REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
+"""What is said to a card that is still open when its question is asked again: no answer, and no outcome."""
+
 
 class NotAllowed(ValueError):
     """An edit that the gate's policy or the tool's schema forbids; the text says why."""

@@ -38,7 +38,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.protocol.cards import in_order
+from agui_gate.protocol.cards import REPLACED, in_order
 from agui_gate.protocol.records import metadata
 
 Message = dict[str, Any]
@@ -151,10 +151,15 @@ class _View:
         self._cards[entry.id] = self.call(entry.message_id, entry.id, CARD_TOOL, entry.arguments, record), record
 
     def card_closed(self, entry: CardClosedEntry) -> None:
-        """Add a card's answer; the first one counts."""
-        group, record = self._cards.pop(entry.card_id, (None, None))
-        if group is not None:
+        """Add a card's answer. The first one counts, except that a note gives way to an answer after it."""
+        group, record = self._cards.get(entry.card_id, (None, None))
+        if group is None:
+            return
+        known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
+        if known is None:
             group.append(_with(record, _tool_message(entry.message_id, entry.card_id, Output(entry.content))))
+        elif known["content"] == REPLACED:
+            known["content"] = entry.content
 
     def _assistant(self, message_id: str) -> list[Message]:
         group = self._assistants.get(message_id)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agui_gate.core.approvals import LOCAL, Approval, Decision, State
+from agui_gate.core.browser import for_browser
 from agui_gate.core.jsontext import parse_object
 from agui_gate.protocol.cards import in_order, iso
 
@@ -34,7 +35,7 @@ def record(approval: Approval, parameters: Json | None = None) -> Json:
     return {
         **question(approval, parameters),
         "state": str(approval.state),
-        "effective_arguments": in_order(approval.effective_arguments, parameters),
+        "effective_arguments": for_browser(in_order(approval.effective_arguments, parameters)),
         "decision": decision(approval),
         "result": approval.output.content if approval.output else None,
         "replaced": approval.replaced,
@@ -49,7 +50,7 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "agent": approval.agent,
         "call_id": approval.call_id,
         "tool": approval.tool,
-        "arguments": in_order(approval.arguments, parameters),
+        "arguments": for_browser(in_order(approval.arguments, parameters)),
         "editable": list(approval.editable),
         "message": approval.message,
         "asked_at": iso(approval.asked_at),
@@ -73,8 +74,8 @@ def metadata(approval: Approval) -> Json:
     """
     told: Json = {"id": approval.id, "state": str(approval.state), "decision": decision(approval)}
     if approval.effective_arguments != approval.arguments:
-        told["arguments"] = parse_object(approval.arguments) or {}
-        told["effective_arguments"] = parse_object(approval.effective_arguments) or {}
+        told["arguments"] = for_browser(parse_object(approval.arguments) or {})
+        told["effective_arguments"] = for_browser(parse_object(approval.effective_arguments) or {})
     if approval.replaced:
         told["replaced"] = True
     return {METADATA: told}
