@@ -1,6 +1,7 @@
 """`agui-gate approvals` against a running server."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.support import running
+from tests.requirements import shows
 
 TOKENS = "alice:TOKEN-A,bob:TOKEN-B"
 
@@ -51,10 +53,44 @@ def test_ls(cli: Cli, waiting: dict[str, Any]) -> None:
     head, row = result.stdout.splitlines()
     assert head.split() == ["ID", "AGENT", "CALL", "QUESTION", "ASKED", "EXPIRES"]
     assert row.startswith(f"{waiting['id'][:12]}  shop ")
-    assert 'refund(amount=20, order_id="A1")' in row
+    assert 'refund(order_id="A1", amount=20)' in row
     assert "Refund 20 for A1?" in row
     assert row.endswith("never")
     assert json.loads(cli("approvals", "ls", "--json").stdout) == {"approvals": [waiting]}
+
+
+@shows("T4", "T6")
+@pytest.mark.usefixtures("alice")
+def test_what_is_decided_here_goes_on_and_says_that_the_shell_decided(
+    cli: Cli, waiting: dict[str, Any], server: str
+) -> None:
+    outcome = json.loads(cli("approvals", "reject", waiting["id"], "--reason", "paid already", "--json").stdout)
+    assert outcome["run"]["key"].startswith("run_")
+    headers = {"Authorization": "Bearer TOKEN-A"}
+    with httpx2.Client(base_url=server, headers=headers, trust_env=False, timeout=10) as client:
+        assert '"RUN_FINISHED"' in client.get(f"/runs/{outcome['run']['key']}/events").text
+        thread = client.get(f"/threads/{waiting['thread_id']}").json()
+    assert "paid already" in thread["messages"][-1]["content"]
+    decision = thread["calls"][0]["decision"]
+    assert (decision["by"], decision["way"], decision["reason"]) == ("alice", "shell", "paid already")
+    late = cli("approvals", "approve", waiting["id"][:12])  # the beginning of its id is enough here, too
+    assert (late.exit_code, late.stderr[:33]) == (1, "error: Already rejected by alice ")
+
+
+@shows("T4")
+def test_at_a_terminal_a_rejection_is_asked_why(tmp_path: Path, waiting: dict[str, Any], server: str) -> None:
+    env = {"AGUI_GATE_URL": server, "AGUI_GATE_TOKEN": "TOKEN-A"}
+    with running(tmp_path, "approvals", "reject", waiting["id"], terminal=True, env=env) as process:
+        process.wait_for("why, for the model and the record")
+        process.type("paid already\n")
+        assert process.end() == 0
+    assert '"reason":"paid already"' in process.text
+
+
+@pytest.mark.usefixtures("alice")
+def test_its_conversation_can_be_left_waiting(cli: Cli, waiting: dict[str, Any]) -> None:
+    outcome = json.loads(cli("approvals", "approve", waiting["id"], "--no-continue", "--json").stdout)
+    assert outcome == {"id": waiting["id"], "state": "done", "result": outcome["result"]}
 
 
 @pytest.mark.usefixtures("alice", "waiting")
@@ -67,7 +103,8 @@ def test_approve_by_the_beginning_of_the_id(cli: Cli, waiting: dict[str, Any]) -
     result = cli("approvals", "approve", waiting["id"][:10])
     assert (result.exit_code, result.stdout) == (0, "done: 20 refunded  [31m\n")
     again = cli("approvals", "approve", waiting["id"])
-    assert (again.exit_code, again.stderr) == (1, "error: This was decided before: done.\n")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert re.fullmatch(r"error: Already approved by alice at \d\d:\d\d UTC\. It ran\.\n", again.stderr)
 
 
 @pytest.mark.usefixtures("alice")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.support import call, running
+from tests.requirements import shows
 
 REFUND = ["run", "cli_shop:agent", "--message", "refund 20"]
 
@@ -117,6 +118,31 @@ def test_yes_at_a_terminal(tmp_path: Path) -> None:
         assert process.end() == 0
     assert "Result: 20 refunded" in process.text
     assert (tmp_path / "refunds.txt").read_text() == "A1 20\n"
+
+
+@shows("T4")
+def test_a_no_at_a_terminal_is_asked_why_and_the_model_is_told(tmp_path: Path) -> None:
+    """Arguments are read in the tool's order, and not by the alphabet."""
+    with running(tmp_path, *REFUND, terminal=True) as process:
+        process.wait_for("order_id: .*(?s:.*)amount: 20")
+        process.wait_for("for later: ")
+        process.type("n\n")
+        process.wait_for("why, for the model and the record")
+        process.type("paid already\n")
+        assert process.end() == 0
+    assert '"reason":"paid already"' in process.text
+    assert not (tmp_path / "refunds.txt").exists()
+
+
+@shows("T4")
+def test_ctrl_d_instead_of_a_reason_decides_nothing(tmp_path: Path) -> None:
+    with running(tmp_path, *REFUND, terminal=True) as process:
+        process.wait_for("for later: ")
+        process.type("no\n")
+        process.wait_for("why, for the model and the record")
+        process.type("\x04")
+        assert process.end() == 3
+    assert "Still waits" in process.text
 
 
 def test_an_edit_at_a_terminal(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from agui_gate import tool
 from agui_gate.settings import Settings
 from tests.interop.pages import Browser, Page, Seen, browser
-from tests.product.kit import TIMEOUT, Product, product
+from tests.product.kit import TIMEOUT, Product, product, streamed
 from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script, users
 from tests.requirements import shows
 
@@ -244,7 +244,7 @@ async def test_a_reload_brings_the_card_back() -> None:
         again = await b.open(p.url, "t", tools=CARD)
         seen = fine(await again.until("cards"))
         assert seen.cards == before.cards
-        assert seen.messages == before.messages
+        assert streamed(seen.messages) == before.messages
         await again.do("respond", card=seen.cards[0], answer=YES)
         seen = fine(await again.until("text", text="Done."))
         assert shop.orders == ["A1"]
@@ -262,7 +262,7 @@ async def test_a_reload_brings_the_interrupt_back() -> None:
         before = await page.say("refund both", until="interrupts")
         again = await b.open(p.url, "t")
         seen = fine(await again.until("interrupts"))
-        assert (seen.interrupts, seen.messages) == (before.interrupts, before.messages)
+        assert (seen.interrupts, streamed(seen.messages)) == (before.interrupts, streamed(before.messages))
         for interrupt in seen.interrupts:
             await again.do("resolve", interrupt=interrupt["id"], answer=APPROVED)
         assert fine(await again.until("idle")).text == "Done."

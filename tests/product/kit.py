@@ -31,6 +31,7 @@ __all__ = [
     "product",
     "record",
     "running",
+    "streamed",
 ]
 
 Json = dict[str, Any]
@@ -65,6 +66,15 @@ class Chat(AGUIClient):
     async def post(self, body: Any) -> Stream:
         """One request, read to its end."""
         return await self.product.post(self.path, body, self.headers)
+
+
+def streamed(messages: Sequence[Json]) -> list[Json]:
+    """Messages as they are streamed: without what the ledger says of calls, which is known only afterwards."""
+    found = [{k: v for k, v in message.items() if k != "metadata"} for message in messages]
+    for message in found:
+        if "toolCalls" in message:
+            message["toolCalls"] = [{k: v for k, v in c.items() if k != "metadata"} for c in message["toolCalls"]]
+    return found
 
 
 class Product:

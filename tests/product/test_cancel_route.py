@@ -15,7 +15,7 @@ from agui_gate.engine import endings
 from agui_gate.engine.endings import Ended
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui.reducer import apply
-from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product
+from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product, streamed
 from tests.product.live import Following, cancel, over, quiet, rest, starting
 from tests.product.shop import COLOR, PICK, Shop, call, outputs, refund, say, script, status
 from tests.requirements import shows
@@ -44,7 +44,7 @@ async def stopped(p: Product, chat: Chat, reader: Following) -> AsyncIterator[St
     assert await rest(p, reader.run_key) == reader.raw
     thread = await over(p, chat, "cancelled")
     shown = [{k: v for k, v in m.items() if k != "error"} for m in thread["messages"]]  # which no event carries
-    assert shown == chat.messages
+    assert streamed(shown) == streamed(chat.messages)
     assert thread["approvals"] == []
     assert (await chat.say("what now?")).text == "Back."
     p.assert_clean()

@@ -11,7 +11,7 @@ from agui_gate.settings import Settings
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.interop.validate import assert_valid
-from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
+from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product, streamed
 from tests.product.live import cancel, connect, connecting, over, quiet, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.requirements import shows
@@ -69,7 +69,7 @@ def the_same(chat: Chat, stream: Stream, clients: list[Stream]) -> None:
     """All of them have the conversation, the state and the outcome of the first one."""
     state = [e["snapshot"] for e in stream.of("STATE_SNAPSHOT")][-1:]
     for client in clients:
-        assert apply([], client) == chat.messages
+        assert streamed(apply([], client)) == streamed(chat.messages)
         assert client[0]["type"] == "RUN_STARTED"
         assert client.types().count("RUN_STARTED") == 1
         assert client[-1]["type"] == stream[-1]["type"]
@@ -131,7 +131,7 @@ async def test_at_every_event_of_a_resumed_run(style: str) -> None:
 
 def without_cards(messages: list[Json]) -> list[Json]:
     """A client's own answer to a card is its own: the server tells others what came of the card."""
-    return [m for m in messages if not m.get("toolCallId", "").startswith("card_")]
+    return [m for m in streamed(messages) if not m.get("toolCallId", "").startswith("card_")]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -148,7 +148,7 @@ async def test_what_waits_comes_back_on_another_device_days_later(tmp_path: Path
         back = await connect(p, other)
         assert_valid(back.raw, resumed=True)
         assert back[0]["threadId"] == chat.thread_id
-        assert apply(other.messages, back) == chat.messages
+        assert streamed(apply(other.messages, back)) == streamed(chat.messages)
         assert [i["id"] for i in back.interrupts] == [i["id"] for i in asked.interrupts]
         if style == "card":
             (card,) = asked.cards

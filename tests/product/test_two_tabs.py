@@ -8,8 +8,9 @@ import pytest
 
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.shop import Shop, refund, say, script
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T4")]
 YES, NO = {"approved": True}, {"approved": False}
 ACCEPT, DECLINE = {"accepted": True}, {"accepted": False}
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from agui_gate.cli.console import short, table
+from agui_gate.cli.asking import REASON, can_ask, read_line
+from agui_gate.cli.console import dim, short, table
 from agui_gate.cli.edits import edited_arguments
 from agui_gate.cli.gateway import Gateway
 from agui_gate.cli.program import FAILED, Failure, debug_option
@@ -24,10 +25,12 @@ Examples:
   agui-gate approvals ls
   agui-gate approvals approve apr_5f0c2a71
   agui-gate approvals approve apr_5f0c2a71 --edit amount=20
+  agui-gate approvals approve apr_5f0c2a71 --no-continue     its conversation waits for a page
   agui-gate approvals reject apr_5f0c2a71 --reason "already refunded"
   agui-gate approvals ls --url https://gate.example --token TOKEN
 
-The beginning of an id is enough where only one begins like that.
+The beginning of an id is enough where only one begins like that. Once nothing else waits in its conversation,
+that goes on, whether or not a page shows it.
 
 \b
 Exit codes: 0 done; 1 the server refused, or the approved tool failed; 2 wrong use, or no server there.
@@ -37,6 +40,13 @@ url_option = click.option(
     "--url", envvar="AGUI_GATE_URL", default="http://127.0.0.1:8000", show_default=True, help="The server's address."
 )
 token_option = click.option("--token", envvar="AGUI_GATE_TOKEN", help="Your bearer token.  [env: AGUI_GATE_TOKEN]")
+continue_option = click.option(
+    "--continue/--no-continue",
+    "go_on",
+    default=True,
+    show_default=True,
+    help="Let the conversation go on once nothing else waits in it.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -66,21 +76,20 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
 @click.argument("approval_id", metavar="ID")
 @click.option("--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument first (repeatable).")
 @click.option("--reason", help="Why, for the model and the record.")
+@continue_option
 @url_option
 @token_option
 @json_option
 @debug_option
 def approve(
-    approval_id: str, edits: Sequence[str], reason: str | None, url: str, token: str | None, as_json: bool
+    approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
 ) -> None:
     """Approve a call: its tool runs now, or, if the provider runs it, with the thread's next run."""
     with Gateway(url, token) as gateway:
-        found = _find(gateway.pending(), approval_id)
-        payload: dict[str, Any] = {"approved": True}
-        if reason:
-            payload["reason"] = reason
+        found = _found(gateway, approval_id)
+        payload = _payload(True, reason, go_on)
         if edits:
-            if found is None:
+            if found is None or found["state"] != "pending":
                 raise Failure(f"Nothing that waits for you has the id {approval_id}, so there is nothing to edit.")
             payload["edited_arguments"] = edited_arguments(found["arguments"], found["editable"], edits)
         _report(gateway.decide(found["id"] if found else approval_id, payload), as_json)
@@ -88,17 +97,30 @@ def approve(
 
 @command.command("reject")
 @click.argument("approval_id", metavar="ID")
-@click.option("--reason", help="Why, for the model and the record.")
+@click.option("--reason", help="Why, for the model and the record.  [default: you are asked]")
+@continue_option
 @url_option
 @token_option
 @json_option
 @debug_option
-def reject(approval_id: str, reason: str | None, url: str, token: str | None, as_json: bool) -> None:
+def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool) -> None:
     """Reject a call: its tool doesn't run, and the model is told."""
     with Gateway(url, token) as gateway:
-        found = _find(gateway.pending(), approval_id)
-        payload = {"approved": False, **({"reason": reason} if reason else {})}
+        found = _found(gateway, approval_id)
+        if reason is None and found is not None and found["state"] == "pending" and can_ask():
+            reason = read_line(REASON)
+        payload = _payload(False, reason, go_on)
         _report(gateway.decide(found["id"] if found else approval_id, payload), as_json)
+
+
+def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
+    payload: dict[str, Any] = {"approved": approved, "way": "shell", "continue": go_on}
+    return payload | {"reason": reason} if reason else payload
+
+
+def _found(gateway: Gateway, wanted: str) -> dict[str, Any] | None:
+    """What is meant: something that waits, or else what was decided lately, of which the server says what is true."""
+    return _find(gateway.pending(), wanted) or _find(gateway.decided(), wanted)
 
 
 def _find(pending: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:
@@ -117,8 +139,13 @@ def _report(outcome: dict[str, Any], as_json: bool) -> None:
         click.echo(json.dumps(outcome, indent=2))
     else:
         result = f": {short(outcome['result'], 500)}" if outcome.get("result") else ""
-        note = " (the provider is told with the thread's next run)" if outcome["state"] == "claimed" else ""
+        later = outcome["state"] == "claimed" and not outcome.get("run")
+        note = " (the provider is told with the thread's next run)" if later else ""
         click.echo(f"{outcome['state']}{result}{note}")
+        if outcome.get("run"):
+            dim("The conversation goes on.", err=True)
+        elif outcome.get("not_continued"):
+            dim(f"The conversation doesn't go on yet. {short(outcome['not_continued'], 300)}", err=True)
     if outcome["state"] not in ("done", "rejected", "claimed"):
         click.get_current_context().exit(FAILED)
 

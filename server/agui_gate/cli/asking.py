@@ -10,20 +10,23 @@ from typing import Any, Literal
 
 import click
 
+from agui_gate.agent import Agent
 from agui_gate.cli.console import dim, short
 from agui_gate.cli.edits import read_value
 from agui_gate.core.approvals import Approval
-from agui_gate.core.jsontext import parse_object
+from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.inbound import ResumeEntry
 
 Policy = Literal["ask", "yes", "no"]
 
+REASON = "  why, for the model and the record (Enter for nothing): "
+
 
 class Asker:
-    """Answers what waits: by asking, or always the same."""
+    """Answers what waits: by asking, or always the same. People read arguments as ``agent``'s tools order them."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, policy: Policy, agent: Agent) -> None:
+        self._policy, self._agent = policy, agent
 
     def ask(self, pending: Sequence[Approval]) -> list[ResumeEntry]:
         """Answers to some or all of ``pending``; what is missing was left for later."""
@@ -32,32 +35,44 @@ class Asker:
             return [ResumeEntry(approval.id, "resolved", payload) for approval in pending]
         answers: list[ResumeEntry] = []
         for approval in pending:
-            decision = _ask_one(approval)
+            tool = self._agent.by_name.get(approval.tool)
+            decision = _ask_one(approval, in_order(approval.arguments, tool.parameters if tool else None))
             if decision is None:
                 break
             answers.append(ResumeEntry(approval.id, "resolved", decision))
         return answers
 
 
-def _ask_one(approval: Approval) -> dict[str, Any] | None:
+def can_ask() -> bool:
+    """Whether somebody is at the terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask_one(approval: Approval, arguments: dict[str, Any]) -> dict[str, Any] | None:
     """The decision, or None for later (Ctrl-D)."""
-    arguments = parse_object(approval.arguments) or {}
     click.secho(f"\n{short(approval.message or f'Run {approval.tool}?', 300)}", bold=True, err=True)
     for name, value in arguments.items():
         dim(f"  {name}: {short(json.dumps(value, ensure_ascii=False), 300)}", err=True)
     choices = "y(es), n(o), e(dit)" if approval.editable else "y(es), n(o)"
     while True:
-        typed = _read(f"{choices}, Ctrl-D for later: ")
+        typed = read_line(f"{choices}, Ctrl-D for later: ")
         match typed and typed.strip().lower():
             case None:
                 return None
             case "y" | "yes":
                 return {"approved": True}
             case "n" | "no":
-                return {"approved": False}
+                return _rejection(read_line(REASON))
             case "e" | "edit" if approval.editable:
                 edited = _edit(arguments, approval.editable)
                 return None if edited is None else {"approved": True, "editedArgs": edited}
+
+
+def _rejection(reason: str | None) -> dict[str, Any] | None:
+    """A no with its reason; None for later, as Ctrl-D is everywhere here."""
+    if reason is None:
+        return None
+    return {"approved": False, "reason": reason.strip()} if reason.strip() else {"approved": False}
 
 
 def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] | None:
@@ -65,7 +80,7 @@ def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] 
     edited = dict(arguments)
     for name in editable:
         before = arguments.get(name)
-        typed = _read(f"  {name} [{short(json.dumps(before, ensure_ascii=False), 80)}]: ")
+        typed = read_line(f"  {name} [{short(json.dumps(before, ensure_ascii=False), 80)}]: ")
         if typed is None:
             return None
         if typed.strip():
@@ -73,7 +88,7 @@ def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] 
     return edited
 
 
-def _read(prompt: str) -> str | None:
+def read_line(prompt: str) -> str | None:
     """A line from the terminal, or None at its end. The prompt goes to stderr: stdout is the agent's."""
     click.echo(prompt, nl=False, err=True)
     _wait_for_line()

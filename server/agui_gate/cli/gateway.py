@@ -37,8 +37,18 @@ class Gateway:
         self._http.close()
 
     def pending(self) -> list[dict[str, Any]]:
-        """What waits for this principal."""
-        found: list[dict[str, Any]] = self._ask("GET", "/approvals")["approvals"]
+        """What waits for this principal, oldest first."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self._ask("GET", f"/approvals?limit=100&cursor={quote(cursor, safe='')}")
+            found += page["approvals"]
+            cursor = page.get("next_cursor")
+        return found
+
+    def decided(self) -> list[dict[str, Any]]:
+        """What was decided last, newest first: as much as one page has."""
+        found: list[dict[str, Any]] = self._ask("GET", "/approvals?state=decided&limit=100")["approvals"]
         return found
 
     def decide(self, approval_id: str, payload: dict[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import shlex
-import sys
 import uuid
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import click
 
-from agui_gate.cli.asking import Asker
+from agui_gate.cli.asking import Asker, can_ask
 from agui_gate.cli.console import dim, log_to_stderr, note
 from agui_gate.cli.printing import JsonPrinter, TextPrinter
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, debug_option
@@ -80,7 +79,7 @@ def command(
     printer = JsonPrinter() if as_json else TextPrinter()
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     session = Session(engine, chosen, thread_id, printer.show)
-    asker = Asker("no" if approve == "ask" and not _can_ask() else approve)
+    asker = Asker("no" if approve == "ask" and not can_ask() else approve, chosen)
     end = _run(session, asker, message)
     typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
     named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
@@ -115,10 +114,6 @@ def _check(message: str | None, thread: str | None) -> None:
             check_id(thread, "--thread")
         except InvalidRequest as error:
             raise click.UsageError(error.message) from None
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _run(session: Session, asker: Asker, message: str | None) -> Ending:

@@ -75,7 +75,7 @@ class Session:
 
     async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
         run = RunInput(self._thread_id, uuid.uuid4().hex, messages, resume=resume)
-        live = await self._engine.run(self._agent, run, LOCAL)
+        live = await self._engine.run(self._agent, run, LOCAL, way="shell")
         reader = live.read()
         try:
             return await self._read(reader)

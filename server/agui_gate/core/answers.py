@@ -75,11 +75,11 @@ def from_text(target: Target, target_id: str, content: str, way: Way = "message"
     return from_payload(target, target_id, parse_object(content), way)
 
 
-def from_resume(entry_id: str, status: str, payload: Any) -> Answer:
+def from_resume(entry_id: str, status: str, payload: Any, way: Way = "resume") -> Answer:
     """An answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying it."""
     if status == "cancelled":
-        return Answer(target="approval", id=entry_id, verdict="cancel", way="resume")
-    return from_payload("approval", entry_id, payload, "resume")
+        return Answer(target="approval", id=entry_id, verdict="cancel", way=way)
+    return from_payload("approval", entry_id, payload, way)
 
 
 def from_command(command: Any) -> Answer | None:

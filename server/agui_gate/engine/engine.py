@@ -29,7 +29,7 @@ from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import AguiGateError, RateLimited, ThreadBusy, Unavailable
+from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import Change, StopRequest, Store
@@ -128,12 +128,22 @@ class Engine:
             await self._keeper.aclose()
             await self.store.aclose()
 
-    async def run(self, agent: Agent, run: RunInput, principal: str, *, stop_alone: bool | None = None) -> LiveRun:
+    async def run(
+        self,
+        agent: Agent,
+        run: RunInput,
+        principal: str,
+        *,
+        stop_alone: bool | None = None,
+        create: bool = True,
+        way: Way = "resume",
+    ) -> LiveRun:
         """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream.
 
         A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now: its client has
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
-        as the agent's `on_disconnect` says. A request for suggestions is run `aside`, whichever way it comes.
+        as the agent's `on_disconnect` says. ``create`` False: raises `NotFound` for an unknown thread. ``way`` is how
+        its `resume[]` came. A request for suggestions is run `aside`, whichever way it comes.
         """
         if is_suggestion(run):
             return await self.aside(agent, run, principal)
@@ -143,7 +153,7 @@ class Engine:
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
-        thread = await self.store.open_thread(principal, run.thread_id, agent.name, key)
+        thread = await self.store.open_thread(principal, run.thread_id, agent.name, key, create=create)
         try:
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
         except AguiGateError:
@@ -152,6 +162,7 @@ class Engine:
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         published = self._bus.open(key, principal, thread.id, run.run_id)
         live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
+        live.way = way
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
         opened = OpenThread(self.store, thread, key, self.limits, self._keeper)
@@ -252,8 +263,8 @@ class Engine:
         tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
         run = RunInput(record.thread_id, f"continue_{new_id()}", [], tools=tools)
         try:
-            live = await self.run(self.agents[record.agent], run, record.principal, stop_alone=False)
-        except (ThreadBusy, Unavailable) as error:
+            live = await self.run(self.agents[record.agent], run, record.principal, stop_alone=False, create=False)
+        except AguiGateError as error:
             return msgspec.structs.replace(decided, held_up=error.message)
         return msgspec.structs.replace(decided, run_key=live.key)
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from agui_gate.core import answers as an
-from agui_gate.core.answers import Answer
+from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.transcript import (
@@ -57,14 +57,16 @@ class Intake(msgspec.Struct, kw_only=True):
     unknown: bool = False
 
 
-def take(run: RunInput, entries: Sequence[Entry], approvals: Sequence[Approval], new_id: NewId) -> Intake:
-    """Compare a request with the thread it is for."""
+def take(
+    run: RunInput, entries: Sequence[Entry], approvals: Sequence[Approval], new_id: NewId, way: Way = "resume"
+) -> Intake:
+    """Compare a request with the thread it is for. ``way`` is how its `resume[]` came."""
     if not entries:
         intake = Intake(entries=list(import_history(run.messages, new_id)))
         intake.said = bool(intake.entries) and isinstance(intake.entries[-1], UserEntry)
         intake.unknown = bool(run.resume) and not intake.entries
         return intake
-    return _Comparison(run, entries, approvals, new_id).take()
+    return _Comparison(run, entries, approvals, new_id).take(way)
 
 
 class _Comparison:
@@ -89,9 +91,9 @@ class _Comparison:
         self.newest = {id(m) for m in last}  # history that is sent again has its answers further up
         self.intake = Intake()
 
-    def take(self) -> Intake:
+    def take(self, way: Way) -> Intake:
         for entry in self.run.resume or ():
-            self._answer(an.from_resume(entry.interrupt_id, entry.status, entry.payload))
+            self._answer(an.from_resume(entry.interrupt_id, entry.status, entry.payload, way))
         props = self.run.forwarded_props
         command = an.from_command(props.get("command")) if isinstance(props, dict) else None
         if command is not None:

@@ -14,6 +14,7 @@ import structlog
 
 from agui_gate.bus.base import Published
 from agui_gate.bus.log import Reader
+from agui_gate.core.answers import Way
 from agui_gate.core.events import Event
 from agui_gate.protocol.encoder import FrameEncoder
 
@@ -40,7 +41,7 @@ class LiveRun:
 
     ``opening`` is where a client that comes later begins. ``stop_alone``: whether it is stopped when nobody reads it
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
-    something that a person approved is at work in it.
+    something that a person approved is at work in it, ``way`` how its `resume[]` came.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class LiveRun:
         "run_id",
         "stop_alone",
         "task",
+        "way",
     )
 
     def __init__(self, published: Published, run_id: str, *, stop_alone: bool, grace: float = DISCONNECT_GRACE) -> None:
@@ -66,6 +68,7 @@ class LiveRun:
         self.opening = Opening(1, list, {})
         self.deciding: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[None] | None = None
+        self.way: Way = "resume"
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
         self._readers = 0

@@ -100,7 +100,9 @@ class Run:
             self._equip(await self._agent.ready())
         self._snapshot_due = self._left_early()
         await self._recover()
-        intake = take(self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id)
+        intake = take(
+            self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id, self._live.way
+        )
         self._thread.capacity.check_new(
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
