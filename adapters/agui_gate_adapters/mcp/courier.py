@@ -7,8 +7,10 @@ with this client's seal count as its word, so a server can't forge them.
 Imports httpx2 when it is imported; see `connection`.
 """
 
+import asyncio
 import inspect
 import json
+import re
 import secrets
 import ssl
 from collections.abc import Awaitable, Mapping
@@ -27,6 +29,13 @@ NOTICE_SECONDS = 5.0
 MAX_NOTICE = 4096
 """Bytes; a longer message is no notification of ours."""
 
+LOOK_SECONDS = 3.0
+MAX_LOOK = 4096
+"""How long, and for how many characters, an address that takes no POST is looked at."""
+
+MISSING = (400, 404, 405)
+LEGACY = "this is a legacy HTTP+SSE address; use the server's streamable HTTP address, often /mcp"
+
 CODE = -32000
 _KINDS: dict[str, type[Trouble]] = {kind.__name__: kind for kind in (Undelivered, Refused, Lost)}
 
@@ -42,6 +51,7 @@ class Courier(httpx2.AsyncClient):
         super().__init__(timeout=timeout, verify=certificates())
         self._server = server
         self._seal = secrets.token_hex(16)
+        self._legacy: bool | None = None
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send, and answer for what fails below HTTP or says so without JSON."""
@@ -60,6 +70,8 @@ class Courier(httpx2.AsyncClient):
         if response.status_code < 400 or request.method != "POST" or await _speaks_json_rpc(response):
             return response
         await response.aclose()
+        if response.status_code in MISSING and await self._is_legacy(request):
+            return self._sealed(request, Refused(f"answered {response.status_code}: {LEGACY}"))
         return self._sealed(request, _trouble(request, response.status_code))
 
     def opened(self, data: Any, message: str) -> Trouble | None:
@@ -67,6 +79,35 @@ class Courier(httpx2.AsyncClient):
         if not isinstance(data, dict) or data.get("seal") != self._seal:
             return None
         return _KINDS[data["kind"]](message)
+
+    async def _is_legacy(self, request: httpx2.Request) -> bool:
+        """Whether the address is one of the HTTP+SSE transport of 2024: a GET there begins with where to POST.
+
+        It is looked at as MCP 2025-03-26 says, once, and within `LOOK_SECONDS`.
+        """
+        if self._legacy is None:
+            self._legacy = False
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    self._legacy = await self._begins_with_endpoint(str(request.url))
+            except (TimeoutError, httpx2.TransportError, httpx2.InvalidURL):
+                pass
+        return self._legacy
+
+    async def _begins_with_endpoint(self, url: str) -> bool:
+        look = self.build_request("GET", url, headers={"accept": "text/event-stream", **await self._extra()})
+        response = await super().send(look, stream=True)
+        try:
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                return False
+            said = ""
+            async for piece in response.aiter_text():
+                said += piece
+                if len(said) >= MAX_LOOK or "\n\n" in said.replace("\r\n", "\n"):
+                    break
+            return re.search(r"^event: ?endpoint\s*$", said, re.MULTILINE) is not None
+        finally:
+            await response.aclose()
 
     def _sealed(self, request: httpx2.Request, trouble: Trouble) -> httpx2.Response:
         if request.method == "DELETE":  # the end of a session with a server that is gone: that will do

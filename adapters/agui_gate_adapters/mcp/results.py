@@ -1,7 +1,9 @@
 """A tool's result as the one text that the model, the user and the record get. Pure.
 
-Text stays as it is. Structured content is added as JSON, unless a text says the same already (MCP asks servers to
-send both). Media and resources are named with their type, size and address: their bytes are for no model's text.
+Text stays as it is. MCP asks servers to send structured content as text too, so the same may come twice; it is told
+once. Structured content that a text says already, or that only wraps it (``{"content": …}``, ``{"result": …}``), is
+left out. Text that the structured content repeats among other things is left out instead. Else both are told.
+Media and resources are named with their type, size and address: their bytes are for no model's text.
 """
 
 import json
@@ -17,29 +19,44 @@ MAX_RESULT = 256 * 1024
 
 def as_text(result: "CallToolResult", limit: int = MAX_RESULT) -> str:
     """The result as text of at most ``limit`` characters, and a word about what was cut."""
-    parts = [_part(content) for content in result.content]
-    structured = result.structured_content
-    if structured is not None and not _said(structured, [c.text for c in result.content if c.type == "text"]):
-        parts.append(json.dumps(structured, ensure_ascii=False, separators=(",", ":")))
-    text = "\n".join(part for part in parts if part)
+    text = "\n".join(part for part in _parts(result) if part)
     return text if len(text) <= limit else f"{text[:limit]}… (cut)"
 
 
-def _said(structured: Any, texts: Sequence[str]) -> bool:
-    """Whether the texts are the structured content in other words: its JSON, or the single value that it wraps."""
-    wrapped = structured.get("result") if isinstance(structured, dict) and len(structured) == 1 else None
-    if isinstance(wrapped, list) and len(wrapped) == len(texts) > 0:
-        return all(_is(text, item) for text, item in zip(texts, wrapped, strict=True))
-    return any(_is(text, structured) or (wrapped is not None and _is(text, wrapped)) for text in texts)
+def _parts(result: "CallToolResult") -> list[str]:
+    parts, structured = [_part(content) for content in result.content], result.structured_content
+    texts = [_ways(content.text) for content in result.content if content.type == "text" and content.text]
+    if structured is None or _is_said(structured, texts, result.content):
+        return parts
+    among = {_canonical(value) for value in structured.values()} if isinstance(structured, dict) else set()
+    if texts and all(ways & among for ways in texts):
+        parts = [part for content, part in zip(result.content, parts, strict=True) if content.type != "text"]
+    return [*parts, json.dumps(structured, ensure_ascii=False, separators=(",", ":"))]
 
 
-def _is(text: str, value: Any) -> bool:
-    if text == value:
+def _is_said(structured: Any, texts: Sequence[frozenset[str]], content: Sequence[Any]) -> bool:
+    """Whether the content is the structured content in other words: its JSON, or the single value that it wraps."""
+    wrapped = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else structured
+    pieces = wrapped if isinstance(wrapped, list) and len(wrapped) == len(texts) else ()
+    if pieces and all(_canonical(piece) in ways for piece, ways in zip(pieces, texts, strict=True)):
         return True
+    if content and wrapped == [part.model_dump(by_alias=True, exclude_none=True) for part in content]:
+        return True
+    values = {_canonical(structured), _canonical(wrapped)}
+    return any(ways & values for ways in texts)
+
+
+def _ways(text: str) -> frozenset[str]:
+    """What a text can mean: itself, and the JSON value that it is, if it is one."""
     try:
-        return bool(json.loads(text) == value)
+        return frozenset((_canonical(text), _canonical(json.loads(text))))
     except (ValueError, RecursionError):
-        return False
+        return frozenset((_canonical(text),))
+
+
+def _canonical(value: Any) -> str:
+    """A value's JSON: unlike the values of Python, in which 1 is true."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _part(content: Any) -> str:

@@ -93,6 +93,7 @@ class MCPTools:
         self._tools: tuple[Tool, ...] = ()
         self._listed: tuple[Connection, float] | None = None
         self._warned: set[str] = set()
+        self._left_out_said = False
 
     @classmethod
     def stdio(
@@ -184,6 +185,7 @@ class MCPTools:
 
     def _made(self, listed: Sequence["mcp_types.Tool"]) -> tuple[Tool, ...]:
         used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
+        used = self._runnable(used)
         self._warn(idle_patterns(self._gate, [tool.name for tool in used]))
         names: dict[str, str] = {}
         for tool in used:
@@ -195,6 +197,15 @@ class MCPTools:
             return tuple(self._tool(tool) for tool in {tool.name: tool for tool in used}.values())
         except ConfigurationError as error:  # a name that is reserved, a gate that names no argument
             raise ConfigurationError(f"{self._name}: {error.message} (prefix=…, only=… and gate=… can help)") from None
+
+    def _runnable(self, tools: Sequence["mcp_types.Tool"]) -> list["mcp_types.Tool"]:
+        """Those that can be called as they are. One that runs only as a task (MCP) is not offered, and named once."""
+        runnable = [tool for tool in tools if tool.execution is None or tool.execution.task_support != "required"]
+        left_out = [tool.name for tool in tools if tool not in runnable]
+        if left_out and not self._left_out_said:
+            self._left_out_said = True
+            log.warning("tools_need_tasks", source=self._name, not_offered=left_out)
+        return runnable
 
     def _warn(self, patterns: Sequence[str]) -> None:
         """Once for each pattern."""

@@ -8,10 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx2
+import mcp_types as types
 import pytest
+import structlog
 import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 
 from agui_gate import Gate, tool
@@ -21,6 +24,7 @@ from agui_gate_adapters.testkit import Emulator
 from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed
 from tests.product.kit import Product, product
 from tests.product.shop import call, outputs, say, script, status
+from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
 
@@ -272,6 +276,75 @@ async def test_a_wrong_address_is_named(app: Starlette, says: str) -> None:
     assert (finding.what, finding.ok) == ("MCP server docs", False)
     assert says in finding.detail
     assert "s3cret" not in finding.detail + repr(tools)
+
+
+async def _endpoint(request: Request) -> StreamingResponse:
+    """The transport of 2024: it says where to POST, and stays open."""
+    told: list[str | None] = [request.headers.get("authorization")]
+
+    async def events() -> AsyncIterator[str]:
+        yield f"event: endpoint\r\ndata: /messages/?session_id=1&as={told[0]}\r\n\r\n"
+        await asyncio.Event().wait()
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+async def _other_events(request: Request) -> StreamingResponse:
+    async def events() -> AsyncIterator[str]:
+        yield "event: hello\ndata: event: endpoint\n\n"
+        await asyncio.Event().wait()
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+async def _silent(request: Request) -> StreamingResponse:
+    async def events() -> AsyncIterator[str]:
+        await asyncio.Event().wait()
+        yield ""
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+@shows("T22")
+@pytest.mark.parametrize(
+    ("handler", "says"),
+    [
+        (_endpoint, "answered 405: this is a legacy HTTP+SSE address; use the server's streamable HTTP address"),
+        (_other_events, "answered 405: check its URL."),
+        (_silent, "answered 405: check its URL."),
+    ],
+)
+async def test_a_legacy_sse_address_says_what_it_is(
+    handler: Any, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Issue 9, line 22: in what `doctor` says and in the log."""
+    monkeypatch.setattr(courier, "LOOK_SECONDS", 0.5)
+    async with served(Starlette(routes=[Route("/mcp", handler)])) as url:
+        tools = MCPTools.http(url, name="docs", headers={"authorization": "Bearer s3cret-key"})
+        with structlog.testing.capture_logs() as logged:
+            (finding,) = await tools.check()
+        await tools.aclose()
+    assert not finding.ok
+    assert says in finding.detail
+    (line,) = [line for line in logged if line["event"] == "mcp_server_unavailable"]
+    assert says.rstrip(".") in line["reason"]
+    assert "s3cret" not in finding.detail + str(logged)
+
+
+@shows("T22")
+async def test_tools_that_run_as_tasks_only_are_not_offered() -> None:
+    """Issue 9, line 22: one line in the log says which. (MCP of 2025; that of 2026 has no such tools.)"""
+    wiki = Wiki(legacy=True)
+    tasks = [types.ToolExecution(task_support=support) for support in ("required", "optional", "forbidden", None)]
+    wiki.tools = [listed(f"t{n}").model_copy(update={"execution": task}) for n, task in enumerate(tasks)]
+    with structlog.testing.capture_logs() as logged:
+        async with served(wiki.app()) as url, product([tools := MCPTools.http(url, name="w")], script()) as p:
+            for _ in range(2):
+                await p.chat().say("go")
+                tools._listed = None
+            assert [[t["name"] for t in body["tools"]] for body in p.inputs()] == [["t1", "t2", "t3"]] * 2
+    (line,) = [line for line in logged if line["event"] == "tools_need_tasks"]
+    assert (line["source"], line["not_offered"]) == ("w", ["t0"])
 
 
 async def test_changed_tools_are_offered_in_the_next_run(wiki: Wiki) -> None:

@@ -1,6 +1,8 @@
 """The pure parts: policy, names, results, arguments; and what can't be configured."""
 
 import importlib.util
+import json
+import time
 from typing import Any
 
 import mcp_types as types
@@ -15,6 +17,7 @@ from agui_gate_adapters.mcp.progress import Progress
 from agui_gate_adapters.mcp.results import as_text
 from agui_gate_adapters.mcp.servers import HTTPServer, masked
 from tests.adapters.mcp.server import text
+from tests.requirements import shows
 
 ASK = Gate(message="Sure?")
 
@@ -106,6 +109,66 @@ def result(*content: Any, **more: Any) -> types.CallToolResult:
 )
 def test_results_as_text(given: types.CallToolResult, expected: str) -> None:
     assert as_text(given) == expected
+
+
+PIXELS = types.ImageContent(data="iVBORw0K", mime_type="image/png")
+BOB = {"name": "bob", "observations": ["x"]}
+SAME = {"entities": [BOB], "relations": []}
+
+
+@shows("T22")
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # As the official servers send them (filesystem and memory of 2026-08, FastMCP).
+        (text("hello\nworld", structured_content={"content": "hello\nworld"}), "hello\nworld"),
+        (text(json.dumps([BOB], indent=2), structured_content={"entities": [BOB]}), json.dumps([BOB], indent=2)),
+        (text(json.dumps(SAME), structured_content=SAME), json.dumps(SAME)),
+        (text("gone", structured_content={"success": True, "message": "gone"}), '{"success":true,"message":"gone"}'),
+        (
+            result(
+                PIXELS, structured_content={"content": [{"type": "image", "data": "iVBORw0K", "mimeType": "image/png"}]}
+            ),
+            "[image: image/png, 6 bytes]",
+        ),
+        (text("[1, 2]", structured_content={"result": [1, 2]}), "[1, 2]"),
+        # What is said in part only is told whole.
+        (text("[1]", structured_content={"items": [1], "total": 3}), '{"items":[1],"total":3}'),
+        (
+            result(PIXELS, *text("7").content, structured_content={"n": 7, "unit": "kg"}),
+            '[image: image/png, 6 bytes]\n{"n":7,"unit":"kg"}',
+        ),
+        (text("3 found", structured_content={"pages": [1]}), '3 found\n{"pages":[1]}'),
+        (
+            result(*text("a").content, *text("b").content, structured_content={"x": "a", "y": "c"}),
+            'a\nb\n{"x":"a","y":"c"}',
+        ),
+        # 1 is not true, and what stands in a list is not what the list is.
+        (text("1", structured_content={"ok": True}), '1\n{"ok":true}'),
+        (text("a", structured_content={"result": ["a", "b"]}), 'a\n{"result":["a","b"]}'),
+        (text("", structured_content={"result": ""}), '{"result":""}'),
+        (text("null", structured_content={"result": None}), "null"),
+        (text("[" * 5000, structured_content={"a": 1}), "[" * 5000 + '\n{"a":1}'),
+    ],
+)
+def test_what_comes_twice_is_told_once(given: types.CallToolResult, expected: str) -> None:
+    """Issue 9, line 22."""
+    assert as_text(given) == expected
+
+
+@shows("T22")
+def test_many_texts_beside_many_members_are_compared_in_linear_time() -> None:
+    said = [types.TextContent(text=f'{{"n": {n}}}') for n in range(10_000)]
+    members = {f"m{n}": {"n": n + 1} for n in range(10_000)}
+    text = within(5, lambda: as_text(result(*said, structured_content=members), 10**9))
+    assert text.startswith('{"n": 0}\n')
+
+
+def within(seconds: float, work: Any) -> Any:
+    began = time.process_time()
+    done = work()
+    assert time.process_time() - began < seconds
+    return done
 
 
 def test_a_long_result_is_cut() -> None:

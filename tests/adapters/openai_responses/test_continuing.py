@@ -17,11 +17,12 @@ from agui_gate_adapters.testkit import Emulator
 from tests.adapters.openai_sdk import framed
 from tests.adapters.support import ANSWER, CALLS, run, user
 from tests.adapters.support import Json as Body
+from tests.requirements import shows
 
 from .subject import SUBJECT, said
 from .support import make, talking
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T19")]
 
 
 @pytest.fixture(autouse=True)
