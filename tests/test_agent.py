@@ -1,6 +1,7 @@
 """Agents are checked when they are made."""
 
 import pytest
+import structlog
 
 from agui_gate import Agent, SchemaTool, ToolSource, tool
 from agui_gate.errors import ConfigurationError, Unavailable
@@ -82,7 +83,43 @@ async def test_sources_are_asked_when_it_gets_ready():
 
 
 @pytest.mark.anyio
-async def test_tools_of_two_sources_with_one_name():
-    agent = Agent(name="a", model=Parrot(), tools=[Shelf("docs", "read"), Shelf("files", "read")])
-    with pytest.raises(ConfigurationError, match=r"the same name, read \(of docs and files\)"):
-        await agent.ready()
+async def test_a_name_that_is_taken_costs_a_source_that_tool_alone():
+    """Issue 9, line 2: every run failed with `internal`. The agent's own come first, then the sources in order."""
+    docs = Shelf("docs", "read", "search", "confirm_changes", "read")
+    files = Shelf("files", "read", "write")
+    agent = Agent(name="a", model=Parrot(), tools=[docs, search, files])
+    with structlog.testing.capture_logs() as logs:
+        ready = await agent.ready()
+        again = await agent.ready()
+    assert list(ready.by_name) == list(again.by_name) == ["read", "search", "write"]
+    assert [(ready.source_of(n), ready.by_name[n].origin) for n in ready.by_name] == [
+        ("docs", "docs"),
+        ("", ""),
+        ("files", "files"),
+    ]
+    warned = [(log["source"], log["tool"], log["taken_by"]) for log in logs if log["event"] == "tool_name_taken"]
+    assert warned == [
+        ("docs", "search", "the agent itself"),
+        ("docs", "confirm_changes", "confirm cards"),
+        ("docs", "read", "docs"),
+        ("files", "read", "docs"),
+    ], "once each, not once a run"
+
+
+@pytest.mark.anyio
+async def test_a_source_that_is_away_keeps_its_names():
+    docs, files = Shelf("docs", "read"), Shelf("files", "read", "write")
+    agent = Agent(name="a", model=Parrot(), tools=[docs, files])
+    await agent.ready()
+    docs.away = True
+    poorer = await agent.ready()
+    assert (list(poorer.by_name), poorer.away) == (["write"], ("docs",))
+    assert poorer.why_not("read", "docs").startswith("read can't run now, as docs can't be reached")
+    assert poorer.why_not("read", "files") is None
+
+
+def test_two_of_its_own_tools_and_two_sources_have_two_names():
+    with pytest.raises(ConfigurationError, match="two tools have the same name, search"):
+        Agent(name="a", model=Parrot(), tools=[search, search])
+    with pytest.raises(ConfigurationError, match="two sources of tools are called docs"):
+        Agent(name="a", model=Parrot(), tools=[Shelf("docs"), Shelf("docs")])

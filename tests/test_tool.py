@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pydantic
 import pytest
 
-from agui_gate import Gate, Tool, ToolContext, ToolError, tool
+from agui_gate import Gate, SchemaTool, Tool, ToolContext, ToolError, tool
 from agui_gate.errors import ConfigurationError
 
 
@@ -77,17 +77,13 @@ def test_what_does_not_fit_is_named_without_its_value(arguments, says):
     assert "secret" not in caught.value.message
 
 
-def test_some_arguments_may_be_held_to_the_schema():
+def test_a_tool_without_a_gate_reads_what_models_mean():
     @tool
     def pay(amount: float, on: date, times: int = 1) -> None:
         """Pay."""
 
     sloppy = {"amount": "5", "on": "2026-11-21", "times": "2"}
     assert pay.validate(sloppy) == {"amount": 5.0, "on": date(2026, 11, 21), "times": 2}
-    for amount in ("5", True):
-        with pytest.raises(ToolError, match="amount"):
-            pay.validate({**sloppy, "amount": amount}, strict=["amount", "on"])
-    assert pay.validate({**sloppy, "amount": 5}, strict=["amount", "on"])["times"] == 2, "what is not named is not held"
 
 
 def test_names_descriptions_and_defaults():
@@ -137,21 +133,44 @@ def test_gates_that_can_not_be():
 
 
 @pytest.mark.parametrize(
-    ("when", "applies"),
+    ("message", "unknown"),
     [
-        (None, True),
-        (lambda a: True, True),
-        (lambda a: False, False),
-        (lambda a: None, True),
-        (lambda a: 0, True),
-        (lambda a: a["no"], True),
+        ("Refund {amnt}?", "{amnt}"),
+        ("Refund {amount:.2f} to {order_id}?", "{amount:.2f}"),
+        ("{amount!r} {order_id.x} {order_id[0]}", "{amount!r}, {order_id.x}, {order_id[0]}"),
+        ("{Amount}", "{Amount}"),
     ],
 )
-def test_gates_fail_closed(when, applies):
-    assert Gate(when=when).applies({"a": 1}) is applies
+def test_a_message_that_asks_about_nothing_can_not_be(message, unknown):
+    """Issue 9: `Gate(message="{amnt}")` showed the braces to the person who was asked."""
+    with pytest.raises(ConfigurationError) as caught:
+        tool(gate=Gate(message=message))(broken("order_id, amount"))
+    assert f"has {unknown}, which is no argument. There are: {{order_id}}, {{amount}}" in caught.value.message
 
 
-def test_a_predicate_can_not_change_the_arguments():
-    arguments = {"amount": 5}
-    Gate(when=lambda a: a.clear()).applies(arguments)
-    assert arguments == {"amount": 5}
+def test_braces_around_other_things_are_text():
+    for message in ("Set {} to {amount}", '{"a": 1}', "{1}", "{ amount }", "{what a day}", "{{amount}}"):
+        tool(gate=Gate(message=message))(broken("amount"))
+    open_schema = SchemaTool(None, name="x", description="", parameters={}, gate=Gate(message="{path}"))
+    assert open_schema.gate.unknown_places([]) == ["path"], "one message is for many tools there, and no error"
+
+
+def test_arguments_are_named_as_models_know_them():
+    @tool(gate=Gate(editable=["from"], message="From {from}?"))
+    def mail(sender: Annotated[str, pydantic.Field(alias="from")]) -> None:
+        """Mail."""
+
+    assert mail.judged({"from": "a"}) == '{"from":"a"}'
+    assert mail.exactly({"from": "a"}) == {"sender": "a"}
+    with pytest.raises(ConfigurationError, match="names no argument: sender"):
+        tool(gate=Gate(editable=["sender"]))(mail.fn)
+
+
+def test_the_digest_of_a_schema_changes_with_it():
+    def pay(amount: Annotated[float, pydantic.Field(description="In cents")]) -> None: ...
+
+    def paid(amount: Annotated[float, pydantic.Field(description="In euros")]) -> None: ...
+
+    digests = {Tool(fn, name="pay").schema_digest for fn in (pay, pay, paid)}
+    assert len(digests) == 2
+    assert all(len(digest) == 64 for digest in digests)

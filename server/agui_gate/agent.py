@@ -9,7 +9,8 @@ from typing import Any, Literal, cast, get_args
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.models import adapter_for
-from agui_gate.tool import Tool
+from agui_gate.tool import RESERVED_NAMES, Tool
+from agui_gate.tool_names import Names, identity
 from agui_gate.tool_source import ToolSource
 
 Hitl = Literal["auto", "card", "interrupt"]
@@ -47,12 +48,16 @@ class Agent:
     max_turns: int = 20
     description: str = ""
     examples: Sequence[str] = ()
-    away: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
-    """Names of the sources whose tools could not be had: see `ready`."""
+    absent: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Sources whose tools could not be had (see `ready`): their names, by what tells them from others."""
     sources: tuple[ToolSource, ...] = field(default=(), init=False, repr=False, compare=False)
     """Where tools are found when a run starts."""
     by_name: Mapping[str, Tool] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The tools by their names, with those of sources as they were last found."""
+    owners: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Which source a tool is of, by its name: what tells that source from all others. The agent's own have none."""
+    names: Names = field(init=False, repr=False, compare=False)
+    """Who has which tool's name, over all runs."""
 
     def __post_init__(self) -> None:
         given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
@@ -60,6 +65,8 @@ class Agent:
         # Found out once, not with every run: looking for a protocol's members is slow.
         object.__setattr__(self, "sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
         object.__setattr__(self, "by_name", self._distinct())
+        object.__setattr__(self, "names", Names(self.name, self.by_name))
+        self._check_sources()
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
         if isinstance(self.model, str):
@@ -77,34 +84,48 @@ class Agent:
         """The model's adapter, also where the model was given by name."""
         return cast(Adapter, self.model)
 
+    @property
+    def away(self) -> tuple[str, ...]:
+        """Names of the sources whose tools could not be had."""
+        return tuple(self.absent.values())
+
     async def ready(self) -> "Agent":
         """This agent with the tools that its sources have now in the sources' places: what a run works with.
 
-        A source that can't be reached is in `away` then, its tools are left out, and the model is told. Raises
-        `ConfigurationError` if two tools have the same name.
+        A source that can't be reached is `away` then, its tools are left out, and the model is told. A tool whose name
+        is taken is left out, too, with a warning: see `agui_gate.tool_names`.
         """
         if not self.sources:
             return self
-        found = await asyncio.gather(*map(_tools_of, self.sources))
-        tools: list[Tool | Callable[..., Any]] = []
-        has = iter(found)
-        for given in self.tools:
-            if isinstance(given, ToolSource):
-                theirs = next(has)
-                tools.extend(theirs or ())
-            else:
-                tools.append(given)
-        away = tuple(source.name for source, tools_of in zip(self.sources, found, strict=True) if tools_of is None)
-        ready = replace(self, tools=tools, instructions=_with_note(self.instructions, away))
-        object.__setattr__(ready, "away", away)
+        listed = await asyncio.gather(*map(_tools_of, self.sources))
+        shared = self.names.share(list(zip(self.sources, listed, strict=True)))
+        places = iter(shared)
+        tools = [t for given in self.tools for t in (next(places) if isinstance(given, ToolSource) else [given])]
+        absent = {identity(s): s.name for s, found in zip(self.sources, listed, strict=True) if found is None}
+        owners = {t.name: identity(s) for s, theirs in zip(self.sources, shared, strict=True) for t in theirs}
+        ready = replace(self, tools=tools, instructions=_with_note(self.instructions, tuple(absent.values())))
+        object.__setattr__(ready, "absent", absent)
+        object.__setattr__(ready, "owners", owners)
         object.__setattr__(self, "by_name", ready.by_name)
         return ready
 
-    def why_not(self, tool: str) -> str | None:
-        """Why a call of ``tool`` has to wait: it isn't here, and a source that may have it is away. Else None."""
-        if tool in self.by_name or not self.away:
+    def source_of(self, tool: str) -> str:
+        """Which source the tool of that name is of; "" for the agent's own."""
+        return self.owners.get(tool, "")
+
+    def why_not(self, tool: str, source: str | None = None) -> str | None:
+        """Why a call of ``tool`` has to wait: it isn't here, and a source that may have it is away. Else None.
+
+        ``source`` says of which source it has to be, as `source_of` does; None where that isn't known. One that is
+        none of the agent's may be one of them under another name.
+        """
+        if tool in self.by_name and source in (None, self.source_of(tool)):
             return None
-        sources = ", ".join(self.away)
+        known = source is not None and source in (*self.absent, *self.owners.values(), "")
+        away = [name for key, name in self.absent.items() if key == source] if known else self.away
+        if not away:
+            return None
+        sources = ", ".join(away)
         return (
             f"{tool} can't run now, as {sources} can't be reached. Nothing was run; it still waits: decide again later."
         )
@@ -119,12 +140,20 @@ class Agent:
         for tool in self.tools:
             if not isinstance(tool, Tool):
                 continue
-            if (other := tools.get(tool.name)) is not None:
-                owners = " and ".join(t.origin or "the agent itself" for t in (other, tool))
-                message = f"agent {self.name}: two tools have the same name, {tool.name} (of {owners})"
-                raise ConfigurationError(message)
+            if tool.name in RESERVED_NAMES:
+                raise ConfigurationError(f"agent {self.name}: tool name {tool.name!r} is reserved for confirm cards")
+            if tool.name in tools:
+                raise ConfigurationError(f"agent {self.name}: two tools have the same name, {tool.name}")
             tools[tool.name] = tool
         return tools
+
+    def _check_sources(self) -> None:
+        """Approvals are for tools of one source: each has to be told from all others."""
+        said = [identity(source) for source in self.sources]
+        for source in self.sources:
+            if said.count(identity(source)) > 1:
+                message = f"two sources of tools are called {source.name}; give each a name of its own"
+                raise ConfigurationError(f"agent {self.name}: {message}")
 
     def _check_choice(self, name: str, choices: Any) -> None:
         value = getattr(self, name)

@@ -1,14 +1,18 @@
 """Tools: Python functions that a model may call, and the gates in front of them."""
 
+import hashlib
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
 import msgspec
 
-from agui_gate.errors import ConfigurationError, ToolError
+from agui_gate.errors import ConfigurationError
+from agui_gate.signature import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,16 +23,28 @@ MAX_EXPIRY = 1_000_000_000
 """Seconds, about 30 years: well within what a store's clock and a date can say."""
 
 
+PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+"""An argument's place in a gate's message."""
+
+_FIELD_NAME = re.compile(r"[A-Za-z_][\w-]*")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gate:
     """What has to happen before a tool runs: a person agrees.
 
-    ``when(arguments) -> bool`` gates only some calls; a predicate that raises, or returns anything but False, gates.
-    ``editable`` names the arguments that the person may change before agreeing. ``expires_after`` is in seconds, by the
-    store's clock. ``message`` is what the person is asked; ``{argument}`` placeholders are filled in.
+    The arguments of a gated tool are validated once, exactly as its schema says, and defaults are filled in. That one
+    value is what ``when`` gets, what people see, what is recorded, and what runs. Arguments that don't fit are an error
+    for the model; nobody is asked about them.
+
+    ``when(arguments)`` gates only some calls; it is a function, sync or async. It gets a copy of the arguments as JSON
+    has them (a date is a text), and has a few seconds. Only False lets the call run: one that raises, takes too long or
+    returns anything else asks. ``editable`` names the arguments that the person may change before agreeing.
+    ``expires_after`` is in seconds, by the store's clock. ``message`` is what the person is asked; ``{argument}``
+    placeholders are filled in. Where a placeholder names no argument, the tool can't be made.
     """
 
-    when: Callable[[dict[str, Any]], bool] | None = None
+    when: Callable[[dict[str, Any]], bool | Awaitable[bool]] | None = None
     editable: Sequence[str] = ()
     expires_after: float | None = None
     message: str | None = None
@@ -42,14 +58,18 @@ class Gate:
             )
         object.__setattr__(self, "editable", tuple(self.editable))
 
-    def applies(self, arguments: dict[str, Any]) -> bool:
-        """Whether this call waits for a person. Fails closed."""
-        if self.when is None:
-            return True
-        try:
-            return self.when(dict(arguments)) is not False
-        except Exception:
-            return True
+    def unknown_places(self, names: Collection[str]) -> list[str]:
+        """The placeholders of ``message`` that look like arguments, and name none of ``names``.
+
+        Braces around anything else are text. A format, as in ``{amount:.2f}``, is no placeholder either.
+        """
+        places = PLACEHOLDER.findall(self.message or "")
+        formats = (_FIELD_NAME.match(place) for place in places)
+        return [
+            place
+            for place, begins in zip(places, formats, strict=True)
+            if begins is not None and place not in names and (begins[0] == place or begins[0] in names)
+        ]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -84,7 +104,7 @@ class ToolContext:
 
 
 class Tool:
-    """A function as a tool. Call it like the function it wraps; `validate` and `parameters` are for the engine.
+    """A function as a tool. Call it like the function it wraps; what reads arguments and schemas is for the engine.
 
     ``parameters`` is a JSON Schema of type object, made from the signature by pydantic. ``timeout`` is in seconds;
     None means five minutes. ``idempotent`` says that running a call twice does no harm, so an interrupted one may be
@@ -112,8 +132,7 @@ class Tool:
         self.idempotent = idempotent
         self.is_async = inspect.iscoroutinefunction(fn)
         self.__doc__ = fn.__doc__
-        self._context_name: str | None = None
-        self._model = self._make_model()
+        self._take_signature()
         self._check()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -123,76 +142,67 @@ class Tool:
     def __repr__(self) -> str:
         return f"<Tool {self.name}{' gated' if self.gate else ''}>"
 
-    @cached_property
+    @property
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of the arguments, as the model sees it."""
-        schema: dict[str, Any] = self._model.model_json_schema()
-        schema.pop("title", None)
-        schema.setdefault("properties", {})
-        for prop in schema["properties"].values():
-            prop.pop("title", None)
-        return schema
+        return self._signature.schema
 
-    def validate(self, arguments: Mapping[str, Any], *, strict: Collection[str] = ()) -> dict[str, Any]:
+    @cached_property
+    def schema_digest(self) -> str:
+        """SHA-256 of the JSON Schema: an approval is good for the tool as it was when it was asked for."""
+        text = json.dumps(self.parameters, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments for the function. Raises `ToolError` that says what is wrong, without the values.
 
-        Models are sloppy with types, so "5" passes for a number; not for the arguments named in ``strict``.
+        Models are sloppy with types, so "5" passes for a number. For tools without a gate.
         """
-        from pydantic import ValidationError
+        return self._signature.read(arguments)
 
-        try:
-            model = self._model.model_validate(dict(arguments))
-            if strict:
-                self._validate_strictly(arguments, strict)
-        except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()[:5]
-            )
-            raise ToolError(f"Invalid arguments for {self.name}: {problems}") from None
-        return {name: getattr(model, name) for name in type(model).model_fields}
+    def judged(self, arguments: Mapping[str, Any]) -> str:
+        """The arguments that will run, as canonical JSON: validated exactly, with defaults. Raises `ToolError`."""
+        return self._signature.judged(arguments)
 
-    def _validate_strictly(self, arguments: Mapping[str, Any], names: Collection[str]) -> None:
-        """Raises `ValidationError`. As JSON, where strictness still allows for what JSON can't say, such as dates."""
-        from pydantic import ValidationError
-        from pydantic_core import to_json
-
-        try:
-            self._model.model_validate_json(to_json(dict(arguments)), strict=True)
-        except ValidationError as error:
-            if not {str(e["loc"][0]) for e in error.errors() if e["loc"]}.isdisjoint(names):
-                raise
+    def exactly(self, judged: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments that `judged` ones stand for. Raises `ToolError` if they mean something else by now."""
+        return self._signature.exactly(judged)
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Validated arguments plus the injected context, if the function asks for one."""
         extra = {self._context_name: context} if self._context_name else {}
         return {**kwargs, **extra}
 
-    def _make_model(self) -> Any:
-        from pydantic import ConfigDict, create_model
-
-        fields: dict[str, Any] = {}
-        for parameter in inspect.signature(self.fn, eval_str=True).parameters.values():
-            if parameter.annotation is ToolContext:
-                self._context_name = parameter.name
-                continue
-            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise ConfigurationError(f"tool {self.name}: parameter {parameter.name} must be a plain named one")
-            annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
-            fields[parameter.name] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
-        return create_model(self.name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+    def _take_signature(self) -> None:
+        self._signature, self._context_name = Signature.of(self.name, self.fn, ToolContext)
 
     def _check(self) -> None:
         if not self.name.replace("_", "").replace("-", "").isalnum() or not self.name.isascii() or len(self.name) > 64:
             raise ConfigurationError(f"tool name {self.name!r}: up to 64 ASCII letters, digits, _ and - are allowed")
-        if self.name in RESERVED_NAMES:
+        if self.name in RESERVED_NAMES and not self.origin:
             raise ConfigurationError(f"tool name {self.name!r} is reserved for confirm cards")
-        unknown = sorted(set(self.gate.editable if self.gate else ()) - set(self._argument_names()))
+        if self.gate is not None:
+            self._check_gate(self.gate)
+
+    def _check_gate(self, gate: Gate) -> None:
+        """Raise `ConfigurationError` for a gate that can't be kept, or asks about what isn't there."""
+        names = list(self.parameters["properties"])
+        self._check_editable(gate, names)
+        self._check_message(gate, names)
+        self._signature.check_shown()
+
+    def _check_editable(self, gate: Gate, names: Sequence[str]) -> None:
+        unknown = sorted(set(gate.editable) - set(names))
         if unknown:
             raise ConfigurationError(f"tool {self.name}: Gate(editable=…) names no argument: {', '.join(unknown)}")
 
-    def _argument_names(self) -> Collection[str]:
-        names: Collection[str] = self._model.model_fields
-        return names
+    def _check_message(self, gate: Gate, names: Sequence[str]) -> None:
+        if places := gate.unknown_places(names):
+            unknown = ", ".join(f"{{{place}}}" for place in places)
+            known = ", ".join(f"{{{name}}}" for name in names) or "none"
+            raise ConfigurationError(
+                f"tool {self.name}: Gate(message=…) has {unknown}, which is no argument. There are: {known}"
+            )
 
 
 @overload
@@ -212,7 +222,11 @@ def tool(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     The JSON Schema comes from the signature, the description from the docstring. Sync functions run in threads. What
     the function returns is the result: a string as it is, anything else as JSON. Raise `ToolError` to tell the model
-    and the user what went wrong. Raises `ConfigurationError` for a signature that can't be a tool.
+    and the user what went wrong.
+
+    Arguments of a tool without a gate are read as models mean them ("5" passes for a number). Those of a tool with a
+    ``gate`` are taken exactly as the schema says: see `Gate`. Raises `ConfigurationError` for a signature that can't be
+    a tool, and for a gated one whose arguments could not be shown as they are.
     """
     if fn is None:
         return lambda function: Tool(function, **options)

@@ -4,17 +4,24 @@ A source is asked at the start of each run (`Agent.ready`), so that a server tha
 its tools, needs no restart here.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from agui_gate.adapter import Finding
+from agui_gate.core.jsontext import canonical
+from agui_gate.core.schemas import with_defaults
 from agui_gate.errors import ToolError
 from agui_gate.tool import Gate, Tool, ToolContext
 
 
 @runtime_checkable
 class ToolSource(Protocol):
-    """Tools of somewhere else, such as an MCP server. One instance serves any number of runs and agents."""
+    """Tools of somewhere else, such as an MCP server. One instance serves any number of runs and agents.
+
+    An approval is good for a tool of the very source that it was asked for. The name tells one source from another, so
+    the sources of an agent have different ones. A source may say more in an attribute ``identity`` (a text, the same
+    after a restart): then an approval is good for tools of that identity alone.
+    """
 
     @property
     def name(self) -> str:
@@ -23,6 +30,9 @@ class ToolSource(Protocol):
 
     async def tools(self) -> Sequence[Tool]:
         """The tools as they are now. Bounded in time, and cheap when nothing changed.
+
+        One whose name is taken (by the agent's own, by a source that the agent names earlier, or in this list) is left
+        out of the agent, with a warning.
 
         Raises `Unavailable`, in words for people, while they can't be had, and `ConfigurationError` when they can't be
         the tools of an agent. Cancelling harms no other caller.
@@ -42,6 +52,7 @@ class SchemaTool(Tool):
     """A tool with a given JSON Schema, called as ``await call(arguments, context)``.
 
     ``check(arguments)`` says what is wrong with them, without the values, or None; without it any JSON object passes.
+    Where there is a gate, the schema's own defaults are filled in, so that what is shown is what is called.
     ``origin`` is the name of the source. Raises `ConfigurationError` for a name that models can't use.
     """
 
@@ -58,29 +69,57 @@ class SchemaTool(Tool):
         idempotent: bool = False,
         origin: str = "",
     ) -> None:
-        self.parameters = {"properties": {}, **parameters, "type": "object"}
-        self._check_arguments = check
+        properties = parameters.get("properties")
+        known = properties if isinstance(properties, Mapping) else {}
+        self._parameters = {**parameters, "properties": known, "type": "object"}
+        self._problem_with = check or (lambda _: None)
 
         async def fn(arguments: dict[str, Any], context: ToolContext) -> Any:
             return await call(arguments, context)
 
-        super().__init__(fn, name=name, description=description, gate=gate, timeout=timeout, idempotent=idempotent)
         self.origin = origin
+        super().__init__(fn, name=name, description=description, gate=gate, timeout=timeout, idempotent=idempotent)
 
-    def validate(self, arguments: Mapping[str, Any], *, strict: Collection[str] = ()) -> dict[str, Any]:
-        """The keyword arguments for the function. Raises `ToolError`. A schema has no sloppy reading: always strict."""
-        problem = self._check_arguments(arguments) if self._check_arguments else None
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, as the model sees it."""
+        return self._parameters
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments for the function. Raises `ToolError`. A schema has no sloppy reading."""
+        problem = self._problem_with(arguments)
         if problem is not None:
             raise ToolError(f"Invalid arguments for {self.name}: {problem}")
         return {"arguments": dict(arguments)}
+
+    def judged(self, arguments: Mapping[str, Any]) -> str:
+        """The arguments that will run, as canonical JSON, with those of the schema's defaults that fit it."""
+        self.validate(arguments)
+        whole = dict(arguments)
+        for name, value in with_defaults(self._parameters, arguments).items():
+            more = {**whole, name: value}
+            whole = more if _is_json(more) and self._problem_with(more) is None else whole
+        return canonical(whole)
+
+    def exactly(self, judged: Mapping[str, Any]) -> dict[str, Any]:
+        """As `validate`."""
+        return self.validate(judged)
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Validated arguments and the context."""
         return {**kwargs, "context": context}
 
-    def _make_model(self) -> None:
-        """There is no signature to make one of."""
+    def _take_signature(self) -> None:
+        """There is no signature to take: the schema is given."""
 
-    def _argument_names(self) -> Collection[str]:
-        properties: Collection[str] = self.parameters["properties"]
-        return properties
+    def _check_gate(self, gate: Gate) -> None:
+        """A message is for all the tools that a gate is given to: a place that one of them can't fill is left alone."""
+        self._check_editable(gate, list(self.parameters["properties"]))
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        canonical(value)
+    except ValueError:
+        return False
+    return True

@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core.browser import MAX_SAFE, for_browser, from_browser, schema_for_browser
+from tests.requirements import shows
+
+pytestmark = shows("T3")
 
 BIG = 9007199254740993
 INTEGER = {"type": "object", "properties": {"id": {"type": "integer"}}}

@@ -297,18 +297,18 @@ async def test_a_predicate_that_says_anything_but_false_gates(when: object) -> N
 
 @shows("B1")
 async def test_the_question_is_the_gates() -> None:
-    shop = Shop(message="Refund {amount} for {order_id}? {unknown}", expires_after=60)
+    shop = Shop(message="Refund {amount} for {order_id}? {no place}", expires_after=60)
     async with product(shop.tools, script(refund())) as p:
         (ask,) = (await p.chat().say("refund A1")).interrupts
-        assert ask["message"] == "Refund 20 for A1? {unknown}"
+        assert ask["message"] == "Refund 20 for A1? {no place}"
         assert "expiresAt" not in ask, "old clients can't get past an interrupt that has expired"
         card_chat = p.chat(tools=[CARD_TOOL])
         p.emulator.load(script(refund()))
         (card,) = (await card_chat.say("refund A1")).cards.values()
-        assert card["steps"][0]["description"] == "Refund 20 for A1? {unknown}"
+        assert card["steps"][0]["description"] == "Refund 20 for A1? {no place}"
         assert set(card) >= {"expires_at"}
         listed = (await p.get("/approvals"))["approvals"]
-        assert [a["message"] for a in listed] == ["Refund 20 for A1? {unknown}"] * 2
+        assert [a["message"] for a in listed] == ["Refund 20 for A1? {no place}"] * 2
         assert [a["expires_at"] > a["asked_at"] for a in listed] == [True, True]
 
 

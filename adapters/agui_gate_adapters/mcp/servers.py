@@ -36,6 +36,11 @@ class StdioServer:
         return PurePath(self.command).name
 
     @property
+    def address(self) -> tuple[str, ...]:
+        """What makes it this server and no other. Never shown: arguments may hold secrets."""
+        return (self.cwd or "", self.where, *self.args)
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown, should the server repeat it."""
         return tuple(value for value in self.env.values() if len(value) >= SHORTEST_SECRET)
@@ -59,6 +64,12 @@ class HTTPServer:
     def where(self) -> str:
         """For people: host and port alone; paths and queries of such URLs may hold keys."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
+    def address(self) -> tuple[str, ...]:
+        """What makes it this server and no other: no user, no query, no header, which may be renewed."""
+        parts = urlsplit(self.url)
+        return (parts.scheme, self.where.lower(), parts.path)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ A listing is used for half a minute, or until the server says that its tools hav
 run begins without a round trip as a rule, and notices a server that is away before it promises its tools to a model.
 """
 
+import hashlib
 import importlib.util
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 LISTED_SECONDS = 30.0
 """How long a listing is used without asking again."""
+
+CARD_TOOL = "confirm_changes"
+"""A name that means something else on the wire."""
 
 MAX_DESCRIPTION = 4096
 """Characters of a tool's description that models get."""
@@ -88,6 +92,7 @@ class MCPTools:
         self._name = name or server.where
         self._prefix, self._only, self._gate, self._idempotent = prefix, only, gate, idempotent
         self._timeout = timeout
+        self._where = hashlib.sha256(repr(server.address).encode()).hexdigest()[:12]
         self._link = Link(server, self._name, start_timeout)
         self._calls = Calls(self._link, server, self._name, max_result)
         self._tools: tuple[Tool, ...] = ()
@@ -129,9 +134,14 @@ class MCPTools:
         """What people call the server."""
         return self._name
 
+    @property
+    def identity(self) -> str:
+        """Which server it is: an approval of one server's tool is not good for another's, whatever they are called."""
+        return f"{self._name}#{self._where}"
+
     # --- a source of tools --------------------------------------------------------------------------------------
     async def tools(self) -> Sequence[Tool]:
-        """The tools as they are now. Raises `Unavailable`, and `ConfigurationError` for two of the same name."""
+        """The tools as they are now. Raises `Unavailable`, and `ConfigurationError` for a gate that can't be kept."""
         try:
             return await self._find()
         except (Undelivered, Lost):  # a connection that is gone shows at its first use
@@ -154,7 +164,8 @@ class MCPTools:
             reason = error.message.removeprefix(f"{self._name} ")
             return [Finding(what, False, reason, "Start it, or correct its command, URL or headers.")]
         gated = sum(tool.gate is not None for tool in tools)
-        return [Finding(what, True, f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {gated} of them gated")]
+        found = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}, {gated} of them gated"
+        return [Finding(what, True, f"{found}{_left_out(tools)}")]
 
     async def aclose(self) -> None:
         """Close all connections; a process is asked to end, then killed."""
@@ -187,16 +198,13 @@ class MCPTools:
         used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
         used = self._runnable(used)
         self._warn(idle_patterns(self._gate, [tool.name for tool in used]))
-        names: dict[str, str] = {}
-        for tool in used:
-            name = agent_name(tool.name, self._prefix)
-            if names.setdefault(name, tool.name) != tool.name:
-                both = f"{names[name]!r} and {tool.name!r}"
-                raise ConfigurationError(f"{self._name} has two tools, {both}, whose name would be {name}; use only=…")
         try:
-            return tuple(self._tool(tool) for tool in {tool.name: tool for tool in used}.values())
-        except ConfigurationError as error:  # a name that is reserved, a gate that names no argument
+            tools = tuple(map(self._tool, used))
+        except ConfigurationError as error:  # a gate that names no argument
             raise ConfigurationError(f"{self._name}: {error.message} (prefix=…, only=… and gate=… can help)") from None
+        for tool in tools:
+            self._warn_of_message(tool)
+        return tools
 
     def _runnable(self, tools: Sequence["mcp_types.Tool"]) -> list["mcp_types.Tool"]:
         """Those that can be called as they are. One that runs only as a task (MCP) is not offered, and named once."""
@@ -212,6 +220,13 @@ class MCPTools:
         for pattern in set(patterns) - self._warned:
             log.warning("gate_names_no_tool", source=self._name, pattern=pattern)
         self._warned |= set(patterns)
+
+    def _warn_of_message(self, tool: Tool) -> None:
+        """Once for each tool. A gate's message may be for many tools, so that a place without a value is no error."""
+        places = tool.gate.unknown_places(tool.parameters["properties"]) if tool.gate else []
+        if places and (warned := f"message:{tool.name}") not in self._warned:
+            self._warned.add(warned)
+            log.warning("gate_message_names_no_argument", source=self._name, tool=tool.name, places=places)
 
     def _tool(self, tool: "mcp_types.Tool") -> Tool:
         hints = Hints.of(tool.annotations)
@@ -234,3 +249,10 @@ class MCPTools:
 
     def _unavailable(self, reason: Trouble) -> Unavailable:
         return Unavailable(f"{self._name} {reason}.")
+
+
+def _left_out(tools: Sequence[Tool]) -> str:
+    """What no agent can take of ``tools``: names that come twice, or that mean something else."""
+    names = [tool.name for tool in tools]
+    lost = sorted({n for i, n in enumerate(names) if n in names[:i] or n == CARD_TOOL})
+    return f"; left out, as the name is taken: {', '.join(lost)}" if lost else ""

@@ -7,14 +7,13 @@ stream and in messages), every digit is in it, and it is left as it was written.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from agui_gate.core.schemas import alternatives, below, kinds_of
 
 MAX_SAFE = 2**53 - 1
 """JavaScript's `Number.MAX_SAFE_INTEGER`."""
-
-MAX_REFERENCES = 100
-"""How many references and alternatives of one place in a schema are followed."""
 
 _DIGITS = re.compile(r"-?[1-9][0-9]{15,3999}")
 _CONSTANTS = ("const", "default", "enum", "examples")
@@ -54,12 +53,12 @@ def _restored(value: Any, shown: Any, places: list[Mapping[str, Any]], root: Map
             return _number_in(value, shown, places, root)
         case dict():
             known = shown if isinstance(shown, dict) else {}
-            return {n: _restored(v, known.get(n), _below(places, n, root), root) for n, v in value.items()}
+            return {n: _restored(v, known.get(n), below(places, n, root), root) for n, v in value.items()}
         case list():
             of = shown if isinstance(shown, list) else []
             known_at = [*of, *([None] * (len(value) - len(of)))]
             items = enumerate(zip(value, known_at, strict=False))
-            return [_restored(item, was, _below(places, i, root), root) for i, (item, was) in items]
+            return [_restored(item, was, below(places, i, root), root) for i, (item, was) in items]
     return value
 
 
@@ -68,54 +67,8 @@ def _number_in(text: str, shown: Any, places: list[Mapping[str, Any]], root: Map
         return text
     if shown == number and not isinstance(shown, float):
         return number
-    kinds = {kind for place in _alternatives(places, root) for kind in _kinds(place)}
+    kinds = {kind for place in alternatives(places, root) for kind in kinds_of(place)}
     return number if "string" not in kinds and not kinds.isdisjoint(("integer", "number")) else text
-
-
-def _kinds(place: Mapping[str, Any]) -> list[str]:
-    kind = place.get("type", [])
-    return [kind] if isinstance(kind, str) else [one for one in kind if isinstance(one, str)]
-
-
-def _below(places: list[Mapping[str, Any]], step: str | int, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the schema says about a member or an item of what ``places`` are about."""
-    found = (_inner(place, step) for place in _alternatives(places, root))
-    return [inner for inner in found if isinstance(inner, Mapping)]
-
-
-def _inner(place: Mapping[str, Any], step: str | int) -> Any:
-    if isinstance(step, str):
-        properties = place.get("properties")
-        known = isinstance(properties, Mapping) and step in properties
-        return properties[step] if known and isinstance(properties, Mapping) else place.get("additionalProperties")
-    first = place.get("prefixItems")
-    return first[step] if isinstance(first, list) and step < len(first) else place.get("items")
-
-
-def _alternatives(places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """``places`` with what they refer to, and all that they offer or ask for."""
-    left = list(places)
-    for _ in range(MAX_REFERENCES):
-        if not left:
-            return
-        place = left.pop()
-        yield place
-        for key in ("anyOf", "oneOf", "allOf"):
-            more = place.get(key)
-            left += [one for one in more if isinstance(one, Mapping)] if isinstance(more, list) else []
-        target = _target(place.get("$ref"), root)
-        left += [target] if target is not None else []
-
-
-def _target(reference: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a reference within the schema points at."""
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return None
-    found: Any = root
-    for step in reference[2:].split("/"):
-        name = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else None
 
 
 def _for_page(schema: Mapping[str, Any], *, widened: bool) -> dict[str, Any]:
@@ -123,8 +76,8 @@ def _for_page(schema: Mapping[str, Any], *, widened: bool) -> dict[str, Any]:
     for name, rule in schema.items():
         if name in _CONSTANTS:
             shown[name] = for_browser(rule)
-        elif name == "type" and widened and "integer" in _kinds(schema) and "string" not in _kinds(schema):
-            shown[name] = [*_kinds(schema), "string"]
+        elif name == "type" and widened and "integer" in kinds_of(schema) and "string" not in kinds_of(schema):
+            shown[name] = [*kinds_of(schema), "string"]
         elif name in ("properties", "$defs", "definitions") and isinstance(rule, Mapping):
             shown[name] = {n: _below_for_page(part, widened) for n, part in rule.items()}
         else:

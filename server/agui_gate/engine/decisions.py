@@ -8,19 +8,19 @@ import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.core import answers as an
-from agui_gate.core.answers import Way
+from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import outcomes
+from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS, Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.settlement import Judgement, Settlement, Verdict, judge
+from agui_gate.engine.settlement import Settlement, Verdict, judge
 from agui_gate.engine.tools import run_tool
 from agui_gate.engine.working import Stopped, Work, Working
-from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
+from agui_gate.errors import AguiGateError, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.tool import ToolContext
 
@@ -114,21 +114,18 @@ class Decisions:
             raise Unavailable(f"The agent {approval.agent!r} that asked is not served here now.")
         if answer.verdict == "approve":  # a rejection needs no tools
             agent = await agent.ready()
-        judgement = judge([answer], {approval_id: approval}, agent.by_name, principal)
-        if not judgement.verdicts:
-            raise ApprovalRefused(judgement.refused[approval_id])
-        return await self._carry_out(agent, judgement.verdicts[0].approval, judgement)
+        return await self._carry_out(agent, approval, answer)
 
-    async def _carry_out(self, agent: Agent, approval: Approval, judgement: Judgement) -> Decided:
+    async def _carry_out(self, agent: Agent, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{self._new_id()}"
         self.holding.add(run_key)
         try:
-            return await self._under_lease(agent, approval, judgement, run_key)
+            return await self._under_lease(agent, approval, answer, run_key)
         finally:
             self.holding.discard(run_key)
 
-    async def _under_lease(self, agent: Agent, approval: Approval, judgement: Judgement, run_key: str) -> Decided:
+    async def _under_lease(self, agent: Agent, approval: Approval, answer: Answer, run_key: str) -> Decided:
         thread = await self._store.open_thread(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
@@ -142,14 +139,23 @@ class Decisions:
                     raise NotFound("There is no such approval.")
                 if fresh.state is not State.PENDING:
                     return _decided_before(fresh)
-                local = judgement.verdicts[0].to is State.CLAIMED and not opened.is_held(fresh)
-                if local and (reason := agent.why_not(approval.tool)):
-                    raise Unavailable(reason)
-                done = await self._settle(agent, opened, judgement.verdicts[0], work)
-                ours = done.decision == judgement.verdicts[0].decision
+                verdict = self._verdict(agent, opened, fresh, answer)
+                done = await self._settle(agent, opened, verdict, work)
+                ours = done.decision == verdict.decision
                 return Decided(record=outcomes.completed(done), ours=ours, waits=opened.waits)
             finally:
                 await opened.end(status, END_SECONDS)
+
+    def _verdict(self, agent: Agent, opened: OpenThread, approval: Approval, answer: Answer) -> Verdict:
+        """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""
+
+        def why_not(approval: Approval) -> AguiGateError | None:
+            return belonging.why_not(agent, approval, held=opened.is_held(approval))
+
+        judgement = judge([answer], {approval.id: approval}, agent.by_name, approval.principal, why_not)
+        if error := judgement.refused.get(approval.id):
+            raise error
+        return judgement.verdicts[0]
 
     async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
@@ -165,8 +171,9 @@ class Decisions:
                 idempotency_key=f"{thread.key}:{claimed.call_id}",
                 state=state,
             )
-            tool, arguments = agent.by_name.get(claimed.tool), claimed.effective_arguments
-            output = await run_tool(tool, claimed.tool, arguments, context, self._limits)
+            tool, judged = agent.by_name.get(claimed.tool), claimed.schema_digest is not None
+            arguments = claimed.effective_arguments
+            output = await run_tool(tool, claimed.tool, arguments, context, self._limits, judged=judged)
             if state:
                 opened.state = state
             return opened.capacity.fitted(output)
@@ -182,7 +189,7 @@ class Decisions:
             if now is None or now.state is State.PENDING:
                 raise Unavailable("This was stopped before it was decided.") from None
             if now.state is State.CLAIMED and not opened.is_held(now):  # stopped between the claim and its tool
-                (now,) = await settlement.recover([now], {})
+                (now,) = await settlement.recover([now], lambda _: False)
             return now
 
 

@@ -216,7 +216,7 @@ class OpenThread:
 
     def _settle(self) -> Transcript:
         settled = {
-            (a.turn_id, a.call_id): Outcome(a.output, a.effective_arguments, False if a.state in _NO else None)
+            (a.turn_id, a.call_id): Outcome(a.output, _edited(a), False if a.state in _NO else None)
             for a in self.approvals.values()
             if a.output is not None
         }
@@ -295,6 +295,11 @@ class OpenThread:
                 if text:
                     return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
         return None
+
+
+def _edited(approval: Approval) -> str:
+    """The arguments that a person changed. Otherwise "": the model is told its call in its own words."""
+    return (approval.decision.edited_arguments if approval.decision else None) or ""
 
 
 def committed_ref(ref: ConversationRef | None, turn_id: str, now: int) -> ConversationRef | None:

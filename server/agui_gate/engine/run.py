@@ -19,13 +19,13 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
-from agui_gate.engine import outcomes
+from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import Intake, NewId, take
 from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.settlement import Settlement, Verdict, judge
+from agui_gate.engine.settlement import Settlement, judge
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
@@ -139,8 +139,7 @@ class Run:
         """Close what was running when a process died (B9): nobody will ever say what came of it."""
         await self._consents.recover()
         claimed = [a for a in self._thread.claimed() if not self._thread.is_held(a)]
-        await self._settlement.recover([a for a in claimed if a.agent == self._agent.name], self._agent.by_name)
-        await self._settlement.recover([a for a in claimed if a.agent != self._agent.name], {})
+        await self._settlement.recover(claimed, lambda approval: belonging.may_repeat(self._agent, approval))
         for call in self._thread.open_calls():
             if call.kind != "client":
                 self._turns.result(call, outcomes.INTERRUPTED)
@@ -180,14 +179,14 @@ class Run:
 
     async def _settle(self, intake: Intake) -> None:
         pending = {approval.id: approval for approval in self._thread.pending()}
-        judgement = judge(intake.answers, pending, self._agent.by_name, self._thread.thread.principal)
-        refused = {**judgement.refused, **self._not_ours(judgement.verdicts)}
-        self._asker.refused.update(refused)
-        for approval_id, reason in refused.items():
-            self._seq.other(ev.Custom("agui-gate:answer_refused", {"approvalId": approval_id, "message": reason}))
+        judgement = judge(intake.answers, pending, self._agent.by_name, self._thread.thread.principal, self._why_not)
+        for approval_id, error in judgement.refused.items():
+            self._asker.refused[approval_id] = error.message
+            value = {"approvalId": approval_id, "message": error.message}
+            self._seq.other(ev.Custom("agui-gate:answer_refused", value))
         for approval in {a.id: a for a in intake.late}.values():
             self._answered_late(approval)
-        await self._settlement.carry_out([v for v in judgement.verdicts if v.approval.id not in refused])
+        await self._settlement.carry_out(judgement.verdicts)
 
     def _answered_late(self, approval: Approval) -> None:
         """Say what is true of a call that was decided before: the page may show what was clicked."""
@@ -197,14 +196,8 @@ class Run:
         value = {"approvalId": approval.id, "message": message, "record": told}
         self._seq.other(ev.Custom("agui-gate:answer_refused", value))
 
-    def _not_ours(self, verdicts: Sequence[Verdict]) -> dict[str, str]:
-        """Calls to be run that another agent asked about (a tool of ours may have that name and be something else), and
-        those whose tool can't be had at the moment: they go on waiting."""
-        approved = [v.approval for v in verdicts if v.to is State.CLAIMED]
-        others = [a for a in approved if a.agent != self._agent.name]
-        local = [a for a in approved if not self._thread.is_held(a)]
-        away = {a.id: reason for a in local if (reason := self._agent.why_not(a.tool))}
-        return away | {a.id: f"Only the agent {a.agent}, which asked, can run this; answer it there." for a in others}
+    def _why_not(self, approval: Approval) -> AguiGateError | None:
+        return belonging.why_not(self._agent, approval, held=self._thread.is_held(approval))
 
     def _report(self, intake: Intake) -> None:
         """Outcomes the client has not seen: decided elsewhere, expired, recovered, or answered again."""
@@ -312,7 +305,8 @@ class Run:
 
     # --- small things -------------------------------------------------------------------------------------------
     async def _run_approved(self, approval: Approval) -> Output:
-        return await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments)
+        judged = approval.schema_digest is not None  # None: asked before arguments were judged
+        return await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments, judged=judged)
 
     async def _keep(self, approval: Approval, to: State, output: Output) -> Approval:
         """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""

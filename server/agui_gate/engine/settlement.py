@@ -14,12 +14,9 @@ import structlog
 
 from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.jsontext import canonical
 from agui_gate.core.transcript import Output
-from agui_gate.engine import outcomes
-from agui_gate.engine.tools import check_arguments
-from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound
-from agui_gate.protocol.cards import NotAllowed, checked_edit
+from agui_gate.engine import edits, outcomes
+from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound, Unavailable
 from agui_gate.stores.base import ApprovalStore
 from agui_gate.tool import Tool
 
@@ -35,6 +32,13 @@ IsHeld = Callable[[Approval], bool]
 """Whether the provider runs the call: then approving it is all that is done here (`engine/consents.py`)."""
 
 
+WhyNot = Callable[[Approval], AguiGateError | None]
+"""Why an approved call can't be carried out now, if it can't: see `agui_gate.engine.belonging`."""
+
+MayRepeat = Callable[[Approval], bool]
+"""Whether a call that was interrupted may run again."""
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What is to be done about one pending record: move it to ``to`` (claimed means: then run it)."""
 
@@ -47,42 +51,50 @@ class Judgement(msgspec.Struct, frozen=True):
     """``verdicts`` to carry out; ``refused`` says why an answer could not be taken, by approval id."""
 
     verdicts: tuple[Verdict, ...]
-    refused: Mapping[str, str]
+    refused: Mapping[str, AguiGateError]
 
 
 _TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCELLED}
 
 
 def judge(
-    answers: Iterable[Answer], pending: Mapping[str, Approval], tools: Mapping[str, Tool], principal: str
+    answers: Iterable[Answer],
+    pending: Mapping[str, Approval],
+    tools: Mapping[str, Tool],
+    principal: str,
+    why_not: WhyNot,
 ) -> Judgement:
-    """Match answers (whose ids are approval ids) with ``pending``. Contradicting answers decide nothing."""
+    """Match answers (whose ids are approval ids) with ``pending``. Contradicting answers decide nothing.
+
+    An approved call that can't be carried out by the very tool that it was asked for is refused here, before any claim.
+    """
     grouped: dict[str, list[Answer]] = {}
     for answer in answers:
         if answer.id in pending:
             grouped.setdefault(answer.id, []).append(answer)
     verdicts: list[Verdict] = []
-    refused: dict[str, str] = {}
+    refused: dict[str, AguiGateError] = {}
     for approval_id, said in grouped.items():
+        approval = pending[approval_id]
         try:
-            verdicts.append(_verdict(pending[approval_id], said, tools, principal))
-        except ApprovalRefused as error:
-            refused[approval_id] = error.message
+            verdicts.append(_verdict(approval, said, tools.get(approval.tool), principal, why_not))
+        except AguiGateError as error:
+            refused[approval_id] = error
     return Judgement(tuple(verdicts), refused)
 
 
-def _verdict(approval: Approval, said: Sequence[Answer], tools: Mapping[str, Tool], principal: str) -> Verdict:
-    """The one thing that ``said`` amounts to. Raises `ApprovalRefused`.
+def _verdict(approval: Approval, said: Sequence[Answer], tool: Tool | None, principal: str, why_not: WhyNot) -> Verdict:
+    """The one thing that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
 
     An answer that can't be taken says nothing, rather than spoiling those beside it: clients replay refused tool
     messages with their history, and a proper answer has to count all the same (B2).
     """
     verdicts: list[Verdict] = []
-    refused: list[ApprovalRefused] = []
+    refused: list[AguiGateError] = []
     for answer in said:
         try:
-            verdicts.append(_taken(approval, answer, tools, principal))
-        except ApprovalRefused as error:
+            verdicts.append(_taken(approval, answer, tool, principal, why_not))
+        except (ApprovalRefused, Unavailable) as error:
             refused.append(error)
     if not verdicts:
         raise refused[-1]
@@ -92,15 +104,17 @@ def _verdict(approval: Approval, said: Sequence[Answer], tools: Mapping[str, Too
     return verdicts[0]
 
 
-def _taken(approval: Approval, answer: Answer, tools: Mapping[str, Tool], principal: str) -> Verdict:
-    """What one answer amounts to by itself. Raises `ApprovalRefused`."""
+def _taken(approval: Approval, answer: Answer, tool: Tool | None, principal: str, why_not: WhyNot) -> Verdict:
+    """What one answer amounts to by itself. Raises as `_verdict`."""
     if answer.problem is not None:
         raise ApprovalRefused(f"The answer was not understood: {answer.problem}.")
     if answer.name is not None and answer.name != approval.tool:
         raise ApprovalRefused("The answer is about another tool than the one that was asked about.")
-    if answer.arguments is not None and answer.arguments != approval.arguments:
+    if answer.verdict == "approve" and (reason := why_not(approval)) is not None:
+        raise reason
+    if answer.arguments is not None and not edits.is_about(approval, answer.arguments, tool):
         raise ApprovalRefused("The answer is about other arguments than those that were asked about.")
-    edited = _edit(approval, answer, tools) if answer.edited is not None else None
+    edited = None if answer.edited is None else edits.edited(approval, answer.edited, tool)
     decision = Decision(answer.verdict == "approve", principal, answer.reason, edited, answer.way)
     return Verdict(approval, _TO[answer.verdict], decision)
 
@@ -115,25 +129,9 @@ def agrees(answer: Answer, approval: Approval) -> bool:
         return True
     if made is None or (answer.verdict == "approve") is not made.approved or answer.way != made.way:
         return False
-    try:
-        meant = approval.arguments if answer.edited is None else canonical(answer.edited)
-    except ValueError:
-        return False
-    return not made.approved or meant == approval.effective_arguments
-
-
-def _edit(approval: Approval, answer: Answer, tools: Mapping[str, Tool]) -> str | None:
-    try:
-        edited = checked_edit(approval, answer.edited or {})
-    except ValueError as error:
-        reason = str(error) if isinstance(error, NotAllowed) else "the edited arguments are not JSON"
-        raise ApprovalRefused(f"The edit was refused: {reason}.") from None
-    tool = tools.get(approval.tool)
-    if edited is not None and tool is not None:
-        problem, _ = check_arguments(tool, edited, strict=approval.editable)  # what was shown says "number", not "5"
-        if problem is not None:
-            raise ApprovalRefused(f"The edit was refused: {problem}")
-    return edited
+    if not made.approved or answer.edited is None:
+        return not made.approved or made.edited_arguments is None
+    return edits.is_what_ran(approval, answer.edited)
 
 
 class Settlement:
@@ -169,12 +167,11 @@ class Settlement:
         """Close records without (another) decision of a person: superseded, cancelled; or what came of held calls."""
         return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
 
-    async def recover(self, claimed: Sequence[Approval], tools: Mapping[str, Tool]) -> list[Approval]:
+    async def recover(self, claimed: Sequence[Approval], may_repeat: MayRepeat) -> list[Approval]:
         """Records that a dead process left claimed: unknown, unless the tool may simply run again."""
         found = []
         for approval in claimed:
-            tool = tools.get(approval.tool)
-            if tool is not None and tool.idempotent:
+            if may_repeat(approval):
                 with self._at_work():
                     found.append(await self._execute(approval))
             else:

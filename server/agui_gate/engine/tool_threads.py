@@ -118,12 +118,12 @@ class ToolThreads:
             self._release()
 
 
-_of_loop: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ToolThreads]" = weakref.WeakKeyDictionary()
+_of_loop: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, ToolThreads]]" = weakref.WeakKeyDictionary()
 
 
-def tool_threads(limit: int) -> ToolThreads:
-    """The slots of this event loop: one bound for everything that it serves."""
-    threads = _of_loop.setdefault(asyncio.get_running_loop(), ToolThreads(limit))
+def tool_threads(limit: int, purpose: str = "tools") -> ToolThreads:
+    """The slots of this event loop: one bound for everything that it serves for this ``purpose``."""
+    threads = _of_loop.setdefault(asyncio.get_running_loop(), {}).setdefault(purpose, ToolThreads(limit))
     threads.limit = limit
     return threads
 

@@ -6,7 +6,7 @@ be stopped (a sync one, or one that ignores its cancellation) is abandoned and i
 """
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -33,17 +33,23 @@ log = structlog.get_logger("agui_gate.tools")
 
 
 async def run_tool(
-    tool: Tool | None, name: str, arguments: str, context: ToolContext, limits: Limits = DEFAULTS
+    tool: Tool | None,
+    name: str,
+    arguments: str,
+    context: ToolContext,
+    limits: Limits = DEFAULTS,
+    *,
+    judged: bool = False,
 ) -> Output:
     """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
-    unless it ignores that).
+    unless it ignores that). ``judged``: the arguments are what `Tool.judged` made; they run as they are or not at all.
 
     A change of the shared state that is not JSON, or that makes it too large, is undone and logged; the call's result
     stands. While the tool is at work the state may hold what is not JSON.
     """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
-    problem, kwargs = check_arguments(tool, arguments)
+    problem, kwargs = check_arguments(tool, arguments, judged=judged)
     if problem is not None:
         return outcomes.failed(problem)
     state = context.state  # a tool may put something else in its place, which means nothing
@@ -71,7 +77,7 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
     try:
         if tool.is_async:
             async with deadline:
-                value = await _in_task(tool.fn(**tool.bind(kwargs, context)))
+                value = await in_task(tool.fn(**tool.bind(kwargs, context)))
         else:
             threads = tool_threads(limits.tool_threads)
             async with threads.slot(context.principal, limit) as slot, deadline:
@@ -84,7 +90,7 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # whatever a tool raises ends its call, not the run
-        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
         if isinstance(error, TimeoutError) and deadline.expired():
             return outcomes.failed(f"{tool.name} did not finish within {limit:g} seconds.")
@@ -92,7 +98,7 @@ async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits:
         return outcomes.failed(f"{tool.name} failed: {type(error).__name__}.")
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
     """Whether it is the run that is cancelled, not something that the tool waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
@@ -106,23 +112,23 @@ def _state_json(state: dict[str, Any]) -> bytes | None:
         return None
 
 
-def check_arguments(tool: Tool, arguments: str, *, strict: Collection[str] = ()) -> tuple[str | None, dict[str, Any]]:
-    """What is wrong with the arguments (None if nothing), and the validated keyword arguments. See `Tool.validate`."""
+def check_arguments(tool: Tool, arguments: str, *, judged: bool = False) -> tuple[str | None, dict[str, Any]]:
+    """What is wrong with the arguments (None if nothing), and the keyword arguments that they stand for."""
     parsed = parse_object(arguments)
     if parsed is None:
         return f"The arguments of {tool.name} are not a JSON object.", {}
     try:
-        return None, tool.validate(parsed, strict=strict)
+        return None, tool.exactly(parsed) if judged else tool.validate(parsed)
     except ToolError as error:
         return error.message, {}
 
 
 async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any]) -> Any:
     value = await threads.run(slot, lambda: tool.fn(**kwargs))
-    return await _in_task(value) if asyncio.iscoroutine(value) else value
+    return await in_task(value) if asyncio.iscoroutine(value) else value
 
 
-async def _in_task(work: Coroutine[Any, Any, Any]) -> Any:
+async def in_task(work: Coroutine[Any, Any, Any]) -> Any:
     """Run ``work`` in a task. Cancelling cancels it, and abandons it if it goes on."""
     task = asyncio.ensure_future(_contained(work))
     try:

@@ -9,22 +9,23 @@ import msgspec
 from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.approvals import Approval
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, Transcript, TurnEntry
-from agui_gate.engine import outcomes
+from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import NewId
+from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
-from agui_gate.engine.tools import check_arguments, run_tool
+from agui_gate.engine.tools import run_tool
 from agui_gate.engine.waiting import Asker
 from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderUnavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.tool_choice import chosen
-from agui_gate.tool import Gate, Tool, ToolContext
+from agui_gate.tool import Gate, ToolContext
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""
@@ -54,6 +55,7 @@ class Turns:
         self._instructions = _instructions(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
         self._fresh_state: dict[str, object] = {}  # one object, for tools that run in parallel too
+        self._judged: dict[str, Judged] = {}
         self.done: list[TurnDone] = []
 
     async def one(self) -> TurnEntry:
@@ -115,7 +117,7 @@ class Turns:
 
     async def _record_turn(self, recorder: Recorder) -> TurnEntry:
         assert recorder.done is not None  # `_ask` said so
-        turn = self._classified(recorder.entry())
+        turn = await self._looked_at(recorder)
         self.done.append(recorder.done)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
@@ -125,12 +127,24 @@ class Turns:
             await self._calls(turn, recorder)
         return turn
 
-    async def execute(self, call_id: str, name: str, arguments: str) -> Output:
-        """Run one tool of the agent, and pass on what it did to the shared state."""
+    async def _looked_at(self, recorder: Recorder) -> TurnEntry:
+        """The turn, with who resolves each of its calls. A stop while a predicate is at work cuts the turn off."""
+        turn = recorder.entry()
+        local = [call for call in turn.calls if call.local and not call.malformed]
+        try:
+            self._judged = await look_at(local, self._agent.by_name, self._thread.thread.principal, self._thread.limits)
+        except BaseException:
+            self._cut(recorder)
+            raise
+        return self._classified(turn)
+
+    async def execute(self, call_id: str, name: str, arguments: str, *, judged: bool) -> Output:
+        """Run one tool of the agent, and pass on what it did to the shared state. ``judged``: see `run_tool`."""
         tool = self._agent.by_name.get(name)
         before = self._thread.state_json()
         state = self._thread.state if isinstance(self._thread.state, dict) else self._fresh_state
-        output = await run_tool(tool, name, arguments, self._context(call_id, state), self._thread.limits)
+        context, limits = self._context(call_id, state), self._thread.limits
+        output = await run_tool(tool, name, arguments, context, limits, judged=judged)
         if state:
             self._thread.state = state
         if self._thread.state_json() != before:
@@ -155,7 +169,7 @@ class Turns:
     async def _calls(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Record the gated calls, then run the free ones in parallel. Their results are saved as they come."""
         gates = ((call, self._gate(call, recorder)) for call in turn.calls)
-        gated = [self._asker.record(call, gate, turn.id) for call, gate in gates if gate is not None]
+        gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
         await self._thread.commit(approvals=gated, patient=True)
         self._seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         free = [call for call in turn.calls if call.kind == "server"]
@@ -169,13 +183,25 @@ class Turns:
             await self._free(call, recorder)
 
     async def _free(self, call: CallPart, recorder: Recorder) -> None:
+        judged = self._judged.get(call.id)
         if call.malformed:
             output = _unrunnable(call, recorder)
+        elif judged is None:
+            output = await self.execute(call.id, call.name, call.arguments, judged=False)
+        elif judged.problem is not None:
+            output = outcomes.failed(judged.problem)
         else:
-            output = await self.execute(call.id, call.name, call.arguments)
+            output = await self.execute(call.id, call.name, judged.arguments, judged=True)
         self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
         await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
         self._seq.result(call.id, result_id(call.id), output.content)
+
+    def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
+        """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
+        if call.kind == "held":
+            return self._asker.record(call, gate, turn_id)
+        approval = self._asker.record(call, gate, turn_id, self._judged[call.id].arguments)
+        return belonging.signed(approval, self._agent)
 
     def _gate(self, call: CallPart, recorder: Recorder) -> Gate | None:
         """What has to happen before the call runs, if a person is to be asked."""
@@ -210,10 +236,8 @@ class Turns:
             return call.kind
         if call.name in self._client_tools:
             return "server" if call.malformed else "client"
-        tool = self._agent.by_name.get(call.name)
-        if tool is None or tool.gate is None or call.malformed:
-            return "server"
-        return "gated" if _needs_person(tool, call.arguments) else "server"
+        judged = self._judged.get(call.id)
+        return "gated" if judged is not None and judged.asks else "server"
 
     def _context(self, call_id: str, state: dict[str, object]) -> ToolContext:
         thread = self._thread.thread
@@ -250,11 +274,6 @@ def _unrunnable(call: CallPart, recorder: Recorder) -> Output:
     if call.id in recorder.unended:
         return outcomes.CUT_OFF
     return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
-
-
-def _needs_person(tool: Tool, arguments: str) -> bool:
-    problem, _ = check_arguments(tool, arguments)
-    return problem is None and tool.gate is not None and tool.gate.applies(parse_object(arguments) or {})
 
 
 def _instructions(agent: Agent, run: RunInput) -> str:

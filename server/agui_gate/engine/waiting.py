@@ -1,6 +1,5 @@
 """Calls that wait for a person: recording them, and showing them as cards or as interrupts."""
 
-import re
 from typing import Any
 
 import msgspec
@@ -13,15 +12,14 @@ from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallPart, CardClosedEntry, CardEntry
+from agui_gate.core.visible import visible
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.protocol import cards
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import provider_id
-from agui_gate.tool import Gate
-
-_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+from agui_gate.tool import PLACEHOLDER, Gate
 
 
 class Asker:
@@ -36,10 +34,13 @@ class Asker:
         offered = CARD_TOOL in run.client_tools
         self.style: Style = "card" if agent.hitl == "card" or (agent.hitl == "auto" and offered) else "interrupt"
 
-    def record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
-        """A new record for ``call``, with times relative to the store's clock, as `commit` wants them."""
+    def record(self, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
+        """A new record for ``call``, with times relative to the store's clock, as `commit` wants them.
+
+        ``judged`` are the arguments that will run; None where the provider runs them, as it gave them.
+        """
         thread = self._thread.thread
-        arguments = parse_object(call.arguments) or {}
+        arguments = parse_object(call.arguments if judged is None else judged) or {}
         return Approval(
             id=f"apr_{self._new_id()}",
             principal=thread.principal,
@@ -119,8 +120,8 @@ def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
     if message is None:
         return None
     # At one go: what a model wrote into one argument must not pull in another.
-    return _PLACEHOLDER.sub(lambda m: _shown(arguments[m[1]]) if m[1] in arguments else m[0], message)
+    return PLACEHOLDER.sub(lambda m: _shown(arguments[m[1]]) if m[1] in arguments else m[0], message)
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else canonical([value])[1:-1]
+    return visible(value if isinstance(value, str) else canonical([value])[1:-1])

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import Approval
+from agui_gate.core.browser import for_browser, schema_for_browser
 from agui_gate.core.events import Interrupt
 from agui_gate.core.jsontext import canonical, parse_object
 
@@ -27,7 +28,7 @@ def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str 
 
     ``refused``: why the last answer wasn't taken, where it is shown again.
     """
-    arguments = in_order(approval.arguments, parameters)
+    arguments = shown(approval.arguments, parameters)
     asked = approval.message or f"Execute {approval.tool}"
     card: dict[str, Any] = {
         "function_name": approval.tool,
@@ -39,7 +40,7 @@ def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str 
         card["refused"] = refused
     if approval.editable:
         card["editable"] = list(approval.editable)
-        card["function_parameters"] = parameters  # what a form is made from, as `editedArgs` is for an interrupt
+        card["function_parameters"] = _for_edits(approval, parameters)  # as `editedArgs` is for an interrupt
     if approval.expires_at is not None:
         card["expires_at"] = iso(approval.expires_at)
     return msgspec.json.encode(card).decode()
@@ -51,7 +52,7 @@ def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
     business (facts: protocol §2). It is in the metadata for pages that count down.
     """
-    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": in_order(approval.arguments, parameters)}
+    metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.arguments, parameters)}
     if approval.editable:
         metadata["editable"] = list(approval.editable)
     if approval.expires_at is not None:
@@ -61,7 +62,7 @@ def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
         reason="tool_call",
         tool_call_id=approval.call_id,
         message=approval.message or f"Run {approval.tool}?",
-        response_schema=response_schema(parameters if approval.editable else None),
+        response_schema=response_schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata=metadata,
     )
 
@@ -100,6 +101,16 @@ def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:
     if forbidden:
         raise NotAllowed(f"these arguments may not be edited: {', '.join(forbidden)[:200]}")
     return canonical(edited) if changed else None
+
+
+def shown(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments as pages get them: in order, and with integers that a browser would round as text."""
+    arguments: dict[str, Any] = for_browser(in_order(text, parameters))
+    return arguments
+
+
+def _for_edits(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]:
+    return schema_for_browser(parameters, parse_object(approval.arguments) or {})
 
 
 def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:

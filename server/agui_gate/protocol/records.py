@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agui_gate.core.approvals import LOCAL, Approval, Decision, State
-from agui_gate.core.browser import for_browser
-from agui_gate.core.jsontext import parse_object
-from agui_gate.protocol.cards import in_order, iso
+from agui_gate.protocol.cards import iso, shown
 
 METADATA = "agui-gate"
 """Our key in AG-UI's ``metadata``."""
@@ -35,7 +33,7 @@ def record(approval: Approval, parameters: Json | None = None) -> Json:
     return {
         **question(approval, parameters),
         "state": str(approval.state),
-        "effective_arguments": for_browser(in_order(approval.effective_arguments, parameters)),
+        "effective_arguments": shown(approval.effective_arguments, parameters),
         "decision": decision(approval),
         "result": approval.output.content if approval.output else None,
         "replaced": approval.replaced,
@@ -50,7 +48,7 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "agent": approval.agent,
         "call_id": approval.call_id,
         "tool": approval.tool,
-        "arguments": for_browser(in_order(approval.arguments, parameters)),
+        "arguments": shown(approval.arguments, parameters),
         "editable": list(approval.editable),
         "message": approval.message,
         "asked_at": iso(approval.asked_at),
@@ -74,8 +72,8 @@ def metadata(approval: Approval) -> Json:
     """
     told: Json = {"id": approval.id, "state": str(approval.state), "decision": decision(approval)}
     if approval.effective_arguments != approval.arguments:
-        told["arguments"] = for_browser(parse_object(approval.arguments) or {})
-        told["effective_arguments"] = for_browser(parse_object(approval.effective_arguments) or {})
+        told["arguments"] = shown(approval.arguments, None)
+        told["effective_arguments"] = shown(approval.effective_arguments, None)
     if approval.replaced:
         told["replaced"] = True
     return {METADATA: told}

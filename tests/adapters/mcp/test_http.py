@@ -225,7 +225,10 @@ async def test_an_approval_waits_while_its_server_is_away() -> None:
     """A question that is answered after a restart of everything finds its tool by its name, or goes on waiting."""
     wiki, store = Wiki(), open_store("memory://")
     emulator = Emulator(script=script(call("delete_page", title="home")))
-    async with served(wiki.app()) as url, product([MCPTools.http(url)], store=store, emulator=emulator) as p:
+    async with (
+        served(wiki.app()) as url,
+        product([MCPTools.http(url, name="wiki")], store=store, emulator=emulator) as p,
+    ):
         chat = p.chat()
         asked = await chat.say("delete it")
     approval = asked.interrupts[0]["id"]
@@ -361,26 +364,78 @@ async def test_changed_tools_are_offered_in_the_next_run(wiki: Wiki) -> None:
         assert [len(body["tools"]) for body in p.inputs()] == [len(TOOLS), len(TOOLS), 1]
 
 
-async def test_two_tools_of_one_name_are_named() -> None:
+@shows("T2")
+async def test_names_that_are_taken_cost_tools_and_no_run() -> None:
+    """Issue 9, line 2: each of these ended every run with `internal`."""
+
     @tool
     def search() -> str:
         """Local."""
-        return ""
+        return "here"
 
     wiki = Wiki()
-    async with served(wiki.app()) as url, product([search, MCPTools.http(url, name="wiki")], script()) as p:
-        stream = await p.chat().say("go")
-        assert stream[-1]["message"].endswith("two tools have the same name, search (of the agent itself and wiki)")
-        assert p.inputs() == []
-        wiki.tools = [listed("a.b"), listed("a/b")]
+    wiki.tools = [listed("search"), listed("a.b"), listed("a/b"), listed("confirm_changes"), listed("x"), listed("x")]
+    async with (
+        served(wiki.app()) as url,
+        product([search, MCPTools.http(url, name="wiki", gate=False)], script(call("search"))) as p,
+    ):
+        with structlog.testing.capture_logs() as logs:
+            assert list((await p.chat().say("go")).results.values()) == ["here"]
+            assert (await p.chat().say("go")).text == "Done."
+        assert [t["name"] for t in p.inputs()[0]["tools"]] == ["search", "a_b", "x"]
+        lost = [log["tool"] for log in logs if log["event"] == "tool_name_taken"]
+        assert lost == ["search", "a_b", "confirm_changes", "x"], "one warning each"
         tools = MCPTools.http(url, name="wiki")
         (finding,) = await tools.check()
         await tools.aclose()
-        assert "two tools, 'a.b' and 'a/b', whose name would be a_b" in finding.detail
-        wiki.tools = [listed("confirm_changes")]
-        (finding,) = await tools.check()
+        assert finding.detail == "6 tools, 6 of them gated; left out, as the name is taken: a_b, confirm_changes, x"
+
+
+@shows("T2")
+async def test_what_was_approved_for_one_server_never_runs_at_another() -> None:
+    """Issue 9, line 2: an approved `send` of a, which was away, ran at b with a's arguments."""
+    a, b, store = Wiki(), Wiki(), open_store("memory://")
+    emulator = Emulator(script=script(call("delete_page", title="home")))
+    async with AsyncExitStack() as stack:
+        url_a, url_b = [await stack.enter_async_context(served(wiki.app())) for wiki in (a, b)]
+        both = [MCPTools.http(url_a, name="a"), MCPTools.http(url_b, name="b")]
+        async with product(both, store=store, emulator=emulator) as p:
+            chat = p.chat()
+            approval = (await chat.say("delete it")).interrupts[0]["id"]
+    a, b = Wiki(), Wiki()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(served(b.app(), port_of(url_b)))
+        for sources, says in (
+            ([MCPTools.http(url_a, name="a"), MCPTools.http(url_b, name="b")], "a can't be reached"),
+            ([MCPTools.http(url_b, name="b")], "another tool than the one this was asked for"),
+            ([MCPTools.http(url_b, name="a")], "another tool than the one this was asked for"),  # swapped
+        ):
+            async with product(sources, store=store, emulator=emulator) as p:
+                chat.product, chat.url = p, p.url
+                refused = await chat.resume((approval, YES))
+                assert [i["id"] for i in refused.interrupts] == [approval]
+                assert says in refused.interrupts[0]["message"]
+                assert says in (await p.decide(approval, YES))["error"]["message"]
+                assert (a.pages, b.pages) == (["home"], ["home"])
+        await stack.enter_async_context(served(a.app(), port_of(url_a)))
+        sources = [MCPTools.http(url_a, name="a"), MCPTools.http(url_b, name="b")]
+        async with product(sources, store=store, emulator=emulator) as p:
+            chat.product, chat.url = p, p.url
+            assert list((await chat.resume((approval, YES))).results.values()) == ["deleted home"]
+            assert (a.pages, b.pages) == ([], ["home"])
+
+
+async def test_a_message_for_many_tools_warns_where_one_can_not_fill_it() -> None:
+    gate = {"*_page": Gate(message="Page {title}: {body}?")}
+    async with served(Wiki().app()) as url:
+        tools = MCPTools.http(url, gate=gate)
+        with structlog.testing.capture_logs() as logs:
+            await tools.tools()
+            tools._listed = None
+            await tools.tools()
         await tools.aclose()
-        assert finding.detail.startswith("wiki: tool name 'confirm_changes' is reserved")
+    warned = [(log["tool"], log["places"]) for log in logs if log["event"] == "gate_message_names_no_argument"]
+    assert warned == [("delete_page", ["body"]), ("add_page", ["body"])]
 
 
 async def test_headers_are_made_for_each_request() -> None:
