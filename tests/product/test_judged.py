@@ -202,6 +202,7 @@ async def test_an_edit_is_held_to_the_schema_and_to_the_gate(change: Json, says:
         assert len(ops.ran) == 1
 
 
+@shows("B11")
 async def test_an_edit_without_a_required_argument_says_which() -> None:
     ops = Ops(editable=["amount"])
     async with product(ops.tools, script(call("deploy", target="web"))) as p:
