@@ -1,7 +1,6 @@
 """The engine: what routes and commands call to start, follow and stop runs, and to decide approvals."""
 
 import asyncio
-import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -40,11 +39,6 @@ log = structlog.get_logger("agui_gate.engine")
 def new_id() -> str:
     """A fresh random id: 32 hex digits."""
     return uuid.uuid4().hex
-
-
-def now_ms() -> int:
-    """Wall-clock time in ms since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 class Engine:
@@ -183,7 +177,7 @@ class Engine:
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         live.opened(*opened.snapshot())
-        work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, now_ms)
+        work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, store.now)
         self._runs[live.key] = live
         live.deciding = work.deciding
         self._in_flight[live.published.principal] += 1

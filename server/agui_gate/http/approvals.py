@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from agui_gate.core.answers import Way
 from agui_gate.engine.decisions import Decided
-from agui_gate.engine.engine import Engine, now_ms
+from agui_gate.engine.engine import Engine
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
@@ -72,7 +72,7 @@ class ApprovalRoutes:
         if not decided.ours:
             error = {
                 "code": ApprovalRefused.code,
-                "message": already(record, now_ms()),
+                "message": already(record, self._engine.store.now()),
                 "record": approval_view(record, self._engine.agents),
             }
             return json_response({"error": error, **view}, 409)

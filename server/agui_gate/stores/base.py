@@ -9,8 +9,8 @@ gives it back, `renew` keeps it. It ends by itself `LEASE_MS` after the last ren
 to be dead, so that a crash doesn't lock a thread. A run whose lease ended without being given back counts as
 ``interrupted``, but as long as nobody else took the lease it may still renew and commit.
 
-All times are ms since the epoch by the *store's* clock. Every method is atomic: it happens wholly or not at all, and
-cancelling the caller does not undo a change that was under way.
+All times are ms since the epoch by the *store's* clock, which never goes back (`stores.clock`). Every method is atomic:
+it happens wholly or not at all, and cancelling the caller does not undo a change that was under way.
 """
 
 import secrets
@@ -22,9 +22,8 @@ import msgspec
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Entry, Output, PassedEntry
 from agui_gate.errors import TooLarge
+from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 from agui_gate.stores.tombstones import Tombstone
-
-LEASE_MS = 30_000
 
 STOP_MS = 1_000
 """How often a process looks whether its runs were asked to stop (`ThreadStore.take_stops`)."""
@@ -311,6 +310,15 @@ class StoreLifecycle(Protocol):
 
     async def check(self) -> None:
         """Raise `Unavailable` unless a read and a write work now (readiness)."""
+        ...
+
+    def now(self) -> int:
+        """The store's clock: ms since the epoch."""
+        ...
+
+    @property
+    def neighbours(self) -> Sequence[int]:
+        """Ids of the other processes of this machine that used this store when it was opened here."""
         ...
 
     async def aclose(self) -> None:

@@ -9,17 +9,14 @@ simply runs out.
 import os
 import socket
 import sys
-import time
 from pathlib import Path
 from uuid import uuid4
 
+LEASE_MS = 30_000
+"""How long a lease lasts that nobody renews."""
+
 _live: set[str] = set()
 """Instances of this process that are open."""
-
-
-def system_clock() -> int:
-    """Return ms since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 class LeaseOwner:
@@ -37,29 +34,47 @@ class LeaseOwner:
         _live.discard(self._instance)
 
 
-def lapsed(run_status: str | None, owner: str | None, until: int, now: int) -> bool:
-    """Whether a run is under way whose lease, ``owner``'s until ``until``, counts no more."""
-    return run_status == "running" and (until <= now or is_gone(owner))
+def lapsed(run_status: str | None, owner: str | None, until: int, ticks: int) -> bool:
+    """Whether a run is under way whose lease, ``owner``'s until ``until``, counts no more.
+
+    Times are of the boot clock. A lease that would last longer than any was given by that of another boot.
+    """
+    return run_status == "running" and (not ticks < until <= ticks + LEASE_MS or is_gone(owner))
 
 
 def is_gone(owner: str | None) -> bool:
     """Whether the holder called ``owner`` (`LeaseOwner.name`) certainly doesn't exist any more."""
     parts = (owner or "").split("|")
-    if len(parts) != 4 or parts[0] != _machine():
+    if len(parts) != 4:
         return False
+    if parts[0] != _machine():
+        return _booted_before(parts[0])
     _, pid, started, instance = parts
     if int(pid) == os.getpid() and started == (_started(os.getpid()) or ""):
         return instance not in _live
     return not _alive(int(pid), started)
 
 
+def boot_id() -> str:
+    """Name this start of the machine: the same in all of its containers. Empty where the platform doesn't tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
 def _machine() -> str:
     """Name the space in which a process id means one process: host, boot and (in containers) pid namespace."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{socket.gethostname()}/{boot}/{os.stat('/proc/self/ns/pid').st_ino}"
+        return f"{socket.gethostname()}/{boot_id()}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
         return socket.gethostname()
+
+
+def _booted_before(machine: str) -> bool:
+    """Whether that was an earlier start of this machine: a file with leases is used on one machine alone."""
+    parts, ours = machine.split("/"), boot_id()
+    return len(parts) == 3 and bool(ours) and parts[1] not in ("", ours)
 
 
 def _alive(pid: int, started: str) -> bool:

@@ -4,13 +4,12 @@ Everything happens on one event loop and no method awaits, so each is atomic by 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.transcript import ConversationRef, Entry, Output
+from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import (
     LEASE_MS,
@@ -20,7 +19,6 @@ from agui_gate.stores.base import (
     Calls,
     Change,
     Page,
-    RunStatus,
     StopRequest,
     Thread,
     ThreadHead,
@@ -28,64 +26,33 @@ from agui_gate.stores.base import (
     new_key,
     provider_id,
 )
-from agui_gate.stores.lease import system_clock
+from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
 from agui_gate.stores.memory_ledger import MemoryLedger
+from agui_gate.stores.memory_record import Record, bare, changed_fields, dated, grown
 from agui_gate.stores.memory_tombs import Tombs
-from agui_gate.stores.paging import Place, from_cursor, to_cursor
+from agui_gate.stores.paging import from_cursor, to_cursor
 from agui_gate.stores.tombstones import Tombstone
 
 MAX_PENDING = 1000
 """Pending approvals kept of one principal."""
 
 
-class _Record(msgspec.Struct):
-    """A thread as kept. ``state`` is JSON, so that nobody can change it from outside."""
-
-    key: str
-    principal: str
-    id: str
-    agent: str
-    created_at: int
-    updated_at: int
-    title: str | None = None
-    archived: bool = False
-    state: bytes | None = None
-    ref: ConversationRef | None = None
-    run_key: str | None = None
-    run_status: RunStatus | None = None
-    lease_until: int = 0
-    stop: StopRequest | None = None
-    bytes: int = 0
-    entries: list[Entry] = msgspec.field(default_factory=list)
-    approvals: list[str] = msgspec.field(default_factory=list)
-
-    def lapsed(self, now: int) -> bool:
-        return self.run_status == "running" and self.lease_until <= now
-
-    def status(self, now: int) -> RunStatus | None:
-        return "interrupted" if self.lapsed(now) else self.run_status
-
-    @property
-    def place(self) -> Place:
-        return Place(self.updated_at, int(self.key))
-
-
 class MemoryStore:
-    """A `Store` that lives as long as its process. ``clock`` gives ms since the epoch."""
+    """A `Store` that lives as long as its process. ``clock`` is the wall clock (`stores.clock`)."""
 
     def __init__(
         self,
         *,
-        clock: Callable[[], int] = system_clock,
+        clock: Clock = wall_clock,
         max_pending: int = MAX_PENDING,
         bounds: Bounds = NO_BOUNDS,
     ) -> None:
-        self._clock = clock
+        self._clock = StoreClock(clock)
         self._bounds = bounds
         self._bytes: Counter[str] = Counter()  # by principal
         self._number: Counter[str] = Counter()  # of threads, by principal
         self._open = False
-        self._threads: dict[str, _Record] = {}
+        self._threads: dict[str, Record] = {}
         self._keys: dict[tuple[str, str], str] = {}
         self._aliases: dict[tuple[str, str], dict[str, None]] = {}  # → thread keys, latest last
         self._ledger = MemoryLedger(max_pending)
@@ -107,6 +74,15 @@ class MemoryStore:
         for record in self._threads.values():
             record.lease_until = 0
 
+    def now(self) -> int:
+        """See `StoreLifecycle`."""
+        return self._clock()
+
+    @property
+    def neighbours(self) -> Sequence[int]:
+        """See `StoreLifecycle`."""
+        return ()
+
     def _require_open(self) -> None:
         if not self._open:
             raise Unavailable("The store is closed.")
@@ -118,17 +94,17 @@ class MemoryStore:
     ) -> Thread:
         """See `ThreadStore`."""
         self._require_open()
-        now = self._clock()
+        at = self._clock.moment()
         record = self._find(principal, thread_id)
         if record is None and not create:
             raise NotFound("There is no such thread.")
-        record = record or self._create(principal, thread_id, agent, now)
-        if record.run_status == "running" and record.run_key != run_key and not record.lapsed(now):
+        record = record or self._create(principal, thread_id, agent, at.now)
+        if record.run_status == "running" and record.run_key != run_key and not record.lapsed(at.ticks):
             raise ThreadBusy("Another run is active on this thread.")
         if whole:
             self._bounds.check_principal(self._bytes[principal], self._number[principal])
-        thread = self._read(record, now, whole)
-        record.run_key, record.run_status, record.lease_until = run_key, "running", now + LEASE_MS
+        thread = self._read(record, at, whole)
+        record.run_key, record.run_status, record.lease_until = run_key, "running", at.ticks + LEASE_MS
         record.stop = None
         return thread
 
@@ -136,27 +112,27 @@ class MemoryStore:
         """See `ThreadStore`."""
         self._require_open()
         record = self._find(principal, thread_id)
-        return self._read(record, self._clock(), whole) if record else None
+        return self._read(record, self._clock.moment(), whole) if record else None
 
     async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
         """See `ThreadStore`."""
         self._require_open()
-        record, now = self._find(principal, thread_id), self._clock()
-        return Calls(self._head(record, now), self._ledger.all(record.approvals, now)) if record else None
+        record, at = self._find(principal, thread_id), self._clock.moment()
+        return Calls(self._head(record, at), self._ledger.all(record.approvals, at.now)) if record else None
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
         """See `ThreadStore`."""
         self._require_open()
         now = self._clock()
         record = self._held(thread.key, run_key)
-        fields = _fields(change)  # whatever can fail comes before the first change
+        fields = changed_fields(change)  # whatever can fail comes before the first change
         self._ledger.check_new(record.key, change.approvals)
-        self._grow(record, _grown(record, change, fields))
+        self._grow(record, grown(record, change, fields))
         if change.keep is not None:
             del record.entries[change.keep :]
         record.entries.extend(change.entries)
         for approval in change.approvals:
-            self._ledger.record(record.key, _dated(approval, now), now)
+            self._ledger.record(record.key, dated(approval, now), now)
             record.approvals.append(approval.id)
         self._ledger.mark_replaced(record.approvals, change.replaced)
         if change.ref is not msgspec.UNSET:
@@ -171,7 +147,7 @@ class MemoryStore:
         """See `ThreadStore`."""
         self._require_open()
         wanted = set(run_keys)
-        until = self._clock() + LEASE_MS
+        until = self._clock.moment().ticks + LEASE_MS
         for record in self._threads.values():
             if record.run_status == "running" and record.run_key in wanted:
                 record.lease_until = until
@@ -180,7 +156,7 @@ class MemoryStore:
         """See `ThreadStore`."""
         self._require_open()
         record = self._find(principal, thread_id)
-        if record is None or record.status(self._clock()) != "running":
+        if record is None or record.status(self._clock.moment().ticks) != "running":
             return None
         record.stop = request
         return record.run_key
@@ -212,8 +188,8 @@ class MemoryStore:
             if record.principal == principal and archived in (None, record.archived) and agent in (None, record.agent)
         )
         listed = sorted((r for r in mine if after is None or r.place < after), key=lambda r: r.place, reverse=True)
-        now = self._clock()
-        heads = [self._head(record, now) for record in listed[:limit]]
+        at = self._clock.moment()
+        heads = [self._head(record, at) for record in listed[:limit]]
         return Page(heads, to_cursor(listed[limit - 1].place) if len(listed) > limit else None)
 
     async def update_thread(
@@ -233,7 +209,7 @@ class MemoryStore:
             record.title = title
         if archived is not msgspec.UNSET:
             record.archived = archived
-        return self._head(record, self._clock())
+        return self._head(record, self._clock.moment())
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
@@ -248,20 +224,20 @@ class MemoryStore:
         self._number[record.principal] -= 1
         del self._threads[record.key]
 
-    def _grow(self, record: _Record, size: int) -> None:
+    def _grow(self, record: Record, size: int) -> None:
         record.bytes += size
         self._bytes[record.principal] += size
 
-    def _create(self, principal: str, thread_id: str, agent: str, now: int) -> _Record:
+    def _create(self, principal: str, thread_id: str, agent: str, now: int) -> Record:
         self._bounds.check_principal(self._bytes[principal], self._number[principal] + 1)
         key = str(new_key())
         self._number[principal] += 1
-        record = _Record(key, principal, thread_id, agent, created_at=now, updated_at=now)
+        record = Record(key, principal, thread_id, agent, created_at=now, updated_at=now)
         self._threads[key] = record
         self._keys[principal, thread_id] = key
         return record
 
-    def _find(self, principal: str, thread_id: str) -> _Record | None:
+    def _find(self, principal: str, thread_id: str) -> Record | None:
         """Find by the client's id, else by the provider's current id (S2)."""
         key = self._keys.get((principal, thread_id))
         if key is not None:
@@ -269,7 +245,7 @@ class MemoryStore:
         aliased = self._aliases.get((principal, thread_id))
         return self._threads[next(reversed(aliased))] if aliased else None
 
-    def _set_ref(self, record: _Record, ref: ConversationRef | None) -> None:
+    def _set_ref(self, record: Record, ref: ConversationRef | None) -> None:
         if (old := provider_id(record.ref)) is not None:
             named = self._aliases[record.principal, old]
             del named[record.key]
@@ -279,22 +255,22 @@ class MemoryStore:
             self._aliases.setdefault((record.principal, new), {})[record.key] = None
         record.ref = ref
 
-    def _held(self, key: str, run_key: str) -> _Record:
+    def _held(self, key: str, run_key: str) -> Record:
         record = self._threads.get(key)
         if record is None or record.run_status != "running" or record.run_key != run_key:
             raise ThreadBusy("This run doesn't hold the thread any more.")
         return record
 
-    def _read(self, record: _Record, now: int, whole: bool) -> Thread:
-        thread = _bare(record, now)
+    def _read(self, record: Record, at: Moment, whole: bool) -> Thread:
+        thread = bare(record, at)
         if whole:
             self._bounds.check_readable(record.bytes)
             thread.state = None if record.state is None else msgspec.json.decode(record.state)
             thread.entries = record.entries.copy()
-            thread.approvals = self._ledger.all(record.approvals, now)
+            thread.approvals = self._ledger.all(record.approvals, at.now)
         return thread
 
-    def _head(self, record: _Record, now: int) -> ThreadHead:
+    def _head(self, record: Record, at: Moment) -> ThreadHead:
         return ThreadHead(
             id=record.id,
             agent=record.agent,
@@ -303,8 +279,8 @@ class MemoryStore:
             created_at=record.created_at,
             updated_at=record.updated_at,
             run_key=record.run_key,
-            run_status=record.status(now),
-            pending=self._ledger.waiting(record.approvals, now),
+            run_status=record.status(at.ticks),
+            pending=self._ledger.waiting(record.approvals, at.now),
         )
 
     # --- approvals
@@ -348,52 +324,3 @@ class MemoryStore:
         if output is not None:
             self._grow(self._threads[self._ledger.thread_of(approval_id)], len(msgspec.json.encode(output)))
         return moved
-
-
-def _bare(record: _Record, now: int) -> Thread:
-    """The thread without its entries, approvals and state."""
-    return Thread(
-        key=record.key,
-        principal=record.principal,
-        id=record.id,
-        agent=record.agent,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        now=now,
-        title=record.title,
-        archived=record.archived,
-        ref=record.ref,
-        run_key=record.run_key,
-        run_status=record.status(now),
-        bytes=record.bytes,
-    )
-
-
-def _grown(record: _Record, change: Change, fields: Mapping[str, Any]) -> int:
-    """By how many bytes ``change`` makes the record larger."""
-    grown = len(msgspec.json.encode(change.entries)) if change.entries else 0
-    if change.keep is not None:
-        grown -= len(msgspec.json.encode(record.entries[change.keep :]))
-    if "state" in fields:
-        grown += len(fields["state"]) - len(record.state or b"")
-    return grown + sum(len(approval.arguments.encode()) for approval in change.approvals)
-
-
-def _fields(change: Change) -> dict[str, Any]:
-    """Return the thread's fields that ``change`` sets, except `ref`."""
-    fields: dict[str, Any] = {}
-    if change.state is not msgspec.UNSET:
-        fields["state"] = msgspec.json.encode(change.state)
-    if change.title is not msgspec.UNSET:
-        fields["title"] = change.title
-    if change.agent is not msgspec.UNSET:
-        fields["agent"] = change.agent
-    if change.status is not None:
-        fields |= {"run_status": change.status, "lease_until": 0}
-    return fields
-
-
-def _dated(approval: Approval, now: int) -> Approval:
-    """Make the relative times absolute."""
-    expires_at = None if approval.expires_at is None else now + approval.expires_at
-    return msgspec.structs.replace(approval, asked_at=now + approval.asked_at, expires_at=expires_at)

@@ -15,6 +15,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound, Unavailable
 from agui_gate.stores import sqlite_ends as ends
 from agui_gate.stores import sqlite_heads as heads
+from agui_gate.stores import sqlite_machine as machine
 from agui_gate.stores import sqlite_records as records
 from agui_gate.stores import sqlite_sql as sql
 from agui_gate.stores.base import (
@@ -29,7 +30,8 @@ from agui_gate.stores.base import (
     ThreadHead,
     Which,
 )
-from agui_gate.stores.lease import LeaseOwner, system_clock
+from agui_gate.stores.clock import Clock, StoreClock, wall_clock
+from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
 from agui_gate.stores.tombstones import Tombstone
@@ -42,18 +44,19 @@ CLOSE_S = 10.0
 
 
 class SQLiteStore:
-    """A `Store` in the file ``path``. ``clock`` gives ms since the epoch and is called on the worker thread.
+    """A `Store` in the file ``path``. ``clock`` is the wall clock (`stores.clock`).
 
     Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
     """
 
-    def __init__(self, path: str, *, clock: Callable[[], int] = system_clock, bounds: Bounds = NO_BOUNDS) -> None:
+    def __init__(self, path: str, *, clock: Clock = wall_clock, bounds: Bounds = NO_BOUNDS) -> None:
         self._path = path
         self._bounds = bounds
-        self._clock = clock
+        self._clock = StoreClock(clock)
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None
         self._db: Database | None = None  # the worker thread's alone
+        self.neighbours: Sequence[int] = ()
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
 
     # --- lifecycle
@@ -84,8 +87,15 @@ class SQLiteStore:
         await asyncio.wait([closed], timeout=CLOSE_S)
 
     def _open(self) -> None:
-        self._db = open_database(self._path)
+        self._db = db = open_database(self._path)
         self._owner = LeaseOwner()
+        with errors_as_unavailable(), db.transaction(durable=False):
+            machine.set_clock(db, self._clock)
+            self.neighbours = machine.enter(db, self._owner.name, self._clock())
+
+    def now(self) -> int:
+        """See `StoreLifecycle`."""
+        return self._clock()
 
     def _check(self, db: Database) -> None:
         with db.transaction(durable=False):
@@ -100,6 +110,8 @@ class SQLiteStore:
         try:
             with errors_as_unavailable(), db.transaction(durable=False):
                 sql.void_leases(db, owner.name)
+                machine.leave(db, owner.name)
+                machine.keep_clock(db, self._clock)
         except Unavailable:
             pass  # the leases end with their owner
         finally:
@@ -171,7 +183,7 @@ class SQLiteStore:
         """See `ThreadStore`."""
         after = None if cursor is None else from_cursor(cursor)
         wanted = heads.Wanted(principal=principal, archived=archived, agent=agent)
-        return await self._run(lambda db: heads.list_heads(db, wanted, after, limit, self._clock()))
+        return await self._run(lambda db: heads.list_heads(db, wanted, after, limit, self._clock.moment()))
 
     async def update_thread(
         self,
@@ -194,47 +206,42 @@ class SQLiteStore:
         assert self._owner is not None
         owner = self._owner.name
         with db.transaction(durable=False):
-            now = self._clock()
+            at = self._clock.moment()
             row = sql.find_thread(db, principal, thread_id)
             if row is None and not create:
                 raise NotFound("There is no such thread.")
             if row is None:
-                return sql.create_thread(db, principal, thread_id, agent, run_key, owner, now)
+                return sql.create_thread(db, principal, thread_id, agent, run_key, owner, at)
             if whole:
                 self._bounds.check_readable(row.bytes)
-            sql.take_lease(db, row, run_key, owner, now)
-            thread = sql.read_thread(db, row, now) if whole else sql.read_head(row, now)
-            if _overdue(thread.approvals, now):
-                sql.expire(db, now, "thread = ?", row.key)
+            sql.take_lease(db, row, run_key, owner, at.ticks)
+            thread = sql.read_thread(db, row, at) if whole else sql.read_head(row, at)
+            if _overdue(thread.approvals, at.now):
+                sql.expire(db, at.now, "thread = ?", row.key)
                 thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
             return thread
 
     def _read_thread(self, db: Database, principal: str, thread_id: str, whole: bool) -> Thread | None:
         with db.snapshot():
-            now = self._clock()
+            at = self._clock.moment()
             row = sql.find_thread(db, principal, thread_id)
             if row is None:
                 return None
             if not whole:
-                return sql.read_head(row, now)
+                return sql.read_head(row, at)
             self._bounds.check_readable(row.bytes)
-            thread = sql.read_thread(db, row, now)
-        if _overdue(thread.approvals, now):
-            sql.expire(db, now, "thread = ?", row.key)
-            thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
+            thread = sql.read_thread(db, row, at)
+        thread.approvals = _fresh(db, thread.approvals, at.now, "thread = ?", row.key)
         return thread
 
     def _read_calls(self, db: Database, principal: str, thread_id: str) -> Calls | None:
         with db.snapshot():
-            now = self._clock()
+            at = self._clock.moment()
             row = sql.find_thread(db, principal, thread_id)
             if row is None:
                 return None
-            head, approvals = heads.read_head(db, row.key, now), sql.approvals_where(db, "thread = ?", row.key)
-        if _overdue(approvals, now):
-            sql.expire(db, now, "thread = ?", row.key)
-            approvals = sql.approvals_where(db, "thread = ?", row.key)
-        return Calls(head, approvals)
+            head, approvals = heads.read_head(db, row.key, at), sql.approvals_where(db, "thread = ?", row.key)
+        return Calls(head, _fresh(db, approvals, at.now, "thread = ?", row.key))
 
     def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:
         with db.transaction(durable=change.durable):
@@ -254,7 +261,8 @@ class SQLiteStore:
 
     def _renew(self, db: Database, run_keys: list[str]) -> None:
         with db.transaction(durable=False):
-            sql.renew_leases(db, run_keys, self._clock())
+            sql.renew_leases(db, run_keys, self._clock.moment().ticks)
+            machine.keep_clock(db, self._clock)
 
     def _update_thread(
         self,
@@ -272,7 +280,7 @@ class SQLiteStore:
                 heads.set_title(db, row.key, title)
             if archived is not msgspec.UNSET:
                 heads.set_archived(db, row.key, archived)
-            return heads.read_head(db, row.key, self._clock())
+            return heads.read_head(db, row.key, self._clock.moment())
 
     def _delete_thread(self, db: Database, key: int, run_key: str) -> None:
         with db.transaction(durable=True):
@@ -283,7 +291,7 @@ class SQLiteStore:
     def _ask_to_stop(self, db: Database, principal: str, thread_id: str, request: StopRequest) -> str | None:
         with db.transaction(durable=False):
             row = sql.find_thread(db, principal, thread_id)
-            if row is None or row.run_status != "running" or row.lapsed(self._clock()):
+            if row is None or row.run_status != "running" or row.lapsed(self._clock.moment().ticks):
                 return None
             self._asked = True
             ends.ask_to_stop(db, row.key, request)
@@ -334,17 +342,24 @@ class SQLiteStore:
 
     def _read_approvals(self, db: Database, condition: str, *values: str) -> list[Approval]:
         now = self._clock()
-        found = sql.approvals_where(db, condition, *values)
-        if not _overdue(found, now):
-            return found
-        sql.expire(db, now, condition, *values)
-        return sql.approvals_where(db, condition, *values)
+        with db.snapshot():
+            found = sql.approvals_where(db, condition, *values)
+        return _fresh(db, found, now, condition, *values)
 
     def _move(
         self, db: Database, approval_id: str, to: State, decision: Decision | None, output: Output | None
     ) -> Approval:
         with db.transaction(durable=True):
             return sql.move_approval(db, approval_id, to, decision, output, self._clock())
+
+
+def _fresh(db: Database, found: list[Approval], now: int, condition: str, *values: object) -> list[Approval]:
+    """``found`` by that condition, after the overdue ones were expired. Outside any transaction."""
+    if not _overdue(found, now):
+        return found
+    with db.transaction(durable=False):
+        sql.expire(db, now, condition, *values)
+        return sql.approvals_where(db, condition, *values)
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

@@ -27,13 +27,14 @@ _UNAVAILABLE = {
 
 
 class Database:
-    """One open connection."""
+    """One open connection. ``version``: the schema's, once it is known."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.execute = connection.execute
         self._full: bool | None = None
         self._seen: int | None = None
+        self.version: int | None = None
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[None]:
@@ -44,6 +45,7 @@ class Database:
         self._set_durable(durable)
         self.execute("BEGIN IMMEDIATE")
         try:
+            self._check_version()
             yield
             self.execute("COMMIT")
         except BaseException:
@@ -56,10 +58,18 @@ class Database:
         """Several reads that see one state."""
         self.execute("BEGIN")
         try:
+            self._check_version()
             yield
         finally:
             if self.connection.in_transaction:
                 self.execute("COMMIT")
+
+    def _check_version(self) -> None:
+        """Raise `Unavailable` if the file was migrated since it was opened: what we know of it is not true any more."""
+        if self.version is not None and self.execute("PRAGMA user_version").fetchone() != (self.version,):
+            raise Unavailable(
+                "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
+            )
 
     def changed_elsewhere(self) -> bool:
         """Whether another connection has committed something since this was asked last (at first: yes)."""
@@ -130,6 +140,7 @@ def _prepare(database: Database, path: str) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     if version < len(_migrations()):
         _migrate(database, path)
+    database.version = len(_migrations())
     for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
         database.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608 our names
 

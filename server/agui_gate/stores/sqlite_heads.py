@@ -3,6 +3,7 @@
 import msgspec
 
 from agui_gate.stores.base import Page, RunStatus, ThreadHead
+from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.paging import Place, to_cursor
 from agui_gate.stores.sqlite_db import Database
@@ -52,7 +53,7 @@ class _HeadRow(msgspec.Struct, array_like=True):
     lease_until: int
     pending: int
 
-    def head(self, now: int) -> ThreadHead:
+    def head(self, at: Moment) -> ThreadHead:
         return ThreadHead(
             id=self.id,
             agent=self.agent,
@@ -62,7 +63,7 @@ class _HeadRow(msgspec.Struct, array_like=True):
             updated_at=self.updated_at,
             run_key=self.run_key,
             run_status="interrupted"
-            if lapsed(self.run_status, self.lease_owner, self.lease_until, now)
+            if lapsed(self.run_status, self.lease_owner, self.lease_until, at.ticks)
             else self.run_status,
             pending=self.pending,
         )
@@ -72,25 +73,25 @@ _decode_rows = msgspec.json.Decoder(list[_HeadRow]).decode
 _decode_row = msgspec.json.Decoder(_HeadRow).decode
 
 
-def list_heads(db: Database, wanted: Wanted, after: Place | None, limit: int, now: int) -> Page:
+def list_heads(db: Database, wanted: Wanted, after: Place | None, limit: int, at: Moment) -> Page:
     """One page; it asks for one thread more than it shows, to know whether there is another page."""
     equal = wanted.values()
     statement = _LIST.format(" AND ".join(f"{column} = :{column}" for column in equal))
     place = msgspec.structs.asdict(after or _START)
-    (body,) = db.execute(statement, {**equal, **place, "limit": limit + 1, "now": now}).fetchone()
+    (body,) = db.execute(statement, {**equal, **place, "limit": limit + 1, "now": at.now}).fetchone()
     rows = _decode_rows(body)
     more = len(rows) > limit
     shown = rows[:limit]
     return Page(
-        [row.head(now) for row in shown],
+        [row.head(at) for row in shown],
         to_cursor(Place(shown[-1].updated_at, shown[-1].key)) if more else None,
     )
 
 
-def read_head(db: Database, key: int, now: int) -> ThreadHead:
+def read_head(db: Database, key: int, at: Moment) -> ThreadHead:
     """One thread that exists."""
-    (body,) = db.execute(_ONE, {"key": key, "now": now}).fetchone()
-    return _decode_row(body).head(now)
+    (body,) = db.execute(_ONE, {"key": key, "now": at.now}).fetchone()
+    return _decode_row(body).head(at)
 
 
 def set_title(db: Database, key: int, title: str | None) -> None:

@@ -8,8 +8,9 @@ import msgspec
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
-from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Thread, new_key, provider_id
-from agui_gate.stores.lease import lapsed
+from agui_gate.stores.base import Change, RunStatus, Thread, new_key, provider_id
+from agui_gate.stores.clock import Moment
+from agui_gate.stores.lease import LEASE_MS, lapsed
 from agui_gate.stores.sqlite_db import Database
 
 _encode = msgspec.json.encode
@@ -57,9 +58,9 @@ class ThreadRow(msgspec.Struct, array_like=True):
     entries: int
     bytes: int
 
-    def lapsed(self, now: int) -> bool:
+    def lapsed(self, ticks: int) -> bool:
         """Whether a run was under way whose lease counts no more."""
-        return lapsed(self.run_status, self.lease_owner, self.lease_until, now)
+        return lapsed(self.run_status, self.lease_owner, self.lease_until, ticks)
 
 
 def find_thread(db: Database, principal: str, thread_id: str) -> ThreadRow | None:
@@ -71,22 +72,22 @@ def find_thread(db: Database, principal: str, thread_id: str) -> ThreadRow | Non
 
 
 def create_thread(
-    db: Database, principal: str, thread_id: str, agent: str, run_key: str, owner: str, now: int
+    db: Database, principal: str, thread_id: str, agent: str, run_key: str, owner: str, at: Moment
 ) -> Thread:
     """Insert a thread whose lease ``run_key`` holds."""
-    key = new_key()
-    db.execute(_CREATE, (key, principal, thread_id, agent, now, now, run_key, owner, now + LEASE_MS))
+    key, now = new_key(), at.now
+    db.execute(_CREATE, (key, principal, thread_id, agent, now, now, run_key, owner, at.ticks + LEASE_MS))
     return Thread(key=str(key), principal=principal, id=thread_id, agent=agent, created_at=now, updated_at=now, now=now)
 
 
-def take_lease(db: Database, row: ThreadRow, run_key: str, owner: str, now: int) -> None:
+def take_lease(db: Database, row: ThreadRow, run_key: str, owner: str, ticks: int) -> None:
     """Give the lease to ``run_key``. Raises `ThreadBusy` if another run holds it."""
-    if row.run_status == "running" and row.run_key != run_key and not row.lapsed(now):
+    if row.run_status == "running" and row.run_key != run_key and not row.lapsed(ticks):
         raise ThreadBusy("Another run is active on this thread.")
-    db.execute(_TAKE, (run_key, owner, now + LEASE_MS, row.key))
+    db.execute(_TAKE, (run_key, owner, ticks + LEASE_MS, row.key))
 
 
-def read_head(row: ThreadRow, now: int) -> Thread:
+def read_head(row: ThreadRow, at: Moment) -> Thread:
     """A thread without its journal, approvals and state."""
     return Thread(
         key=str(row.key),
@@ -95,29 +96,29 @@ def read_head(row: ThreadRow, now: int) -> Thread:
         agent=row.agent,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        now=now,
+        now=at.now,
         title=row.title,
         archived=bool(row.archived),
         ref=None if row.ref is None else _decode_ref(row.ref),
         run_key=row.run_key,
-        run_status="interrupted" if row.lapsed(now) else row.run_status,
+        run_status="interrupted" if row.lapsed(at.ticks) else row.run_status,
         bytes=row.bytes,
     )
 
 
-def read_thread(db: Database, row: ThreadRow, now: int) -> Thread:
+def read_thread(db: Database, row: ThreadRow, at: Moment) -> Thread:
     """Read the rest of a thread: its state, journal and approvals."""
-    thread = read_head(row, now)
+    thread = read_head(row, at)
     thread.state = None if row.state is None else msgspec.json.decode(row.state)
     thread.entries = _read_journal(db, row.key) if row.entries else []
     thread.approvals = approvals_where(db, "thread = ?", row.key)
     return thread
 
 
-def renew_leases(db: Database, run_keys: list[str], now: int) -> None:
+def renew_leases(db: Database, run_keys: list[str], ticks: int) -> None:
     """Prolong what these runs still hold."""
     statement = "UPDATE threads SET lease_until = ? WHERE run_key = ? AND run_status = 'running'"
-    db.connection.executemany(statement, [(now + LEASE_MS, run_key) for run_key in run_keys])
+    db.connection.executemany(statement, [(ticks + LEASE_MS, run_key) for run_key in run_keys])
 
 
 def void_leases(db: Database, owner: str) -> None:

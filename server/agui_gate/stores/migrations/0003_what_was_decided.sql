@@ -39,3 +39,22 @@ CREATE TABLE tombstones (
 ) WITHOUT ROWID;
 
 CREATE INDEX tombstones_by_thread ON tombstones (principal, deleted_at);
+
+-- What the store's clock is ahead of the clock that counts from the start of the machine (stores/clock.py), and when it
+-- was read last.
+CREATE TABLE clock (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    boot TEXT NOT NULL,
+    ahead INTEGER NOT NULL,
+    seen INTEGER NOT NULL
+);
+
+-- The processes that have this file open.
+CREATE TABLE processes (
+    owner TEXT PRIMARY KEY,
+    started_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Leases go by that clock from now on. Those that were given by the wall clock are over: nobody runs an older version
+-- on a file that a newer one has opened.
+UPDATE threads SET lease_until = 0;

@@ -1,0 +1,44 @@
+"""The statements of the SQLite store about the machine: its clock, and the processes that use the file.
+
+None begins or ends a transaction.
+"""
+
+import os
+
+from agui_gate.stores.clock import StoreClock
+from agui_gate.stores.lease import boot_id, is_gone
+from agui_gate.stores.sqlite_db import Database
+
+_CLOCK = "SELECT boot, ahead, seen FROM clock"
+_KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"
+_EXPIRE = "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1"
+
+
+def set_clock(db: Database, clock: StoreClock) -> None:
+    """Go on with the file's clock. After a new start of the machine, expire first what had by the clock before."""
+    boot, ahead, seen = db.execute(_CLOCK).fetchone() or (boot_id(), clock.offset, 0)
+    if boot == boot_id():
+        clock.go_on(ahead)
+    else:
+        db.execute(_EXPIRE, (seen,))
+    keep_clock(db, clock)
+
+
+def keep_clock(db: Database, clock: StoreClock) -> None:
+    """Write down how the clock goes, for processes that start later."""
+    db.execute(_KEEP, (boot_id(), clock.offset, clock()))
+
+
+def enter(db: Database, owner: str, now: int) -> list[int]:
+    """Note that ``owner`` uses the file, and return the ids of the other living processes that do."""
+    others = [name for (name,) in db.execute("SELECT owner FROM processes").fetchall()]
+    gone = [(name,) for name in others if is_gone(name)]
+    db.connection.executemany("DELETE FROM processes WHERE owner = ?", gone)
+    db.execute("INSERT INTO processes (owner, started_at) VALUES (?, ?)", (owner, now))
+    living = {int(name.split("|")[1]) for name in others if (name,) not in gone}
+    return sorted(living - {os.getpid()})
+
+
+def leave(db: Database, owner: str) -> None:
+    """Note that it uses the file no more."""
+    db.execute("DELETE FROM processes WHERE owner = ?", (owner,))

@@ -1,0 +1,35 @@
+"""Who else uses the file: known when it is opened, so that a server can say so (issue 9)."""
+
+import pytest
+
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.stores.test_processes import PATIENCE_S, process
+
+pytestmark = pytest.mark.anyio
+
+
+async def neighbours(path: str) -> list[int]:
+    store = SQLiteStore(path)
+    await store.start()
+    try:
+        return list(store.neighbours)
+    finally:
+        await store.aclose()
+
+
+async def test_another_living_process_is_one_and_a_dead_one_is_none(path: str) -> None:
+    assert await neighbours(path) == []
+    with process("hold", path) as one, process("hold", path) as two:
+        assert await neighbours(path) == sorted([one.pid, two.pid])
+        one.kill()
+        one.wait(PATIENCE_S)
+        assert await neighbours(path) == [two.pid]
+        two.communicate("go\n", timeout=PATIENCE_S)
+    assert await neighbours(path) == []
+
+
+async def test_a_second_store_of_this_process_is_no_other_process(path: str) -> None:
+    store = SQLiteStore(path)
+    await store.start()
+    assert await neighbours(path) == []
+    await store.aclose()
