@@ -6,12 +6,14 @@ import { launch, shot } from "./browser.mjs";
 import * as builtin from "./scenarios/builtin.mjs";
 import * as conversation from "./scenarios/conversation.mjs";
 import * as approvals from "./scenarios/approvals.mjs";
+import * as handling from "./scenarios/handling.mjs";
+import * as ledger from "./scenarios/ledger.mjs";
 import * as elsewhere from "./scenarios/elsewhere.mjs";
 import * as looks from "./scenarios/looks.mjs";
 import * as problems from "./scenarios/problems.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...elsewhere, ...conversation, ...problems, ...looks, ...builtin };
+const SCENARIOS = { ...approvals, ...elsewhere, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

@@ -11,3 +11,16 @@ from tests.e2e.stack import Stack
 )
 def test_the_built_in_page(stack: Stack, scenario: str, style: str) -> None:
     stack.run(f"builtin{scenario}", {"style": style})
+
+
+@pytest.mark.parametrize("style", ["interrupt", "card"])
+@pytest.mark.parametrize("scenario", ["Elsewhere", "Late", "Overtaken", "TryAgain"])
+def test_the_built_in_page_shows_the_ledgers_word(stack: Stack, scenario: str, style: str) -> None:
+    """Issue 9, lines 4 to 6: decided elsewhere, too late, meanwhile; and what ran in an answer that was replaced."""
+    stack.run(f"builtin{scenario}", {"style": style})
+
+
+@pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired"])
+def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
+    """Issue 9: names, hidden characters, keys, the list of chats, what has expired."""
+    stack.run(f"builtin{scenario}", {"style": "interrupt"})

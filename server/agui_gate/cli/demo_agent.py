@@ -38,19 +38,19 @@ def support_agent(model: Adapter, shops: Shops | None = None) -> Agent:
 def _tools(shops: Shops) -> list[Tool]:
     @tool
     async def search_orders(customer: str, ctx: ToolContext) -> list[dict[str, Any]]:
-        """Find a customer's orders by name or e-mail address."""
+        """Find a customer's orders by name or e-mail address. Amounts are in euros."""
         return [order.view() for order in shops.of(ctx).orders_of(customer)]
 
     @tool
     async def get_order(order_id: str, ctx: ToolContext) -> dict[str, Any]:
-        """Look up one order by its number."""
+        """Look up one order by its number. Amounts are in euros."""
         return shops.of(ctx).order(order_id).view()
 
     @tool(gate=Gate(editable=["amount"], expires_after=3600, message="Refund {amount} € for order {order_id}?"))
     async def refund(
         order_id: str, amount: Annotated[float, Field(description="In euros.")], ctx: ToolContext
     ) -> dict[str, Any]:
-        """Refund an order, in whole or in part."""
+        """Refund an order, in whole or in part. Amounts are in euros."""
         shop = shops.of(ctx)
         order = shop.order(order_id)
         shop.refund(order, amount)

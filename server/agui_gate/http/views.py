@@ -75,7 +75,12 @@ def agent_view(agent: Agent) -> dict[str, Any]:
         "description": agent.description,
         "examples": list(agent.examples),
         "tools": [
-            {"name": tool.name, "description": tool.description, "gated": tool.gate is not None}
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "gated": tool.gate is not None,
+                "parameters": tool.parameters,
+            }
             for tool in agent.by_name.values()
         ],
     }

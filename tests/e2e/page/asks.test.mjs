@@ -39,7 +39,7 @@ test("the server's stock sentence is no message; a written one is", () => {
 
 test("an answer to an interrupt replaces all arguments, and only where something changed", () => {
   const [ask] = openAsks(waiting(editable()));
-  const answer = (decision) => toAnswers([ask], { [ask.id]: decision }, newId).resume[0];
+  const answer = (decision) => toAnswers([ask], { [ask.key]: decision }, newId).resume[0];
   assert.deepEqual(answer({ approved: true, edits: changes(ask, { amount: 15 }) }), {
     interruptId: "apr-c1",
     status: "resolved",
@@ -52,7 +52,7 @@ test("an answer to an interrupt replaces all arguments, and only where something
 test("asks without a decision are not answered", () => {
   const asks = openAsks(waiting(interrupt("c1"), interrupt("c2")));
   assert.equal(asks.length, 2);
-  assert.deepEqual(toAnswers(asks, { "apr-c2": { approved: true } }, newId).resume.map((entry) => entry.interruptId), ["apr-c2"]);
+  assert.deepEqual(toAnswers(asks, { c2: { approved: true } }, newId).resume.map((entry) => entry.interruptId), ["apr-c2"]);
 });
 
 test("a card stands for its call, is no chip of its own, and is answered with a tool message", () => {
@@ -61,7 +61,7 @@ test("a card stands for its call, is no chip of its own, and is answered with a 
   assert.deepEqual(rows.map((row) => [row.name, row.status]), [["refund", "waiting"]]);
   const [ask] = openAsks(state);
   assert.deepEqual([ask.style, ask.callId, ask.message, ask.fields.length, ask.fields[0].min], ["card", "c1", "Give the money back?", 1, 1]);
-  const { resume, messages } = toAnswers([ask], { k1: { approved: true, edits: { amount: 5 } } }, newId);
+  const { resume, messages } = toAnswers([ask], { c1: { approved: true, edits: { amount: 5 } } }, newId);
   assert.deepEqual(resume, []);
   assert.deepEqual(messages, [{ id: "new", role: "tool", toolCallId: "k1", content: '{"accepted":true,"edited_arguments":{"order_id":"A1","amount":5}}' }]);
 });

@@ -4,7 +4,7 @@ import { ARGS, call, finished, interrupt, interrupted, page, result, text } from
 
 const { createSession } = await page("session.js");
 
-/** A server that answers each run with the next of `scripts`: events, an error to throw, or "hang" (until aborted). */
+/** A server (its `calls`, `thread` and `tail` may be set) that answers each run with the next of `scripts`: events, an error to throw, or "hang" (until aborted). */
 function scripted(...scripts) {
   const inputs = [];
   async function* run(agent, input, signal) {
@@ -16,11 +16,20 @@ function scripted(...scripts) {
       else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("stop", "AbortError"))));
     }
   }
-  const getThread = async () => ({ messages: [], approvals: [] });
+  const server = { thread: { messages: [], approvals: [] }, calls: { updated_at: "now", run: null, calls: [] }, tail: [], reads: 0 };
+  const answer = (told) => (told instanceof Error ? Promise.reject(told) : Promise.resolve(structuredClone(told)));
+  const getThread = () => answer(((server.reads += 1), server.thread));
+  const getCalls = () => answer(server.calls);
+  let over;
+  server.followed = new Promise((resolve) => (over = resolve));
+  async function* connect() {
+    yield* server.tail;
+    over();
+  }
   let serial = 0;
-  const session = createSession({ api: { run, getThread }, onChange() {}, now: () => 0, newId: () => `id-${(serial += 1)}` });
+  const session = createSession({ api: { run, connect, getThread, getCalls }, onChange() {}, now: () => 0, newId: () => `id-${(serial += 1)}` });
   session.startNew("support", "t1");
-  return { session, inputs };
+  return { session, inputs, server };
 }
 
 const failure = (code) => Object.assign(new Error(code), { code });
@@ -50,19 +59,19 @@ test("what was too large is taken back, and is not sent along again", async () =
 test("several asks are decided apart and sent together", async () => {
   const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), result("c2", "no"), finished()]);
   await session.send("refund both");
-  await session.decide({ id: "apr-c1" }, { approved: true });
+  await session.decide({ key: "c1" }, { approved: true });
   assert.equal(inputs.length, 1);
-  await session.decide({ id: "apr-c2" }, { approved: false });
+  await session.decide({ key: "c2" }, { approved: false });
   assert.deepEqual(inputs[1].resume.map(({ payload }) => payload), [{ approved: true }, { approved: false }]);
 });
 
 test("some can be sent before the rest", async () => {
   const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), interrupted(interrupt("c2"))], [finished()]);
   await session.send("refund both");
-  await session.decide({ id: "apr-c1" }, { approved: true });
+  await session.decide({ key: "c1" }, { approved: true });
   await session.sendDecisions({ partial: true });
   assert.deepEqual(inputs[1].resume.map(({ interruptId }) => interruptId), ["apr-c1"]);
-  await session.decide({ id: "apr-c2" }, { approved: true });
+  await session.decide({ key: "c2" }, { approved: true });
   assert.deepEqual(inputs[2].resume.map(({ interruptId }) => interruptId), ["apr-c2"]);
 });
 
@@ -77,7 +86,7 @@ test("new text while something waits goes out without a resume", async () => {
 test("retrying an answer repeats exactly that answer", async () => {
   const { session, inputs } = scripted(gated("c1"), failure("network"), [result("c1", "ok"), finished()]);
   await session.send("refund");
-  await session.decide({ id: "apr-c1" }, { approved: true });
+  await session.decide({ key: "c1" }, { approved: true });
   assert.equal(session.state.notice.code, "network");
   await session.retry();
   assert.deepEqual(inputs[2].resume, inputs[1].resume);
@@ -122,4 +131,60 @@ test("moving on to another thread leaves the old run's events behind", async () 
   session.startNew("support", "t2");
   await sent;
   assert.deepEqual([session.state.threadId, session.state.messages, session.state.notice], ["t2", [], null]);
+});
+
+// --- decided elsewhere (issue 9, lines 4 to 6) ---
+
+const done = (callId, more = {}) => ({ id: `apr-${callId}`, call_id: callId, tool: "refund", state: "done", decision: { approved: true, by: "alice", at: "2026-11-22T12:03:00Z", way: "http" }, result: "ok", ...more });
+const seen = (updated_at, calls, run = null) => ({ updated_at, run, calls });
+
+test("an answer is not sent when somebody else has decided meanwhile; the page says so", async () => {
+  const { session, inputs, server } = scripted(gated("c1"));
+  await session.send("refund");
+  const { messages } = session.state;
+  server.calls = seen("later", [done("c1")]);
+  server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
+  await session.decide({ key: "c1" }, { approved: false });
+  assert.equal(inputs.length, 1, "no run");
+  assert.deepEqual([session.state.late, session.state.records.c1.decision.by], [{ c1: true }, "alice"]);
+});
+
+test("an answer goes out where nobody can be asked first", async () => {
+  const { session, inputs, server } = scripted(gated("c1"), [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  server.calls = failure("unavailable");
+  await session.decide({ key: "c1" }, { approved: true });
+  assert.equal(inputs.length, 2);
+});
+
+test("a look shows what was decided elsewhere, and reads the thread only when something changed", async () => {
+  const { session, server } = scripted(gated("c1"));
+  await session.send("refund");
+  assert.equal(session.waits(), true);
+  assert.deepEqual([await session.look(), server.reads], [false, 0]);
+  server.calls = seen("later", [done("c1")]);
+  server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
+  assert.deepEqual([await session.look(), server.reads, session.waits()], [true, 1, false]);
+  assert.deepEqual([await session.look(), server.reads], [false, 1]);
+});
+
+test("a conversation that goes on elsewhere is shown as it streams", async () => {
+  const { session, server } = scripted(gated("c1"));
+  await session.send("refund");
+  const { messages } = session.state;
+  server.calls = seen("later", [done("c1")], { key: "r9", status: "running" });
+  server.tail = [{ type: "MESSAGES_SNAPSHOT", messages }, { ...result("c1", "ok") }, ...text("a2", "It goes on."), finished()];
+  await session.look();
+  server.calls = seen("last", [done("c1")], { key: "r9", status: "finished" });
+  await server.followed;
+  await new Promise(setImmediate);
+  assert.deepEqual([session.state.messages.at(-1).content, session.state.run], ["It goes on.", null]);
+});
+
+test("retrying after a call ran goes on behind it", async () => {
+  const broken = [{ ...result("c1", "ok") }, ...text("a2", "I ref"), { type: "RUN_ERROR", code: "provider_unavailable", message: "m" }];
+  const { session, inputs } = scripted([...call("c1", "refund", ARGS), ...broken], [...text("a3", "Refunded."), finished()]);
+  await session.send("refund");
+  await session.retry();
+  assert.deepEqual(inputs[1].messages.map(({ role }) => role), ["user", "assistant", "tool"]);
 });

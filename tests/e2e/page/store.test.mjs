@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result, text } from "./support.mjs";
 
-const { addUserMessage, failRun, initialState, reduce, restore, rewind, startRun } = await page("store.js");
+const { addUserMessage, failRun, initialState, restore, rewind, startRun } = await page("state.js");
+const { reduce } = await page("store.js");
 const { toRows } = await page("rows.js");
 const { openAsks } = await page("asks.js");
 
@@ -33,7 +34,7 @@ for (const [content, status] of [
   ['{"status":"superseded","message":"…"}', "superseded"],
   ['{"status":"expired","message":"…"}', "expired"],
   ['{"status":"cancelled","message":"…"}', "stopped"],
-  ['{"status":"unknown","message":"…"}', "error"],
+  ['{"status":"unknown","message":"…"}', "unknown"],
   ['{"status":"error","error":"boom"}', "error"],
   ['{"status":"cancelled","order_id":"A1","message":"…"}', "done"],
   ['{"status":"cancelled"}', "done"],
@@ -65,7 +66,7 @@ test("an interrupt waits through a run that does not answer it, and closes with 
 
 test("a decision that the server shows again, or that failed, is open again", () => {
   const waiting = play(asked(), ...call("c1", "refund", ARGS), interrupted(interrupt("c1")));
-  const answered = startRun(waiting, "r2", 0, { c1: { approved: true } });
+  const answered = startRun(waiting, "r2", 0, ["c1"]);
   assert.deepEqual([statuses(answered), openAsks(answered)], [["running"], []]);
   assert.equal(openAsks(failRun(answered, "network", "x")).length, 1);
   assert.equal(openAsks(play(answered, interrupted(interrupt("c1")))).length, 1);

@@ -2,7 +2,8 @@
 
 export const page = (name) => import(new URL(`../../../server/agui_gate/http/page/${name}`, import.meta.url));
 
-const { initialState, reduce, startRun, addUserMessage } = await page("store.js");
+const { initialState, startRun, addUserMessage } = await page("state.js");
+const { reduce } = await page("store.js");
 
 export const T0 = 1_000_000; // ms
 

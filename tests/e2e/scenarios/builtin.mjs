@@ -2,29 +2,10 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { TIMEOUT } from "../browser.mjs";
+import { answer, done, open, say, toolsAre } from "../builtin.mjs";
 import { call, calls, DETAILS, refund, says, ship } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
-
-const open = (t, options) => t.openUrl(`${t.urls.server}/${t.style === "card" ? "?hitl=card" : ""}`, options);
-const done = (page) => page.locator(".footer").last().waitFor();
-const tools = (page) => page.$$eval(".tool", (all) => all.map((tool) => `${tool.querySelector(".tool-name").textContent}:${tool.dataset.status}`));
-
-async function say(page, text) {
-  await page.waitForFunction(() => !document.querySelector("#input").disabled);
-  await page.fill("#input", text);
-  await page.keyboard.press("Enter");
-}
-
-const answer = (page, text) => page.locator(".prose", { hasText: text }).last().waitFor();
-
-async function toolsAre(page, expected) {
-  const wanted = expected.join();
-  await page
-    .waitForFunction((list) => [...document.querySelectorAll(".tool")].map((tool) => `${tool.querySelector(".tool-name").textContent}:${tool.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT })
-    .catch(async () => assert.deepEqual(await tools(page), expected));
-}
 
 export async function builtinApprove(t) {
   await t.script(TURN, says("Refunded."));
@@ -57,7 +38,7 @@ export async function builtinEdit(t) {
   await page.fill(".field input", "0.05");
   await page.keyboard.press("Enter");
   await done(page);
-  assert.match(await page.locator(".tool-decision").last().textContent(), /0\.1 → 0\.05/);
+  assert.match(await page.locator(".tool-decision").last().textContent(), /^Approved at \d\d:\d\d, in the chat · Amount 0\.1 € → 0\.05 €$/);
   await toolsAre(page, ["refund:done"]);
 }
 

@@ -55,8 +55,12 @@ def required_of(tool: Json) -> frozenset[str]:
 
 
 def units_of(tool: Json) -> dict[str, str]:
-    """Return what the numbers are in, by parameter, where the schema says so: in `unit`, or as "in euros"."""
+    """Return what the numbers are in, by parameter, where the schema says so: in `unit`, or as "in euros".
+
+    Under the empty name, what the tool's own description says: that is for the numbers that it returns.
+    """
     found = {name: schema.get("unit") or _described(schema) for name, schema in properties_of(tool).items()}
+    found[""] = _described(tool)
     return {name: unit for name, unit in found.items() if isinstance(unit, str)}
 
 

@@ -19,6 +19,7 @@ from agui_gate_adapters.testkit.brain.wording import (
     listing,
     phrase,
     plain,
+    returned,
     shorten,
     thing,
     words,
@@ -142,12 +143,13 @@ def _success(result: Result, what: str, changes: str) -> str:
     if isinstance(value, list):
         if not value:
             return f"{what}, and found **nothing**."
-        rows = "\n".join(f"- {_row(element)}" for element in value[:_MAX_ROWS])
+        rows = "\n".join(f"- {_row(element, result.call)}" for element in value[:_MAX_ROWS])
         more = f"\n\n…and {len(value) - _MAX_ROWS} more." if len(value) > _MAX_ROWS else ""
         noun = "result" if len(value) == 1 else "results"
         return f"Here is what I found, **{len(value)} {noun}**:\n\n{rows}{more}"
     if isinstance(value, dict):
-        rows = "\n".join(f"- {name.replace('_', ' ')}: {words(member)}" for name, member in _news(result).items())
+        news = _news(result).items()
+        rows = "\n".join(f"- {name.replace('_', ' ')}: {returned(result.call, member)}" for name, member in news)
         return f"{what}.{changes}\n\n{rows}".rstrip()
     if value in (None, "", True):
         return f"{what}.{changes}"
@@ -163,10 +165,10 @@ def _news(result: Result) -> Json:
     return {name: member for name, member in value.items() if name not in repeated}
 
 
-def _row(element: Any) -> str:
+def _row(element: Any, call: Call) -> str:
     if not isinstance(element, dict):
         return words(element)
-    first, *others = [(name, words(value)) for name, value in element.items()] or [("", "")]
+    first, *others = [(name, returned(call, value)) for name, value in element.items()] or [("", "")]
     return " · ".join([f"**{first[1]}**", *(f"{name.replace('_', ' ')}: {value}" for name, value in others)])
 
 

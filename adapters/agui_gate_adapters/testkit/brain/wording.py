@@ -9,7 +9,7 @@ from agui_gate_adapters.testkit.brain.arguments import id_parameter
 from agui_gate_adapters.testkit.brain.planning import Call
 from agui_gate_adapters.testkit.brain.reading import past, words_of_name
 
-__all__ = ["amount", "id_name", "listing", "phrase", "plain", "shorten", "thing", "words"]
+__all__ = ["amount", "id_name", "listing", "phrase", "plain", "returned", "shorten", "thing", "words"]
 
 _VERBS: Final = {"get": "look up", "fetch": "look up", "lookup": "look up"}
 _LONG: Final = ("body", "message", "content", "text")
@@ -48,6 +48,12 @@ def amount(call: Call, name: str, value: Any) -> str:
     unit = call.units.get(name)
     said = words(value)
     return f"{said} {unit}" if unit and isinstance(value, int | float) else said
+
+
+def returned(call: Call, value: Any) -> str:
+    """A value of an output, with the unit that the tool's description names; whole numbers may be no amounts."""
+    unit = call.units.get("")
+    return f"{words(value)} {unit}" if unit and isinstance(value, float) else words(value)
 
 
 def words(value: Any, cut: int = _CUT) -> str:

@@ -49,6 +49,26 @@ export async function getThread(threadId) {
   return (await call(`threads/${encodeURIComponent(threadId)}`)).json();
 }
 
+/** The same without what was said: what its run and its gated calls are at. Cheap, to be asked again and again. */
+export async function getCalls(threadId) {
+  return (await call(`threads/${encodeURIComponent(threadId)}?view=calls`)).json();
+}
+
+/** The person's threads, the latest first, a page at a time: `{threads, next_cursor}`. */
+export async function listThreads(cursor = null) {
+  return (await call(`threads?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`)).json();
+}
+
+export async function renameThread(threadId, title) {
+  const body = JSON.stringify({ title });
+  await call(`threads/${encodeURIComponent(threadId)}`, { method: "PATCH", headers: { "Content-Type": "application/json" }, body });
+}
+
+/** Delete a thread on the server, with all that was said in it. */
+export async function deleteThread(threadId) {
+  await call(`threads/${encodeURIComponent(threadId)}`, { method: "DELETE" });
+}
+
 /** Stop the thread's run. Its stream ends by itself, with a result for every open call. */
 export async function cancelRun(threadId) {
   await call(`threads/${encodeURIComponent(threadId)}/cancel`, { method: "POST" });
@@ -61,8 +81,17 @@ export async function listApprovals() {
 }
 
 /** Start a run; yields its AG-UI events. Aborting `signal` only disconnects. */
-export async function* run(agent, input, signal) {
-  const response = await call(`agents/${encodeURIComponent(agent)}`, {
+export function run(agent, input, signal) {
+  return stream(`agents/${encodeURIComponent(agent)}`, input, signal);
+}
+
+/** What happened on a thread so far and, while a run is on, what it says from now on, as AG-UI events. */
+export function connect(agent, input, signal) {
+  return stream(`agents/${encodeURIComponent(agent)}/connect`, input, signal);
+}
+
+async function* stream(path, input, signal) {
+  const response = await call(path, {
     method: "POST",
     headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
     body: JSON.stringify(input),

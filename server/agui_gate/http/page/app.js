@@ -1,19 +1,30 @@
 /** The page: wires the session to what is drawn, and the address to the thread. */
 
+import { newsOf } from "./announce.js";
 import * as api from "./api.js";
 import { openAsks } from "./asks.js";
+import { createChats } from "./chats.js";
 import { createComposer } from "./composer.js";
+import { confirm } from "./dialogs.js";
 import { createList, h, icon, setText } from "./dom.js";
-import { humanize } from "./fields.js";
+import { humanize, summary } from "./fields.js";
+import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
+import { setUpEscape } from "./keys.js";
 import { createActivity, createFooter, createReasoning, createText, createUser, createWorking } from "./messages.js";
 import { createNotice } from "./notices.js";
-import { plainText, toRows } from "./rows.js";
+import { createReplaced } from "./replaced.js";
+import { bothArguments } from "./records.js";
+import { shown } from "./reveal.js";
+import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
 import { createSession } from "./session.js";
 import { createSidebar } from "./sidebar.js";
-import { readThreads, readToken, rememberThread, writeTheme, writeToken } from "./storage.js";
+import { ranInAnswer } from "./state.js";
 import { createTool } from "./tools.js";
+import { unitsFor } from "./units.js";
+import { createWatch } from "./watch.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
+import { outcome } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const cards = new URLSearchParams(location.search).get("hitl") === "card";
@@ -21,13 +32,15 @@ let agents = [];
 
 const actions = {
   decide(ask, decision) {
+    const inCard = document.activeElement?.closest(".card");
     void session.decide(ask, decision);
     composer.focus();
+    if (inCard && decision) requestAnimationFrame(focusNextCard);
   },
-  regenerate: () => void session.regenerate(),
+  regenerate: () => void regenerate(),
   retry: () => void session.retry(),
   takeBack: () => composer.setText(session.takeBack()),
-  askToken: () => element("token-dialog").showModal(),
+  askToken,
   copy: (text) => navigator.clipboard.writeText(text),
 };
 
@@ -37,6 +50,7 @@ const CREATORS = {
   reasoning: createReasoning,
   activity: createActivity,
   working: createWorking,
+  replaced: createReplaced,
   footer: () => createFooter(actions),
   tool: () => createTool(actions),
   notice: () => createNotice(actions),
@@ -48,83 +62,113 @@ const composer = createComposer(
   { form: element("composer"), input: element("input"), button: element("send") },
   { send, stop: () => session.stop() },
 );
+const chats = createChats({
+  api,
+  onChange: (changes) => {
+    sidebar.render(changes);
+    drawHeader(session.state);
+  },
+  onRemoved: (id) => {
+    if (id === threadInAddress()) go(null);
+  },
+});
 const sidebar = createSidebar(
   { list: element("threads"), drawer: element("sidebar"), toggle: element("menu"), scrim: element("scrim") },
-  { open: (thread) => go(thread.id, thread.agent) },
+  { open: (thread) => go(thread.id, thread.agent), rename: chats.rename, remove: chats.remove, older: chats.older },
 );
-const session = createSession({ api, cards, onChange: schedule });
+const session = createSession({ api, cards, onChange: schedule, schemasOf });
+const watch = createWatch({ look: session.look, waits: session.waits, isVisible: () => !document.hidden });
+
+function schemasOf(agent) {
+  const tools = agents.find(({ name }) => name === agent)?.tools ?? [];
+  return Object.fromEntries(tools.map((tool) => [tool.name, tool.parameters]));
+}
 
 let before = session.state;
 let scheduled = false;
 
-/** Many events may come between two frames; they are drawn once. */
+/** Many events may come between two frames; they are drawn once. A hidden page has no frames. */
 function schedule() {
   if (scheduled) return;
   scheduled = true;
-  requestAnimationFrame(() => {
+  const drawNow = () => {
     scheduled = false;
     draw(session.state);
-  });
+  };
+  if (document.hidden) setTimeout(drawNow);
+  else requestAnimationFrame(drawNow);
 }
 
 function draw(state) {
   const empty = state.messages.length === 0 && !state.run && !state.notice && state.interrupts.length === 0;
+  const held = document.activeElement?.closest(".card");
   drawRows(toRows(state));
+  if (held && !held.isConnected) composer.focus(); // it was decided elsewhere
   element("welcome").hidden = !empty;
   element("rows").setAttribute("aria-busy", String(state.run !== null));
   composer.setRunning(state.run !== null);
   drawHeader(state);
   drawBatch(state);
-  if (before.run && !state.run) void markWaiting();
-  announceChange(before, state);
+  if (before.run && !state.run) void chats.refresh();
+  const news = newsOf(before, state);
+  if (news) setText(element("announcer"), news);
   before = state;
+  watch.update();
   if (empty) scroller.rest();
   else scroller.follow();
-}
-
-/** Which chats wait for the person; the list is a convenience, so a failure only leaves it as it was. */
-async function markWaiting() {
-  const approvals = await api.listApprovals().catch(() => undefined);
-  sidebar.render(threadInAddress(), approvals);
 }
 
 function drawHeader(state) {
   setText(element("agent-name"), humanize(state.agent || "agui-gate"));
   if (element("agent-choice").value !== state.agent) element("agent-choice").value = state.agent;
-  const title = readThreads().find((thread) => thread.id === state.threadId)?.title;
+  const title = chats.find(state.threadId)?.title;
   document.title = title ? `${title} · agui-gate` : "agui-gate";
 }
+
+const HINT = "Esc goes to the card. There A approves, E edits, R rejects.";
+const FINE_PRINT = element("fine-print").textContent;
 
 /** Several open cards: how many are decided, and a way to send those now. */
 function drawBatch(state) {
   const asks = state.run ? [] : openAsks(state);
-  const decided = asks.filter((ask) => state.drafts[ask.id]).length;
+  const decided = asks.filter((ask) => state.drafts[ask.key]).length;
   element("batch").hidden = asks.length < 2;
   setText(element("batch-text"), decided === 0 ? `${asks.length} approvals wait for you` : `${decided} of ${asks.length} decided`);
   element("batch-send").hidden = decided === 0;
   setText(element("batch-send"), `Send ${decided} now`);
   composer.setHint(asks.length > 0 ? "Decide above, or write…" : "Message…");
+  setText(element("fine-print"), asks.length > 0 && matchMedia("(hover: hover)").matches ? HINT : FINE_PRINT);
 }
 
-/** The log itself is silent while it streams; this says what a listener needs to know. */
-function announceChange(old, state) {
-  if (old.threadId !== state.threadId || !old.run || state.run) return;
-  const asks = openAsks(state);
-  const answer = state.messages.at(-1);
-  if (asks.length > 0) announce(asks.length === 1 ? `Approval needed: ${humanize(asks[0].tool)}` : `${asks.length} approvals needed`);
-  else if (state.notice) announce(state.notice.code === "abort" ? "Stopped" : `Error: ${state.notice.message}`);
-  else if (answer?.role === "assistant") announce(plainText(answer.content));
+function focusNextCard() {
+  document.querySelector(".card:not([data-mode=decided])")?.focus();
 }
 
-function announce(text) {
-  setText(element("announcer"), text);
+/** What ran stays done, so somebody who asks for another answer is told. */
+async function regenerate() {
+  const ran = ranInAnswer(session.state);
+  const { threadId } = session.state;
+  const lines = ran.map(({ record, name, arguments: args }) => {
+    const both = bothArguments(record, args);
+    const unit = unitsFor(both.issued, { schema: session.state.schemas[name], message: record.message });
+    return h("li", {}, h("strong", {}, shown(humanize(name))), shown(` · ${summary(both.ran, unit)} · `), outcome(record));
+  });
+  const question = {
+    title: "Try again?",
+    text: "The answer is written anew. What ran in it stays done, and the assistant may ask for the same again:",
+    details: [h("ul", { class: "dialog-list" }, lines)],
+    yes: "Try again",
+    no: "Keep this answer",
+  };
+  if (ran.length > 0 && !(await confirm(question))) return;
+  if (session.state.threadId === threadId) await session.regenerate();
 }
 
 function send(text) {
   const { threadId, agent } = session.state;
-  rememberThread({ id: threadId, agent, title: text.slice(0, 80), updatedAt: Date.now() });
   if (threadInAddress() !== threadId) history.pushState(null, "", `#t=${encodeURIComponent(threadId)}`);
-  sidebar.render(threadId);
+  chats.begin({ id: threadId, agent, title: text.slice(0, 80) });
+  sidebar.render({ current: threadId });
   void session.send(text);
   composer.focus();
   scroller.jump();
@@ -135,11 +179,10 @@ const threadInAddress = () => new URLSearchParams(location.hash.slice(1)).get("t
 /** Show what the address says: a thread, or a new chat. */
 async function show(agent = session.state.agent) {
   const threadId = threadInAddress();
-  const known = readThreads().find((thread) => thread.id === threadId);
   composer.setReady(false);
   composer.focus();
-  sidebar.render(threadId);
-  const opened = threadId ? session.open(threadId, known?.agent || agent) : session.startNew(agent);
+  sidebar.render({ current: threadId });
+  const opened = threadId ? session.open(threadId, chats.find(threadId)?.agent || agent) : session.startNew(agent);
   renderWelcome(element("welcome"), agents.find(({ name }) => name === session.state.agent), send);
   if (threadId) scroller.jump();
   else scroller.rest();
@@ -147,49 +190,13 @@ async function show(agent = session.state.agent) {
   if (threadId === threadInAddress()) composer.setReady(true);
 }
 
+const clearAddress = () => history.pushState(null, "", location.pathname + location.search);
+
 function go(threadId, agent) {
   if (threadId === threadInAddress()) return;
-  history.pushState(null, "", threadId ? `#t=${encodeURIComponent(threadId)}` : location.pathname + location.search);
+  if (threadId) history.pushState(null, "", `#t=${encodeURIComponent(threadId)}`);
+  else clearAddress();
   void show(agent);
-}
-
-function setUpTheme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-  const refresh = () => {
-    element("theme").replaceChildren(icon(isDark() ? "sun" : "moon"));
-    element("theme").setAttribute("aria-label", isDark() ? "Use the light theme" : "Use the dark theme");
-  };
-  element("theme").addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    writeTheme(document.documentElement.dataset.theme);
-    refresh();
-  });
-  dark.addEventListener("change", refresh);
-  refresh();
-}
-
-/** With one agent there is nothing to choose. */
-function setUpAgents() {
-  const choice = element("agent-choice");
-  choice.hidden = agents.length < 2;
-  element("agent-name").hidden = agents.length > 1;
-  choice.replaceChildren(...agents.map(({ name }) => h("option", { value: name }, humanize(name))));
-  choice.addEventListener("change", () => {
-    history.pushState(null, "", location.pathname + location.search);
-    void show(choice.value);
-  });
-}
-
-function setUpToken() {
-  const dialog = element("token-dialog");
-  dialog.addEventListener("close", () => {
-    if (dialog.returnValue !== "save") return;
-    writeToken(element("token").value.trim());
-    element("token").value = "";
-    if (session.state.notice?.code === "unauthorized") void session.retry();
-    else void start();
-  });
 }
 
 async function start() {
@@ -198,9 +205,13 @@ async function start() {
   } catch (error) {
     return showStartProblem(error);
   }
-  setUpAgents();
+  setUpAgents(agents, (agent) => {
+    clearAddress();
+    void show(agent);
+  });
+  const listed = chats.refresh();
   await show(session.state.agent || agents[0]?.name || "");
-  await markWaiting();
+  await listed;
 }
 
 function showStartProblem({ code, message }) {
@@ -209,14 +220,19 @@ function showStartProblem({ code, message }) {
     const title = code === "network" ? "The server can't be reached" : message;
     return renderProblem(element("welcome"), { title, text, label: "Try again", act: start });
   }
-  const refused = readToken() ? "The token was not accepted. Enter the one you were given." : "Enter the token you were given.";
-  setText(element("token-text"), `${refused} It is kept for this tab only.`);
-  renderProblem(element("welcome"), { title: "This server asks who you are", text: refused, label: "Enter token", act: actions.askToken });
-  actions.askToken();
+  renderProblem(element("welcome"), { title: "This server asks who you are", text: askToken(), label: "Enter token", act: askToken });
+}
+
+/** Somebody is back: what happened meanwhile is shown at once. */
+function back() {
+  if (document.hidden) return;
+  watch.back();
+  void chats.refresh();
 }
 
 setUpTheme();
-setUpToken();
+setUpToken(() => void (session.state.notice?.code === "unauthorized" ? session.retry() : start()));
+setUpEscape(() => session.state.run === null);
 element("new-chat").replaceChildren(icon("plus"), "New chat");
 element("menu").replaceChildren(icon("menu"));
 element("to-end").replaceChildren(icon("down"));
@@ -227,4 +243,7 @@ element("new-chat").addEventListener("click", () => {
 });
 element("batch-send").addEventListener("click", () => void session.sendDecisions({ partial: true }));
 addEventListener("popstate", () => void show());
+addEventListener("focus", back);
+document.addEventListener("visibilitychange", back);
+for (const sign of ["pointermove", "keydown"]) addEventListener(sign, () => watch.stir(), { passive: true });
 void start();

@@ -1,25 +1,49 @@
 /**
  * What waits for the person: gated calls and questions, in the two styles the server has, as one shape. Pure.
  *
- * An ask is `{id, style, kind, callId, tool, arguments, message, refused, expiresAt, fields}`; `style` is `interrupt` or
+ * An ask is `{id, key, style, kind, callId, tool, arguments, message, refused, expiresAt, fields}`; `style` is `interrupt` or
  * `card`, `kind` is `approval` or `question`, `fields` are what may be changed (or, for a question, what is asked).
  */
 
 import { makeFields } from "./fields.js";
-import { CARD_TOOL, findCall, findResult } from "./store.js";
+import { parseObject } from "./json.js";
+import { CARD_TOOL, isClosed } from "./records.js";
+import { findCall, findResult } from "./state.js";
+
+/** The tool with which a client says that it shows cards. */
+export const CONFIRM_CHANGES = {
+  name: CARD_TOOL,
+  description: "Show a confirm card for a call and wait for the person's decision.",
+  parameters: {
+    type: "object",
+    properties: {
+      function_name: { type: "string" },
+      function_call_id: { type: "string" },
+      function_arguments: { type: "object" },
+      steps: { type: "array", items: { type: "object" } },
+    },
+    required: ["function_name", "function_call_id", "function_arguments"],
+  },
+};
 
 /** What is open and not decided, in the order in which the calls were made. While a run is on, none can be answered. */
 export function openAsks(state) {
-  const cards = state.messages
-    .flatMap((message) => message.toolCalls ?? [])
-    .filter((call) => call.function.name === CARD_TOOL)
-    .map((call) => fromCard(state, call))
-    .filter((ask) => ask !== null);
+  const cards = openCards(state);
   const carded = new Set(cards.map((ask) => ask.callId));
   const interrupts = state.interrupts
-    .filter(({ toolCallId }) => !carded.has(toolCallId) && !state.decisions[toolCallId])
+    .filter(({ toolCallId }) => !carded.has(toolCallId))
     .map((interrupt) => fromInterrupt(state, interrupt));
-  return [...cards.filter((ask) => !findResult(state, ask.id) && !findResult(state, ask.callId)), ...interrupts];
+  return [...cards, ...interrupts].filter((ask) => !state.sent[ask.key] && !isClosed(state.records[ask.callId]));
+}
+
+/** Of a call that was asked about again, the latest card. */
+function openCards(state) {
+  const cards = state.messages
+    .flatMap((message) => message.toolCalls ?? [])
+    .filter((call) => call.function.name === CARD_TOOL && !findResult(state, call.id))
+    .map((call) => fromCard(state, call))
+    .filter((ask) => ask !== null && !findResult(state, ask.callId));
+  return [...new Map(cards.map((ask) => [ask.callId, ask])).values()];
 }
 
 function fromCard(state, call) {
@@ -29,6 +53,7 @@ function fromCard(state, call) {
   const [step] = card.steps ?? [];
   return {
     id: call.id,
+    key: card.function_call_id,
     style: "card",
     kind: "approval",
     callId: card.function_call_id,
@@ -37,7 +62,8 @@ function fromCard(state, call) {
     message: spoken(step?.description, card.function_name, card.refused),
     refused: card.refused,
     expiresAt: card.expires_at,
-    fields: makeFields(card.editable ?? [], args, card.function_parameters),
+    schema: schemaFor(state, card.function_name, card.function_parameters),
+    fields: makeFields(card.editable ?? [], args, schemaFor(state, card.function_name, card.function_parameters)),
   };
 }
 
@@ -46,20 +72,27 @@ function fromInterrupt(state, interrupt) {
   const call = findCall(state, toolCallId);
   const issued = parseObject(call?.function.arguments) ?? {};
   const args = metadata.arguments ? inOrderOf(issued, metadata.arguments) : issued;
+  const tool = call?.function.name ?? metadata.tool ?? "";
+  const schema = schemaFor(state, tool, responseSchema?.properties?.editedArgs);
   const question = interrupt.reason !== "tool_call" && !responseSchema?.properties?.approved;
   return {
     id,
+    key: toolCallId ?? id,
     style: "interrupt",
     kind: question ? "question" : "approval",
     callId: toolCallId,
-    tool: call?.function.name ?? metadata.tool ?? "",
+    tool,
     arguments: args,
-    message: question ? message : spoken(message, call?.function.name ?? metadata.tool, metadata.refused),
+    message: question ? message : spoken(message, tool, metadata.refused),
     refused: metadata.refused,
     expiresAt: expiresAt ?? metadata.expires_at,
-    fields: question ? questionFields(responseSchema) : approvalFields(args, responseSchema, metadata),
+    schema,
+    fields: question ? questionFields(responseSchema) : approvalFields(args, responseSchema, metadata, schema),
   };
 }
+
+/** The JSON Schema of a tool's arguments: what the ask says itself, else what is known of the agent's tools. */
+const schemaFor = (state, tool, own) => own ?? state.schemas[tool];
 
 /** The server keeps arguments sorted by name; people read them in the order of the tool's signature. */
 function inOrderOf(issued, args) {
@@ -77,9 +110,9 @@ function spoken(message, tool, refused = "") {
 }
 
 /** `editedArgs` in the schema says that edits are possible; a `const` or read-only field in it is not editable. */
-function approvalFields(args, responseSchema, metadata) {
+function approvalFields(args, responseSchema, metadata, known) {
   const schema = responseSchema?.properties?.editedArgs;
-  if (metadata.editable) return makeFields(metadata.editable, args, schema, responseSchema?.$defs);
+  if (metadata.editable) return makeFields(metadata.editable, args, known, responseSchema?.$defs ?? known?.$defs);
   if (!schema) return [];
   const properties = schema.properties ?? {};
   const fixed = (name) => properties[name]?.readOnly || properties[name] === false || "const" in (properties[name] ?? {});
@@ -105,11 +138,11 @@ export function changes(ask, values) {
  * A decision is `{approved, reason?, edits?}` or, for a question, `{answer}` (absent: declined).
  */
 export function toAnswers(asks, decisions, newId) {
-  const decided = asks.filter((ask) => decisions[ask.id]);
+  const decided = asks.filter((ask) => decisions[ask.key]);
   const of = (style) => decided.filter((ask) => ask.style === style);
   return {
-    resume: of("interrupt").map((ask) => toResume(ask, decisions[ask.id])),
-    messages: of("card").map((ask) => toToolMessage(ask, decisions[ask.id], newId())),
+    resume: of("interrupt").map((ask) => toResume(ask, decisions[ask.key])),
+    messages: of("card").map((ask) => toToolMessage(ask, decisions[ask.key], newId())),
   };
 }
 
@@ -132,13 +165,3 @@ function toToolMessage(ask, decision, id) {
 }
 
 const hasEdits = ({ approved, edits }) => approved && Object.keys(edits ?? {}).length > 0;
-
-/** The object that `text` holds as JSON, or null. */
-export function parseObject(text) {
-  try {
-    const value = JSON.parse(text || "{}");
-    return value && typeof value === "object" && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
-}

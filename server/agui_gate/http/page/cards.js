@@ -3,30 +3,45 @@
  * with a form of their own. The card only reports decisions (`actions.decide(ask, decision | null)`); nothing is sent here.
  */
 
+import { argumentTable, inputRow } from "./arguments.js";
 import { changes } from "./asks.js";
 import { createCountdown } from "./countdown.js";
 import { h, icon } from "./dom.js";
-import { humanize, isObject, shorten, showValue, summary } from "./fields.js";
+import { humanize, summary } from "./fields.js";
 import { createInput, readAll, readEdits } from "./form.js";
+import { keyed, withKeys } from "./keys.js";
+import { bothArguments } from "./records.js";
+import { reveal, shown } from "./reveal.js";
+import { unitsFor } from "./units.js";
+import { outcome } from "./words.js";
 
-/** A card for `ask`, in mode `view`, `edit` or `reject`; `update(draft)` shows what was decided so far. */
+/**
+ * A card for `ask`, in mode `view`, `edit` or `reject`; `update(draft, earlier)` shows what was decided so far, and what
+ * the same tool already did in this chat: `[{record, arguments}]`.
+ */
 export function createCard(ask, actions) {
-  const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${title(ask)}` });
+  const slot = h("div", {});
+  let told = "";
+  const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${reveal(title(ask))}` });
+  withKeys(node);
   const show = (mode) => {
     const part = MODES[mode](ask, actions, show);
     const had = node.contains(document.activeElement);
     node.dataset.mode = mode;
     const [head, ...rest] = part.content;
-    node.replaceChildren(head, ...(ask.refused ? [h("p", { class: "card-refused", role: "alert" }, icon("warning"), ask.refused)] : []), ...rest);
+    node.replaceChildren(head, ...refusal(ask), slot, ...rest);
     if (!had && !part.focus) return;
     (part.focus ?? node).focus(); // the button that had the focus is gone
+    if (mode === "edit") part.focus?.select?.();
     if (node.offsetHeight < innerHeight * 0.7) node.scrollIntoView({ block: "nearest" }); // down to its buttons
   };
   show(ask.kind === "question" ? "question" : "view");
   let current = null;
   return {
     node,
-    update(draft) {
+    update(draft, earlier) {
+      if (JSON.stringify(earlier) !== told) slot.replaceChildren(...earlierLines(ask, earlier));
+      told = JSON.stringify(earlier);
       if (draft === current) return;
       current = draft;
       if (draft) {
@@ -37,15 +52,33 @@ export function createCard(ask, actions) {
   };
 }
 
+const MOST_EARLIER = 3;
+
 const MODES = { view: viewMode, edit: editMode, reject: rejectMode, question: questionMode };
 
 const title = (ask) => (ask.tool ? humanize(ask.tool) : "Question");
 
+const refusal = ({ refused }) => (refused ? [h("p", { class: "card-refused", role: "alert" }, icon("warning"), h("span", {}, shown(refused)))] : []);
+
+/** So that nobody approves the same thing twice without knowing. */
+function earlierLines({ schema }, earlier) {
+  if (earlier.length === 0) return [];
+  const lines = earlier.slice(-MOST_EARLIER).map(({ record, arguments: args }) => {
+    const { issued, ran } = bothArguments(record, args);
+    const what = summary(ran, unitsFor(issued, { schema, message: record.message }));
+    return h("li", {}, [...shown(what), what ? " · " : "", outcome(record), record.replaced ? ", in an answer that was replaced" : ""]);
+  });
+  const more = earlier.length - lines.length;
+  const title = `Already ran in this chat${earlier.length > 1 ? ` ${earlier.length} times` : ""}:`;
+  const list = h("ul", {}, more > 0 ? h("li", {}, `${more} earlier`) : null, lines);
+  return [h("div", { class: "card-earlier" }, icon("warning"), h("div", {}, h("strong", {}, title), list))];
+}
+
 function header(ask, text) {
-  const said = h("p", {}, text);
+  const said = h("p", { dir: "auto" }, shown(text));
   const expiry = ask.expiresAt ? createCountdown(ask.expiresAt, () => expire(said)) : null;
-  const heading = h("h2", { class: "card-title" }, title(ask));
-  const name = ask.tool ? h("code", { class: "card-tool" }, ask.tool) : null;
+  const heading = h("h2", { class: "card-title" }, shown(title(ask)));
+  const name = ask.tool ? h("code", { class: "card-tool" }, shown(ask.tool)) : null;
   const badge = h("span", { class: "card-badge" }, icon("gate"));
   return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, heading, said), expiry ?? name);
 }
@@ -58,20 +91,22 @@ function expire(said) {
 
 const purpose = (ask) => ask.message || "The assistant wants to do this. Nothing happens until you decide.";
 
+const tableOf = (ask, inputs = []) => argumentTable(ask.arguments, { inputs, unit: unitsFor(ask.arguments, ask) });
+
 function viewMode(ask, actions, show) {
-  const approve = button("Approve", "primary", "check", () => actions.decide(ask, { approved: true }));
-  const edit = ask.fields.length > 0 ? button("Edit", "plain", "edit", () => show("edit")) : null;
-  const reject = button("Reject", "plain danger", "cross", () => show("reject"));
-  return { content: [header(ask, purpose(ask)), argumentTable(ask.arguments), h("div", { class: "card-actions" }, approve, edit, reject)] };
+  const approve = keyed("A", button("Approve", "primary", "check", () => actions.decide(ask, { approved: true })));
+  const edit = ask.fields.length > 0 ? keyed("E", button("Edit", "plain", "edit", () => show("edit"))) : null;
+  const reject = keyed("R", button("Reject", "plain danger", "cross", () => show("reject")));
+  return { content: [header(ask, purpose(ask)), tableOf(ask), h("div", { class: "card-actions" }, approve, edit, reject)] };
 }
 
 function editMode(ask, actions, show) {
-  const inputs = ask.fields.map(createInput);
+  const inputs = inputsOf(ask);
   const submit = () => {
     const edits = readEdits(inputs, ask.arguments);
     if (edits) actions.decide(ask, { approved: true, edits: changes(ask, edits) });
   };
-  const table = argumentTable(ask.arguments, inputs);
+  const table = tableOf(ask, inputs);
   const buttons = h(
     "div",
     { class: "card-actions" },
@@ -82,8 +117,17 @@ function editMode(ask, actions, show) {
   return { content: [header(ask, "Change what you want to change, then approve."), form], focus: inputs[0]?.input };
 }
 
+/** Where a number has a unit, its label says so. */
+function inputsOf(ask) {
+  const unit = unitsFor(ask.arguments, ask);
+  return ask.fields.map((field) => {
+    const said = field.path.length === 1 ? unit(field.path[0], field.value) : null;
+    return createInput(said ? { ...field, label: `${field.label} (${said})` } : field);
+  });
+}
+
 function rejectMode(ask, actions, show) {
-  const id = `reason-${ask.id}`;
+  const id = `reason-${ask.key}`;
   const reason = h("input", { type: "text", id, autocomplete: "off", maxlength: "500" });
   const label = h("label", { for: id }, "Why not? The assistant reads this. (optional)");
   const submit = () => actions.decide(ask, { approved: false, reason: reason.value.trim() || undefined });
@@ -95,7 +139,7 @@ function rejectMode(ask, actions, show) {
   );
   const text = "It won't run, and the assistant goes on without it.";
   const form = asForm(submit, h("div", { class: "field reason" }, label, reason), buttons);
-  return { content: [header(ask, text), argumentTable(ask.arguments), form], focus: reason };
+  return { content: [header(ask, text), tableOf(ask), form], focus: reason };
 }
 
 function questionMode(ask, actions) {
@@ -126,52 +170,10 @@ function button(text, look, symbol, onclick) {
   return h("button", { class: `button ${look}`, type: "button", onclick }, symbol ? icon(symbol) : null, text);
 }
 
-/** Label and value; what one of the `inputs` is about is shown as that input instead. */
-export function argumentTable(args, inputs = []) {
-  const names = [...new Set([...Object.keys(args), ...inputs.map(({ field }) => field.path[0])])];
-  if (names.length === 0) return h("p", { class: "quiet" }, "No arguments.");
-  const rows = names.flatMap((name) => {
-    const own = inputs.filter(({ field }) => field.path[0] === name);
-    return own.length > 0 ? own.flatMap(inputRow) : valueRow(name, args[name]);
-  });
-  return h("dl", { class: "arguments" }, rows);
-}
-
-const inputRow = ({ id, field, node }) => [h("dt", {}, h("label", { for: id }, field.label)), h("dd", {}, node)];
-
-function valueRow(name, value) {
-  const nested = isNested(value) ? "nested" : null;
-  return [h("dt", { class: nested }, humanize(name)), h("dd", { class: nested }, valueNodes(value))];
-}
-
-const isNested = (value) => isObject(value) || (Array.isArray(value) && value.some(isNested));
-
-/** Nothing is set apart from text that says so. */
-function valueNodes(value) {
-  if (value === null || value === undefined || value === "") return h("span", { class: "quiet" }, value === "" ? "Empty" : "None");
-  if (typeof value === "boolean") return value ? "Yes" : "No";
-  if (typeof value !== "object") return showValue(value);
-  if (Object.keys(value).length === 0) return h("span", { class: "quiet" }, "None");
-  return Array.isArray(value) ? value.map((item) => h("div", {}, valueNodes(item))) : argumentTable(value);
-}
-
 /** Decided but not sent: several cards go out together. */
 function draftLine(ask, draft, actions) {
   const change = h("button", { class: "ghost small", type: "button", onclick: () => actions.decide(ask, null) }, "Change");
   const verb = ask.kind === "question" ? (draft.approved ? "Will answer" : "Will decline") : draft.approved ? "Will approve" : "Will reject";
-  const text = h("span", {}, h("strong", {}, verb), ` ${title(ask).toLowerCase()} · ${summary({ ...ask.arguments, ...draft.edits })}`);
+  const text = h("span", {}, h("strong", {}, verb), " ", shown(`${title(ask).toLowerCase()} · ${summary({ ...ask.arguments, ...draft.edits }, unitsFor(ask.arguments, ask))}`));
   return h("div", { class: "card-line", "data-approved": String(draft.approved) }, icon(draft.approved ? "check" : "cross"), text, change);
-}
-
-/** What was decided, in one line: `You approved · Amount 20 → 15`. */
-export function decisionText(decision, args) {
-  if (decision.answer) return "You answered";
-  if (!decision.approved) return decision.reason ? `You rejected · “${decision.reason}”` : "You rejected";
-  const edits = Object.entries(decision.edits ?? {}).map(([name, value]) => edit(name, args[name], value));
-  return ["You approved", ...edits].join(" · ");
-}
-
-function edit(name, ...values) {
-  if (values.some((value) => typeof value === "object" && value !== null)) return `${humanize(name)} changed`;
-  return `${humanize(name)} ${values.map((value) => shorten(showValue(value ?? "–"), 60)).join(" → ")}`;
 }

@@ -111,6 +111,7 @@ function empty({ kind, label, value, required, nullable }) {
 function toNumber({ label, kind, min, max }, text) {
   const value = Number(text);
   if (!Number.isFinite(value)) throw new Error(`${label} must be a number.`);
+  if (/^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(value)) return text.trim(); // as a number it would lose digits
   if (kind === "integer" && !Number.isInteger(value)) throw new Error(`${label} must be a whole number.`);
   if (min !== undefined && value < min) throw new Error(`${label} must be at least ${min}.`);
   if (max !== undefined && value > max) throw new Error(`${label} must be at most ${max}.`);
@@ -148,12 +149,19 @@ export function showValue(value) {
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
 }
 
+/** A value for reading, with what it is in. */
+export const withUnit = (value, unit) => (unit ? `${showValue(value)} ${unit}` : showValue(value));
+
 /** Cut to a number of characters. */
 export const shorten = (text, to) => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
 
-/** What there is to tell in values, however deep, in one line; yes, no and nothing say little without their names. */
-export function summary(values) {
-  return shorten(leaves(values).map((value) => String(value).replace(/\s+/g, " ")).join(" · "), 80);
+/**
+ * What there is to tell in values, however deep, in one line; yes, no and nothing say little without their names.
+ * `unit(name, value)` is what a number is in.
+ */
+export function summary(values, unit = () => null) {
+  const told = Object.entries(values).flatMap(([name, value]) => leaves(value).map((leaf) => withUnit(leaf, unit(name, leaf))));
+  return shorten(told.map((text) => text.replace(/\s+/g, " ")).join(" · "), 80);
 }
 
 function leaves(value) {

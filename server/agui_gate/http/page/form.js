@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { fromText, put, toText } from "./fields.js";
+import { hides, shown } from "./reveal.js";
 
 let serial = 0;
 
@@ -12,9 +13,9 @@ export function createInput(field) {
   const input = makeControl(field, id);
   const error = h("p", { class: "field-error", id: `${id}-error`, role: "alert" });
   const words = [field.help, field.kind === "lines" && "One per line."].filter(Boolean).join(" ");
-  const help = words ? h("p", { class: "field-help", id: `${id}-help` }, words) : null;
+  const help = words ? h("p", { class: "field-help", id: `${id}-help` }, shown(words)) : null;
   input.setAttribute("aria-describedby", [help && `${id}-help`, `${id}-error`].filter(Boolean).join(" "));
-  const node = h("div", { class: "field" }, input, help, error);
+  const node = h("div", { class: "field" }, input, revealed(input), help, error);
   const text = () => (input.type === "checkbox" ? String(input.checked) : input.value);
   const fail = (sentence) => {
     error.textContent = sentence ?? "";
@@ -22,6 +23,18 @@ export function createInput(field) {
     else input.removeAttribute("aria-invalid");
   };
   return { field, node, input, id, text, fail, before: text() };
+}
+
+/** A field shows its text as a browser draws it; where that hides something, what is really in it stands below. */
+function revealed(input) {
+  const line = h("p", { class: "field-hidden" });
+  const refresh = () => {
+    line.hidden = !hides(input.value);
+    line.replaceChildren(...(line.hidden ? [] : ["Really: ", ...shown(input.value)]));
+  };
+  input.addEventListener("input", refresh);
+  refresh();
+  return line;
 }
 
 function makeControl(field, id) {

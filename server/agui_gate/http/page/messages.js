@@ -1,6 +1,6 @@
 /** What was said, drawn: user bubbles, assistant text, folded reasoning, activity, the line under an answer. */
 
-import { argumentTable } from "./cards.js";
+import { argumentTable } from "./arguments.js";
 import { h, icon, same, setText } from "./dom.js";
 import { humanize, isObject } from "./fields.js";
 import { renderBlocks } from "./markdown.js";

@@ -1,15 +1,23 @@
 /** The conversation as the rows that are drawn. Pure; a row's `key` is stable for as long as what it shows exists. */
 
-import { openAsks, parseObject } from "./asks.js";
-import { CARD_TOOL, findResult } from "./store.js";
+import { openAsks } from "./asks.js";
+import { parseObject } from "./json.js";
+import { CARD_TOOL, hasRun, isClosed, replacedRuns } from "./records.js";
+import { findResult } from "./state.js";
 
-/** Rows: `user`, `text`, `reasoning`, `activity`, `tool`, `footer`, `working`, `notice`. */
+/** Rows: `replaced`, `user`, `text`, `reasoning`, `activity`, `tool`, `footer`, `working`, `notice`. */
 export function toRows(state) {
   const asks = openAsks(state);
   const rows = state.messages.flatMap((message) => [...messageRows(state, message, asks), ...footerRow(state, message)]);
   const shown = new Set(rows.filter((row) => row.kind === "tool").map((row) => row.callId));
   const orphans = asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
-  return [...rows, ...orphans, ...tail(state, rows)];
+  return [...replacedRow(state), ...rows, ...orphans, ...tail(state, rows)];
+}
+
+/** What ran in answers that were replaced: they are gone, what they did is not. */
+function replacedRow(state) {
+  const runs = replacedRuns(state.records, state.messages);
+  return runs.length > 0 ? [{ key: "replaced", kind: "replaced", runs, schemas: state.schemas }] : [];
 }
 
 function messageRows(state, message, asks) {
@@ -46,34 +54,61 @@ function reasoningRows(state, { id, content }) {
 function toolRow(state, call, asks) {
   const result = findResult(state, call.id);
   const ask = asks.find((candidate) => candidate.callId === call.id) ?? null;
+  const record = state.records[call.id] ?? null;
   return {
     key: call.id,
     kind: "tool",
     callId: call.id,
     name: call.function.name,
     arguments: call.function.arguments,
-    result: result ? plainText(result.content) : null,
-    status: callStatus(state, call.id, result, ask),
-    decision: state.decisions[call.id] ?? null,
+    result: result ? plainText(result.content) : (record?.result ?? null),
+    status: recordStatus(record) ?? callStatus(state, result, ask),
+    record,
+    late: state.late[call.id] ?? false,
+    schema: state.schemas[call.function.name] ?? null,
     ...askParts(state, ask),
   };
 }
 
 /** A card that can be answered now, and what was decided on it so far. */
 function askParts(state, ask) {
-  if (state.run || !ask) return { ask: null, draft: null };
-  return { ask, draft: state.drafts[ask.id] ?? null };
+  if (state.run || !ask) return { ask: null, draft: null, earlier: null };
+  return { ask, draft: state.drafts[ask.key] ?? null, earlier: earlierRuns(state, ask) };
+}
+
+/** What the same tool already did in this thread. */
+function earlierRuns(state, { tool, callId }) {
+  const shown = state.messages.flatMap((message) => message.toolCalls ?? []);
+  const name = (id) => shown.find((call) => call.id === id)?.function;
+  return Object.entries(state.records)
+    .filter(([id, record]) => id !== callId && hasRun(record) && (record.tool ?? name(id)?.name) === tool)
+    .map(([id, record]) => ({ record: { ...record, replaced: !name(id) }, arguments: parseObject(name(id)?.arguments) ?? {} }));
 }
 
 /** An ask whose call is not in the history (a question, or a thread that was cut short). */
 function askRow(state, ask) {
   const args = JSON.stringify(ask.arguments);
   const base = { key: ask.callId ?? ask.id, callId: ask.callId, name: ask.tool, arguments: args };
-  return { ...base, kind: "tool", result: null, status: "waiting", decision: null, ...askParts(state, ask) };
+  const record = state.records[ask.callId] ?? null;
+  return { ...base, kind: "tool", result: null, status: "waiting", record, late: false, schema: ask.schema ?? null, ...askParts(state, ask) };
 }
 
-/** `running`, `waiting`, `done`, `error`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
-function callStatus(state, callId, result, ask) {
+const STATES = {
+  claimed: "running",
+  done: "done",
+  failed: "error",
+  unknown: "unknown",
+  rejected: "rejected",
+  superseded: "superseded",
+  cancelled: "stopped",
+  expired: "expired",
+};
+
+/** The ledger's word, where there is one and it is a last one. */
+const recordStatus = (record) => (isClosed(record ?? undefined) ? STATES[record.state] : undefined);
+
+/** `running`, `waiting`, `done`, `error`, `unknown`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
+function callStatus(state, result, ask) {
   if (result) return resultStatus(result);
   if (ask) return "waiting";
   return state.run ? "running" : "stopped";
@@ -87,7 +122,7 @@ const OUTCOMES = {
   cancelled: "stopped",
   failed: "error",
   error: "error",
-  unknown: "error",
+  unknown: "unknown",
 };
 
 /** The server's word about a call is `{status, message | error, reason?}`; a tool's own data may have a status too. */

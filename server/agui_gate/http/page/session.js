@@ -1,29 +1,15 @@
 /**
- * One conversation at a time: holds its state, sends runs, takes answers. No DOM in here; `onChange(state)` is called
- * after every change. One run at a time; everything that starts one returns when it is over.
+ * One conversation at a time: holds its state, sends runs, takes answers, follows what happens elsewhere. No DOM in
+ * here; `onChange(state)` is called after every change. One run at a time; everything that starts one returns when it
+ * is over.
  */
 
-import { openAsks, toAnswers } from "./asks.js";
-import { CARD_TOOL, addUserMessage, failRun, initialState, reduce, restore, rewind, setDraft, startRun } from "./store.js";
+import { CONFIRM_CHANGES, openAsks, toAnswers } from "./asks.js";
+import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, settle, startRun, withoutHalf } from "./state.js";
+import { reduce } from "./store.js";
 
 const BUSY_RETRIES = 3;
 const BUSY_WAIT = 500; // ms, times the attempt
-const POLL_WAIT = 1500; // ms between looks at a run that an earlier page started
-
-const CONFIRM_CHANGES = {
-  name: CARD_TOOL,
-  description: "Show a confirm card for a call and wait for the person's decision.",
-  parameters: {
-    type: "object",
-    properties: {
-      function_name: { type: "string" },
-      function_call_id: { type: "string" },
-      function_arguments: { type: "object" },
-      steps: { type: "array", items: { type: "object" } },
-    },
-    required: ["function_name", "function_call_id", "function_arguments"],
-  },
-};
 
 export function createId() {
   if (crypto.randomUUID) return crypto.randomUUID();
@@ -33,9 +19,16 @@ export function createId() {
 
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts. */
-export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId }) {
+/** What a thread is at, to see whether it changed. */
+const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced }) => [id, state, replaced])]);
+
+/**
+ * `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts; `schemasOf`
+ * knows the JSON Schemas of an agent's tools, by name.
+ */
+export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, schemasOf = () => ({}) }) {
   let state = initialState();
+  let mark = null; // of the thread as it was seen last
   let redo = async () => {}; // what Retry does
   let abort = null;
 
@@ -45,12 +38,18 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     onChange(state);
   };
 
-  function input(resume) {
+  const begin = (threadId, agent) => {
+    stop();
+    mark = null;
+    set(initialState({ threadId, agent, schemas: schemasOf(agent) }));
+  };
+
+  function input(resume, messages = state.messages.filter((message) => message.role !== "activity")) {
     const body = {
       threadId: state.threadId,
       runId: state.run.id,
       state: state.shared,
-      messages: state.messages.filter((message) => message.role !== "activity"),
+      messages,
       tools: cards ? [CONFIRM_CHANGES] : [],
       context: [],
       forwardedProps: {},
@@ -58,11 +57,11 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     return resume.length ? { ...body, resume } : body;
   }
 
-  async function run(resume = [], decisions = {}) {
-    redo = () => retryRun(resume, decisions);
+  async function run(resume = [], sent = []) {
+    redo = () => retryRun(resume, sent);
     const controller = new AbortController();
     abort = controller;
-    set(startRun(state, newId(), now(), decisions));
+    set(startRun(state, newId(), now(), sent));
     try {
       await stream(input(resume), controller);
     } catch (error) {
@@ -70,6 +69,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return; // The person has moved on to another thread.
     abort = null;
+    await learn();
   }
 
   async function stream(body, controller, attempt = 1) {
@@ -89,56 +89,60 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
 
   /** Send what is decided: all of it, or (with `partial`) what is decided so far. */
   async function sendDecisions({ partial = false } = {}) {
-    const asks = openAsks(state);
-    const decided = asks.filter((ask) => state.drafts[ask.id]);
-    if (state.run || decided.length === 0 || (!partial && decided.length < asks.length)) return;
+    if (!isReady(partial)) return;
+    await look().catch(() => {}); // what was decided elsewhere meanwhile is shown, and needs no answer any more
+    if (!isReady(partial)) return;
     const answers = answerDrafts();
-    await run(answers.resume, answers.decisions);
+    await run(answers.resume, answers.sent);
+  }
+
+  function isReady(partial) {
+    const asks = openAsks(state);
+    const decided = asks.filter((ask) => state.drafts[ask.key]);
+    return !state.run && decided.length > 0 && (partial || decided.length === asks.length);
   }
 
   /** What is decided, ready to go out: tool messages join the history, the rest is returned. */
   function answerDrafts() {
-    const decided = openAsks(state).filter((ask) => state.drafts[ask.id]);
+    const decided = openAsks(state).filter((ask) => state.drafts[ask.key]);
     const { resume, messages } = toAnswers(decided, state.drafts, newId);
-    const decisions = Object.fromEntries(decided.map((ask) => [ask.callId ?? ask.id, state.drafts[ask.id]]));
     if (messages.length > 0) set({ ...state, messages: [...state.messages, ...messages] });
-    return { resume, decisions };
+    return { resume, sent: decided.map((ask) => ask.key) };
   }
 
   /** Half an answer is thrown away; after a result or an answer the run goes on from there. */
-  async function retryRun(resume, decisions) {
-    const broken = !["user", "tool"].includes(state.messages.at(-1)?.role);
-    if (broken && resume.length === 0) set(rewind(state));
-    await run(resume, decisions);
+  async function retryRun(resume, sent) {
+    if (resume.length === 0) set(withoutHalf(state));
+    await run(resume, sent);
   }
 
   return {
     get state() {
       return state;
     },
-    startNew(agent, threadId = newId()) {
-      stop();
-      set(initialState({ threadId, agent }));
-    },
+    startNew: (agent, threadId = newId()) => begin(threadId, agent),
     /** Show a thread the server knows; an unknown one is an empty chat under that id. */
     async open(threadId, agent) {
-      stop();
-      set(initialState({ threadId, agent }));
+      begin(threadId, agent);
       await load(threadId);
     },
     /** Say something. Open asks without a decision are left behind; the server closes their calls. */
     async send(text) {
       if (state.run) return;
-      const { resume, decisions } = answerDrafts();
+      const { resume, sent } = answerDrafts();
       set(addUserMessage(state, newId(), text));
-      await run(resume, decisions);
+      await run(resume, sent);
     },
     async decide(ask, decision) {
       if (state.run) return;
-      set(setDraft(state, ask.id, decision));
+      set(setDraft(state, ask, decision));
       await sendDecisions();
     },
     sendDecisions,
+    look,
+    /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
+    waits: () => !state.run && (openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
+    /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
     async regenerate() {
       if (state.run) return;
       set(rewind(state));
@@ -172,19 +176,59 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
 
   async function load(threadId) {
     try {
-      set({ ...state, notice: null });
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
-      set(restore(state, thread));
-      // A run that an earlier page started goes on without us; look again until it is over.
-      if (thread.run?.status !== "running") return;
-      await wait(POLL_WAIT);
-      if (state.threadId === threadId && !state.run) await load(threadId);
+      mark = markOf(thread);
+      set({ ...restore(state, thread), schemas: schemasOf(thread.agent) });
+      if (thread.run?.status === "running") await follow();
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
       redo = () => load(threadId);
       set(failRun(state, error.code ?? "internal", error.message));
     }
+  }
+
+  /** See whether something was decided or said elsewhere, and show it: true if so. Throws what the server answers. */
+  async function look() {
+    const { threadId } = state;
+    if (state.run || state.messages.length === 0) return false;
+    const seen = await api.getCalls(threadId);
+    if (state.threadId !== threadId || state.run || markOf(seen) === mark) return false;
+    mark = markOf(seen);
+    set(learnCalls(state, seen.calls));
+    if (seen.run?.status === "running") void follow();
+    else await load(threadId);
+    return true;
+  }
+
+  /** After a run: what the ledger says of its calls. Without it they are shown as the run told them. */
+  async function learn() {
+    const { threadId } = state;
+    const seen = await api.getCalls(threadId).catch(() => null);
+    if (!seen || state.threadId !== threadId || state.run) return;
+    mark = markOf(seen);
+    set(learnCalls(state, seen.calls));
+    if (seen.run?.status === "running") await follow();
+  }
+
+  /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
+  async function follow() {
+    const controller = new AbortController();
+    abort = controller;
+    redo = () => retryRun([], []);
+    set({ ...state, notice: null, run: { id: newId(), startedAt: now() } });
+    try {
+      for await (const event of api.connect(state.agent, input([], []), controller.signal)) {
+        if (abort !== controller) return;
+        set(reduce(state, event, now()));
+      }
+    } catch {
+      // The connection broke off: whoever looks next sees what became of it.
+    }
+    if (abort !== controller) return;
+    abort = null;
+    if (state.run) set({ ...settle(state), run: null });
+    await learn();
   }
 }
 

@@ -1,13 +1,41 @@
-/** The threads this browser has seen, and the drawer they are in on narrow screens. */
+/** The person's chats, and the drawer they are in on narrow screens. */
 
-import { h, icon } from "./dom.js";
-import { humanize } from "./fields.js";
-import { forgetThread, readThreads } from "./storage.js";
+import { h, setText } from "./dom.js";
+import { createMenu } from "./menu.js";
+import { reveal } from "./reveal.js";
+import { nextExpiry, sections } from "./threads.js";
+import { clock } from "./words.js";
 
-const DAY = 86_400_000; // ms
-
-/** `actions.open(thread)` shows one; `render(currentId, approvals)` draws the list, with a mark where something waits. */
+/**
+ * `actions`: `open`, `rename`, `remove` (each with a thread), `older()`. `render(changes)` draws the list with what is
+ * new of `{current, threads, approvals, more}`.
+ */
 export function createSidebar({ list, drawer, toggle, scrim }, actions) {
+  const drawn = createDrawer(drawer, toggle, scrim);
+  let known = { current: null, threads: [], approvals: [], more: false };
+  let expiry = null;
+  let last = "";
+  const choose = (thread) => {
+    drawn.setOpen(false);
+    actions.open(thread);
+  };
+  const render = (changes = {}) => {
+    known = { ...known, ...changes };
+    const shown = sections(known.threads, known.approvals, Date.now());
+    clearTimeout(expiry);
+    const next = nextExpiry(known.approvals, Date.now());
+    expiry = next === null ? null : setTimeout(render, Math.min(next - Date.now() + 500, 2 ** 31 - 1));
+    const picture = JSON.stringify([shown, known.current, known.more]);
+    if (picture === last) return; // what has the focus stays
+    last = picture;
+    const items = shown.flatMap(([name, members]) => [groupItem(name), ...members.map((thread) => threadItem(thread, known.current, { ...actions, choose }))]);
+    const older = known.more ? [h("li", {}, h("button", { class: "ghost older", type: "button", onclick: actions.older }, "Show older chats"))] : [];
+    keepFocus(list, () => list.replaceChildren(...items, ...older));
+  };
+  return { render, close: () => drawn.setOpen(false) };
+}
+
+function createDrawer(drawer, toggle, scrim) {
   const setOpen = (open) => {
     drawer.classList.toggle("open", open);
     scrim.hidden = !open;
@@ -21,53 +49,39 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
     setOpen(false);
     toggle.focus();
   });
-  let waiting = [];
-  const render = (currentId, approvals = waiting) => {
-    waiting = approvals;
-    const choose = (thread) => {
-      setOpen(false);
-      actions.open(thread);
-    };
-    const forget = (thread) => {
-      forgetThread(thread.id);
-      render(currentId);
-    };
-    const threads = readThreads();
-    const marked = new Set(approvals.map((approval) => approval.thread_id));
-    const sections = [...elsewhere(threads, approvals), ...byDay(threads, Date.now())];
-    list.replaceChildren(...sections.flatMap(([name, members]) => [
-      h("li", { class: "thread-group" }, h("h2", {}, name)),
-      ...members.map((thread) => threadItem(thread, { current: thread.id === currentId, waits: marked.has(thread.id), choose, forget })),
-    ]));
-  };
-  return { render, close: () => setOpen(false) };
+  return { setOpen };
 }
 
-/** Approvals that wait on chats this browser has not seen. */
-function elsewhere(threads, approvals) {
-  const known = new Set(threads.map((thread) => thread.id));
-  const others = new Map(approvals.filter(({ thread_id }) => !known.has(thread_id)).map((approval) => [approval.thread_id, approval]));
-  const members = [...others.values()].map(({ thread_id, agent, tool }) => ({ id: thread_id, agent, title: humanize(tool), foreign: true }));
-  return members.length > 0 ? [["Waiting for you", members]] : [];
+/** Draw the list anew; the focus stays on the same chat's button. */
+function keepFocus(list, draw) {
+  const focused = list.contains(document.activeElement) ? document.activeElement : null;
+  const id = focused?.closest(".thread-item")?.dataset.id;
+  const which = focused?.className;
+  draw();
+  if (!id) return;
+  const item = [...list.querySelectorAll(".thread-item")].find((each) => each.dataset.id === id);
+  [...(item?.querySelectorAll("button") ?? [])].find((button) => button.className === which)?.focus();
 }
 
-function byDay(threads, now) {
-  const midnight = new Date(now).setHours(0, 0, 0, 0);
-  const named = { Today: [], Yesterday: [], Earlier: [] };
-  for (const thread of threads) {
-    if (thread.updatedAt >= midnight) named.Today.push(thread);
-    else if (thread.updatedAt >= midnight - DAY) named.Yesterday.push(thread);
-    else named.Earlier.push(thread);
-  }
-  return Object.entries(named).filter(([, members]) => members.length > 0);
-}
+const groupItem = (name) => h("li", { class: "thread-group" }, h("h2", {}, name));
 
-function threadItem(thread, { current, waits, choose, forget }) {
-  const title = thread.title || "New chat";
-  const mark = waits ? h("span", { class: "thread-mark" }, h("span", { class: "visually-hidden" }, "Waits for you: ")) : null;
-  const open = h("button", { class: "thread", type: "button", "aria-current": current ? "page" : null, onclick: () => choose(thread) }, mark, title);
-  if (thread.foreign) return h("li", { class: "thread-item" }, open);
-  const label = `Remove “${title}” from this list`;
-  const remove = h("button", { class: "thread-remove", type: "button", title: "Remove from this list", "aria-label": label, onclick: () => forget(thread) }, icon("cross"));
-  return h("li", { class: "thread-item" }, open, remove);
+function threadItem(thread, current, { choose, rename, remove }) {
+  const title = reveal(thread.title);
+  const name = h("span", { class: "thread-title", dir: "auto" }, title);
+  const mark = thread.waits ? h("span", { class: "thread-mark" }, h("span", { class: "visually-hidden" }, "Waits for you: ")) : null;
+  const time = h("time", { class: "thread-time", datetime: isNaN(thread.at) ? null : new Date(thread.at).toISOString() });
+  setText(time, clock(thread.at));
+  const waits = thread.waits ? h("span", { class: "thread-waits", dir: "auto" }, reveal(thread.waits)) : null;
+  const open = h(
+    "button",
+    { class: "thread", type: "button", title: thread.waits ? `${title}\n${reveal(thread.waits)}` : title, "aria-current": thread.id === current ? "page" : null, onclick: () => choose(thread) },
+    h("span", { class: "thread-line" }, mark, name),
+    waits,
+    time,
+  );
+  const items = [
+    { text: "Rename…", act: () => rename(thread) },
+    { text: "Delete…", danger: true, act: () => remove(thread) },
+  ];
+  return h("li", { class: "thread-item", "data-id": thread.id }, open, createMenu(`Rename or delete “${title}”`, items));
 }

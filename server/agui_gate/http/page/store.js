@@ -1,76 +1,8 @@
-/**
- * What the page knows about one conversation, and how AG-UI events change it. Pure: time is passed in, ms since epoch.
- *
- * `messages` is the wire form (what the next run sends back); everything else is kept beside it, keyed by the ids in it.
- */
+/** How AG-UI events change what the page knows (state.js). Pure. */
 
 import { applyPatch } from "./patch.js";
-
-export const CARD_TOOL = "confirm_changes";
-
-export function initialState({ threadId = "", agent = "" } = {}) {
-  return {
-    threadId,
-    agent,
-    messages: [],
-    shared: {}, // AG-UI state
-    interrupts: [], // open ones
-    drafts: {}, // ask id -> decision not sent yet: several asks are sent together
-    decisions: {}, // call id -> {approved, reason?, edits?}, as sent from this page
-    openCalls: [], // call ids whose arguments are still streaming
-    thinking: {}, // reasoning message id -> {from, to?}
-    footers: {}, // last message id of a run -> {seconds, input, output}
-    run: null, // {id, startedAt} while a run is on
-    notice: null, // {code, message} of the last run
-  };
-}
-
-/** A user's new message; anything said before stays. */
-export function addUserMessage(state, id, text) {
-  return { ...state, notice: null, messages: [...state.messages, { id, role: "user", content: text }] };
-}
-
-/** The history up to and including the last user message: what "try again" starts from. */
-export function rewind(state) {
-  const last = state.messages.findLastIndex((message) => message.role === "user");
-  return { ...state, notice: null, interrupts: [], messages: state.messages.slice(0, last + 1) };
-}
-
-/** A run begins; `decisions` (by call id) go out with it. Their asks close when the results come. */
-export function startRun(state, runId, now, decisions = {}) {
-  const run = { id: runId, startedAt: now };
-  return { ...state, notice: null, run, drafts: {}, decisions: { ...state.decisions, ...decisions } };
-}
-
-/** Decide an ask without sending it yet; null takes the decision back. */
-export function setDraft(state, askId, decision) {
-  const { [askId]: _, ...others } = state.drafts;
-  return { ...state, drafts: decision ? { ...others, [askId]: decision } : others };
-}
-
-/** The run is over without success: it was refused, failed, was stopped, or the stream broke off. */
-export function failRun(state, code, message) {
-  return { ...reopen(settle(state), state.interrupts), run: null, notice: { code, message } };
-}
-
-/** What is open again was not decided after all. */
-function reopen(state, interrupts) {
-  const open = new Set(interrupts.map((interrupt) => interrupt.toolCallId));
-  const decisions = Object.fromEntries(Object.entries(state.decisions).filter(([callId]) => !open.has(callId)));
-  return { ...state, interrupts, decisions };
-}
-
-/** A thread as `GET /threads/{id}` returns it. */
-export function restore(state, { id, agent, messages, state: shared, approvals }) {
-  const fresh = initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent });
-  return { ...fresh, messages: messages ?? [], shared: shared ?? {}, interrupts: (approvals ?? []).map(asInterrupt) };
-}
-
-/** An open approval can be answered like the interrupt that asked for it: they have the same id. */
-function asInterrupt({ id, call_id, message, expires_at, tool, arguments: args, editable }) {
-  const metadata = { tool, arguments: args, editable: editable ?? [] };
-  return { id, reason: "tool_call", toolCallId: call_id, message, expiresAt: expires_at ?? undefined, metadata };
-}
+import { CARD_TOOL, entriesOf, fromMessages, fromMetadata } from "./records.js";
+import { failRun, findCall, settle, withRecords } from "./state.js";
 
 export function reduce(state, event, now) {
   const handler = HANDLERS[event.type];
@@ -97,6 +29,7 @@ const HANDLERS = {
   STATE_SNAPSHOT: (state, { snapshot }) => ({ ...state, shared: snapshot }),
   STATE_DELTA: patchShared,
   MESSAGES_SNAPSHOT: takeSnapshot,
+  CUSTOM: takeCustom,
   ACTIVITY_SNAPSHOT: (state, { messageId, activityType, content }) =>
     upsert(state, messageId, "activity", (it) => ({ ...it, activityType, content })),
   ACTIVITY_DELTA: (state, { messageId, patch }) =>
@@ -105,7 +38,7 @@ const HANDLERS = {
 
 function finishRun(state, { outcome, usage }, now) {
   if (outcome?.type === "cancelled") return failRun(state, "abort", "");
-  if (outcome?.type === "interrupt") return { ...reopen(settle(state), outcome.interrupts), run: null };
+  if (outcome?.type === "interrupt") return { ...settle(state), run: null, interrupts: outcome.interrupts };
   return { ...addFooter(settle(state), usage, now), run: null, interrupts: [] };
 }
 
@@ -118,9 +51,6 @@ function addFooter(state, usage, now) {
   const footer = { seconds, input: sum("inputTokens"), output: sum("outputTokens") };
   return { ...state, footers: { ...state.footers, [last.id]: footer } };
 }
-
-/** Nothing is open any more once a run is over. */
-const settle = (state) => ({ ...state, openCalls: [] });
 
 function update(state, id, change) {
   const at = findMessage(state, id);
@@ -171,14 +101,23 @@ function appendArguments(state, id, delta) {
 const closeCall = (state, id) => ({ ...state, openCalls: state.openCalls.filter((open) => open !== id) });
 
 /** A result goes behind its assistant message and the results that are already there; a second one replaces the first. */
-function addResult(state, { messageId, toolCallId, content }) {
-  const result = { id: messageId ?? `${toolCallId}-result`, role: "tool", toolCallId, content };
+function addResult(state, { messageId, toolCallId, content, metadata }) {
+  const result = { id: messageId ?? `${toolCallId}-result`, role: "tool", toolCallId, content, ...(metadata && { metadata }) };
   const others = state.messages.filter((message) => !(message.role === "tool" && message.toolCallId === toolCallId));
   let at = others.findLastIndex((message) => message.toolCalls?.some((call) => call.id === toolCallId)) + 1;
   if (at === 0) at = others.length;
   while (others[at]?.role === "tool") at += 1;
   const interrupts = state.interrupts.filter((interrupt) => interrupt.toolCallId !== toolCallId);
-  return { ...closeCall(state, toolCallId), messages: others.toSpliced(at, 0, result), interrupts };
+  const next = { ...closeCall(state, toolCallId), messages: others.toSpliced(at, 0, result), interrupts };
+  if (findCall(state, toolCallId)?.function.name === CARD_TOOL) return next; // its record is its call's
+  return withRecords(next, [[toolCallId, fromMetadata(result)]]);
+}
+
+/** An answer that changed nothing, since the call had been decided before. */
+function takeCustom(state, { name, value }) {
+  const callId = value?.record?.call_id;
+  if (name !== "agui-gate:answer_refused" || !callId) return state;
+  return { ...withRecords(state, entriesOf([value.record])), late: { ...state.late, [callId]: true } };
 }
 
 function startThinking(state, { messageId }, now) {
@@ -227,16 +166,5 @@ function takeSnapshot(state, { messages }) {
     if (survives) merged.splice(merged.findIndex(({ id }) => id === previous) + 1, 0, message);
     if (survives || named.has(message.id)) previous = message.id;
   }
-  return { ...state, messages: merged };
+  return withRecords({ ...state, messages: merged }, fromMessages(merged));
 }
-
-export function findCall(state, id) {
-  for (const message of state.messages) {
-    const call = message.toolCalls?.find((candidate) => candidate.id === id);
-    if (call) return call;
-  }
-  return null;
-}
-
-export const findResult = (state, callId) =>
-  state.messages.find((message) => message.role === "tool" && message.toolCallId === callId) ?? null;

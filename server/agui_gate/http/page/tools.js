@@ -1,15 +1,21 @@
 /** One tool call: a line with its name and live status that opens to arguments and result; its card while it waits. */
 
-import { parseObject } from "./asks.js";
-import { argumentTable, createCard, decisionText } from "./cards.js";
+import { argumentTable } from "./arguments.js";
+import { createCard } from "./cards.js";
 import { h, icon, same, setText } from "./dom.js";
 import { summary } from "./fields.js";
+import { parseJson, parseObject } from "./json.js";
+import { bothArguments, changedNames } from "./records.js";
+import { reveal, shown } from "./reveal.js";
+import { unitsFor } from "./units.js";
+import { changesOf, decisionLine } from "./words.js";
 
 const STATUS = {
   running: ["Running", null],
   waiting: ["Waiting for you", "gate"],
   done: ["Done", "check"],
   error: ["Failed", "warning"],
+  unknown: ["Not known whether it took effect", "warning"],
   rejected: ["Rejected", "cross"],
   superseded: ["Superseded", "skip"],
   expired: ["Expired", "clock"],
@@ -24,7 +30,7 @@ export function createTool(actions) {
     node: view.node,
     update(row) {
       card = syncCard(view, card, row, actions);
-      const { ask, draft, ...rest } = row;
+      const { ask, draft, earlier, ...rest } = row;
       if (same(rest, last)) return;
       last = rest;
       showLine(view, row);
@@ -45,7 +51,7 @@ function makeView() {
 }
 
 /** While a card can be answered it stands in for the line. */
-function syncCard(view, card, { ask, draft }, actions) {
+function syncCard(view, card, { ask, draft, earlier }, actions) {
   if (!ask) {
     card?.node.remove();
     view.line.hidden = false;
@@ -57,43 +63,60 @@ function syncCard(view, card, { ask, draft }, actions) {
     card?.node.remove();
     view.node.append(current.node);
   }
-  current.update(draft);
+  current.update(draft, earlier);
   view.line.hidden = true;
   return current;
 }
 
 function showLine(view, row) {
   const [label, symbol] = STATUS[row.status];
-  const issued = parseObject(row.arguments);
-  const args = issued && row.decision?.approved ? { ...issued, ...row.decision.edits } : issued;
+  const called = parseObject(row.arguments);
+  const both = called && bothArguments(row.record, called);
   view.node.dataset.status = row.status;
   view.symbol.replaceChildren(symbol ? icon(symbol) : h("span", { class: "spinner" }));
-  setText(view.name, row.name);
-  setText(view.preview, args ? summary(args) : "");
-  setText(view.status, label);
-  view.body.replaceChildren(...bodyParts(row, args));
-  view.decision.hidden = !row.decision;
-  if (row.decision) showDecision(view.decision, row.decision, issued ?? {});
+  setText(view.name, reveal(row.name));
+  setText(view.preview, both ? reveal(summary(inOrder(both, called), unitsOf(row, both))) : "");
+  setText(view.status, both && changedNames(both).length > 0 ? `${label}, edited` : label);
+  view.body.replaceChildren(...bodyParts(row, called, both));
+  showDecision(view.decision, row, called);
 }
 
-function showDecision(node, decision, args) {
-  node.dataset.approved = String(decision.approved);
-  node.replaceChildren(icon(decision.approved ? "check" : "cross"), decisionText(decision, args));
+/** What ran, in the order in which the call has it. */
+const inOrder = ({ ran }, called) => Object.fromEntries([...Object.keys(called), ...Object.keys(ran)].filter((name) => name in ran).map((name) => [name, ran[name]]));
+
+const unitsOf = ({ schema, record }, { issued }) => unitsFor(issued, { schema, message: record?.message });
+
+/** The ledger's word, and where an answer from here changed nothing, that too. */
+function showDecision(node, { record, late, ...row }, called) {
+  const line = record ? decisionLine(record, { already: late }) : null;
+  node.hidden = !line;
+  if (!line) return;
+  const { decision } = record;
+  const parts = [line, ...changesOf(record, called, unitsOf({ ...row, record }, bothArguments(record, called ?? {})))];
+  const reason = decision?.reason ? [` · “`, ...shown(decision.reason), "”"] : [];
+  const said = h("span", { dir: "auto" }, shown(parts.join(" · ")), reason, late ? h("strong", {}, ". Your answer came too late and changed nothing.") : null);
+  node.dataset.approved = String(decision?.approved ?? false);
+  node.replaceChildren(icon(decision?.approved ? "check" : "cross"), said);
 }
 
-function bodyParts(row, args) {
-  const parts = [h("h3", {}, "Arguments"), args ? argumentTable(args) : h("pre", { tabindex: "0" }, row.arguments || "…")];
-  if (row.result === null) return parts;
-  return [...parts, h("h3", {}, "Result"), resultNode(row.result)];
+function bodyParts(row, called, both) {
+  if (!both) return [h("h3", {}, "Arguments"), h("pre", { tabindex: "0" }, shown(row.arguments || "…")), ...resultParts(row)];
+  const changed = new Map(changedNames(both).map((name) => [name, both.issued[name]]));
+  const title = changed.size > 0 ? "Arguments, as changed by the person who approved" : "Arguments";
+  const table = argumentTable(inOrder(both, called), { unit: unitsOf(row, both), changed });
+  return [h("h3", {}, title), table, ...resultParts(row)];
 }
 
-function resultNode(text) {
-  return h("pre", { tabindex: "0" }, pretty(text) || "(empty)");
+function resultParts({ result }) {
+  if (result === null) return [];
+  return [h("h3", {}, "Result"), h("pre", { tabindex: "0", dir: "auto" }, shown(pretty(result) || "(empty)"))];
 }
 
+/** Laid out, where that loses no digit. */
 function pretty(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    const value = JSON.parse(text);
+    return JSON.stringify(parseJson(text)) === JSON.stringify(value) ? JSON.stringify(value, null, 2) : text;
   } catch {
     return text;
   }

@@ -1,0 +1,41 @@
+/** Arguments for reading: label and value, with units, nothing hidden; a changed one says what it was. */
+
+import { h } from "./dom.js";
+import { humanize, isObject, showValue } from "./fields.js";
+import { shown } from "./reveal.js";
+
+const plain = { unit: () => null, changed: new Map() };
+
+/**
+ * Label and value; what one of the `inputs` is about is shown as that input instead. `unit(name, value)` is what a
+ * number is in; `changed` has what a person changed: name to the value as it was issued.
+ */
+export function argumentTable(args, { inputs = [], unit = plain.unit, changed = plain.changed } = {}) {
+  const names = [...new Set([...Object.keys(args), ...inputs.map(({ field }) => field.path[0])])];
+  if (names.length === 0) return h("p", { class: "quiet" }, "No arguments.");
+  const rows = names.flatMap((name) => {
+    const own = inputs.filter(({ field }) => field.path[0] === name);
+    return own.length > 0 ? own.flatMap(inputRow) : valueRow(name, args[name], { unit, changed });
+  });
+  return h("dl", { class: "arguments" }, rows);
+}
+
+export const inputRow = ({ id, field, node }) => [h("dt", {}, h("label", { for: id }, shown(field.label))), h("dd", {}, node)];
+
+function valueRow(name, value, { unit, changed }) {
+  const nested = isNested(value) ? "nested" : null;
+  const before = changed.has(name) ? [h("span", { class: "was" }, "was ", valueNodes(changed.get(name), unit(name, changed.get(name))))] : [];
+  const label = h("dt", { class: nested }, shown(humanize(name)));
+  return [label, h("dd", { class: nested, dir: "auto" }, valueNodes(value, unit(name, value)), before)];
+}
+
+const isNested = (value) => isObject(value) || (Array.isArray(value) && value.some(isNested));
+
+/** Nothing is set apart from text that says so. */
+function valueNodes(value, unit) {
+  if (value === null || value === undefined || value === "") return [h("span", { class: "quiet" }, value === "" ? "Empty" : "None")];
+  if (typeof value === "boolean") return [value ? "Yes" : "No"];
+  if (typeof value !== "object") return [...shown(showValue(value)), ...(unit ? [` ${unit}`] : [])];
+  if (Object.keys(value).length === 0) return [h("span", { class: "quiet" }, "None")];
+  return Array.isArray(value) ? value.map((item) => h("div", {}, valueNodes(item))) : [argumentTable(value)];
+}

@@ -1,0 +1,75 @@
+/** The list of the person's chats: loaded from the server, renamed, deleted; and what waits in them. */
+
+import { confirm, inform, prompt } from "./dialogs.js";
+import { reveal } from "./reveal.js";
+
+const MAX_TITLE = 200; // characters, as the server has it
+
+/** `onChange({threads, approvals, more})` is called with what is known; `onRemoved(id)` when a chat is gone. */
+export function createChats({ api, onChange, onRemoved }) {
+  let threads = [];
+  let approvals = [];
+  let cursor = null;
+  let whole = false; // whether pages after the first were loaded
+
+  const tell = () => onChange({ threads, approvals, more: cursor !== null });
+  const others = (known, ids) => known.filter(({ id }) => !ids.has(id));
+
+  /** The list is a convenience: where it can't be had, it stays as it was. */
+  async function refresh() {
+    const [page, waiting] = await Promise.all([api.listThreads(), api.listApprovals()].map((asked) => asked.catch(() => null)));
+    if (waiting) approvals = waiting;
+    if (page) {
+      const fresh = new Set(page.threads.map(({ id }) => id));
+      threads = whole ? [...page.threads, ...others(threads, fresh)] : page.threads;
+      if (!whole) cursor = page.next_cursor ?? null;
+    }
+    tell();
+  }
+
+  async function older() {
+    const page = await api.listThreads(cursor).catch(() => null);
+    if (!page) return;
+    whole = true;
+    cursor = page.next_cursor ?? null;
+    threads = [...threads, ...others(page.threads, new Set(threads.map(({ id }) => id)))];
+    tell();
+  }
+
+  /** A chat that begins: listed before the server knows it. */
+  function begin({ id, agent, title }) {
+    const known = threads.find((thread) => thread.id === id);
+    const entry = { ...known, id, agent, title: known?.title || title, updated_at: new Date().toISOString() };
+    threads = [entry, ...others(threads, new Set([id]))];
+    tell();
+  }
+
+  async function rename({ id, title }) {
+    const named = await prompt({ title: "Rename this chat", label: "Title", value: title, yes: "Rename", maxLength: MAX_TITLE });
+    if (named) await attempt("The chat was not renamed", () => api.renameThread(id, named));
+  }
+
+  async function remove({ id, title }) {
+    const waits = approvals.filter(({ thread_id }) => thread_id === id).length;
+    const details = waits > 0 ? `What waits for an approval there (${waits}) will not run.` : "";
+    const text = `“${reveal(title)}” is deleted on the server, so it is gone in every browser. What already ran stays done, and that it ran stays on record. ${details}`;
+    const sure = await confirm({ title: "Delete this chat?", text: text.trim(), yes: "Delete", no: "Keep it", danger: true });
+    if (sure && (await attempt("The chat was not deleted", () => api.deleteThread(id)))) onRemoved(id);
+  }
+
+  /** Do it and read the list again; say why if it can't be done. What is gone already is gone. */
+  async function attempt(title, act) {
+    try {
+      await act();
+    } catch (error) {
+      if (error.code !== "not_found") {
+        await inform({ title, text: error.message });
+        return false;
+      }
+    }
+    await refresh();
+    return true;
+  }
+
+  return { refresh, older, begin, rename, remove, find: (id) => threads.find((thread) => thread.id === id) };
+}

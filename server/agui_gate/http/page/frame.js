@@ -1,0 +1,51 @@
+/** The frame around the conversation: theme, choice of agent, the token dialog. */
+
+import { h, icon, setText } from "./dom.js";
+import { humanize } from "./fields.js";
+import { readToken, writeTheme, writeToken } from "./storage.js";
+
+const element = (id) => document.getElementById(id);
+
+export function setUpTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const refresh = () => {
+    element("theme").replaceChildren(icon(isDark() ? "sun" : "moon"));
+    element("theme").setAttribute("aria-label", isDark() ? "Use the light theme" : "Use the dark theme");
+  };
+  element("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    writeTheme(document.documentElement.dataset.theme);
+    refresh();
+  });
+  dark.addEventListener("change", refresh);
+  refresh();
+}
+
+/** With one agent there is nothing to choose. */
+export function setUpAgents(agents, choose) {
+  const choice = element("agent-choice");
+  choice.hidden = agents.length < 2;
+  element("agent-name").hidden = agents.length > 1;
+  choice.replaceChildren(...agents.map(({ name }) => h("option", { value: name }, humanize(name))));
+  choice.onchange = () => choose(choice.value);
+}
+
+/** `onToken()` is called once the person has entered one. */
+export function setUpToken(onToken) {
+  const dialog = element("token-dialog");
+  dialog.addEventListener("close", () => {
+    if (dialog.returnValue !== "save") return;
+    writeToken(element("token").value.trim());
+    element("token").value = "";
+    onToken();
+  });
+}
+
+/** Ask who the person is; returns what is said about it. */
+export function askToken() {
+  const refused = readToken() ? "The token was not accepted. Enter the one you were given." : "Enter the token you were given.";
+  setText(element("token-text"), `${refused} It is kept for this tab only.`);
+  element("token-dialog").showModal();
+  return refused;
+}

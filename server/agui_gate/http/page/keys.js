@@ -1,0 +1,40 @@
+/**
+ * One-letter keys of a card's buttons: `A` approves, and so on, as the buttons say. They count while the focus is on the
+ * card and not in a field, so that nobody approves by typing; Escape takes the focus to the first card.
+ */
+
+import { h } from "./dom.js";
+
+const FIELD = "input, select, textarea, [contenteditable]";
+
+/** `button` with its key shown on it. */
+export function keyed(key, button) {
+  button.dataset.key = key.toLowerCase();
+  button.setAttribute("aria-keyshortcuts", key);
+  button.append(h("kbd", { "aria-hidden": "true" }, key));
+  return button;
+}
+
+/** Make the keys of the buttons in `card` work. */
+export function withKeys(card) {
+  card.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    if (event.target.closest(FIELD)) return;
+    const button = card.querySelector(`button[data-key="${CSS.escape(event.key.toLowerCase())}"]:not(:disabled)`);
+    if (!button) return;
+    event.preventDefault();
+    button.click();
+  });
+}
+
+/** Escape, where nothing else takes it, goes to the first card that waits; `isFree()` says whether it may. */
+export function setUpEscape(isFree) {
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !isFree()) return;
+    const card = [...document.querySelectorAll(".card:not([data-mode=decided])")].find((each) => !each.contains(document.activeElement));
+    if (!card || document.querySelector("dialog[open], .sidebar.open, [popover]:popover-open")) return;
+    event.preventDefault();
+    card.focus();
+    card.scrollIntoView({ block: "nearest" });
+  });
+}

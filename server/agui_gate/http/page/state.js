@@ -1,0 +1,122 @@
+/**
+ * What the page knows about one conversation, and what the person and the server's records change in it. Pure: time is
+ * passed in, ms since epoch. How AG-UI events change it is in store.js.
+ *
+ * `messages` is the wire form (what the next run sends back); everything else is kept beside it, keyed by the ids in it.
+ */
+
+import { parseObject } from "./json.js";
+import { bothArguments, entriesOf, fromMessages, hasRun, isClosed, learn } from "./records.js";
+
+export function initialState({ threadId = "", agent = "", schemas = {} } = {}) {
+  return {
+    threadId,
+    agent,
+    schemas, // tool -> JSON Schema of its arguments
+    messages: [],
+    shared: {}, // AG-UI state
+    interrupts: [], // open ones
+    drafts: {}, // ask key -> decision not sent yet: several asks are sent together
+    sent: {}, // call id -> true while an answer is on its way
+    late: {}, // call id -> true where an answer from here came too late
+    records: {}, // call id -> what the server's ledger says, see records.js
+    openCalls: [], // call ids whose arguments are still streaming
+    thinking: {}, // reasoning message id -> {from, to?}
+    footers: {}, // last message id of a run -> {seconds, input, output}
+    run: null, // {id, startedAt} while a run is on
+    notice: null, // {code, message} of the last run
+  };
+}
+
+/** A user's new message; anything said before stays. */
+export function addUserMessage(state, id, text) {
+  return { ...state, notice: null, messages: [...state.messages, { id, role: "user", content: text }] };
+}
+
+/** What "try again" would leave behind: the messages after the last one of the person. */
+const answerAt = (state) => state.messages.findLastIndex((message) => message.role === "user") + 1;
+
+/** What ran in the last answer and stays done when that is replaced: `[{callId, name, arguments, record}]`. */
+export function ranInAnswer(state) {
+  const calls = state.messages.slice(answerAt(state)).flatMap((message) => message.toolCalls ?? []);
+  const ran = calls.filter(({ id }) => hasRun(state.records[id]));
+  return ran.map(({ id, function: { name, arguments: args } }) => ({ callId: id, name, arguments: parseObject(args) ?? {}, record: state.records[id] }));
+}
+
+/** The history up to and including the last user message: what "try again" starts from. */
+export function rewind(state) {
+  const replaced = ranInAnswer(state).map(({ callId, name, arguments: args, record }) => {
+    const { issued, ran } = bothArguments(record, args);
+    return [callId, { ...record, tool: name, arguments: issued, effective_arguments: ran, replaced: true }];
+  });
+  const records = { ...state.records, ...Object.fromEntries(replaced) };
+  return { ...state, notice: null, interrupts: [], records, messages: state.messages.slice(0, answerAt(state)) };
+}
+
+/** The history without the half of an answer at its end; what ran and what the person said stays. */
+export function withoutHalf(state) {
+  const last = state.messages.findLastIndex((message) => ["user", "tool"].includes(message.role));
+  return { ...state, notice: null, messages: state.messages.slice(0, last + 1) };
+}
+
+/** A run begins; the answers to the calls `sent` go out with it. Their asks close when the results come. */
+export function startRun(state, runId, now, sent = []) {
+  const run = { id: runId, startedAt: now };
+  return { ...state, notice: null, run, drafts: {}, sent: Object.fromEntries(sent.map((callId) => [callId, true])) };
+}
+
+/** Decide an ask without sending it yet; null takes the decision back. By the ask's key: its id changes when it is asked again. */
+export function setDraft(state, { key }, decision) {
+  const { [key]: _, ...others } = state.drafts;
+  return { ...state, drafts: decision ? { ...others, [key]: decision } : others };
+}
+
+/** Nothing is open any more once a run is over. */
+export const settle = (state) => ({ ...state, openCalls: [], sent: {} });
+
+/** The run is over without success: it was refused, failed, was stopped, or the stream broke off. */
+export function failRun(state, code, message) {
+  return { ...settle(state), run: null, notice: { code, message } };
+}
+
+/** A thread as `GET /threads/{id}` returns it. What was decided here and not sent stays, where it still can be. */
+export function restore(state, { id, agent, messages, state: shared, approvals, calls }) {
+  const same = id === undefined || id === state.threadId;
+  const kept = same ? { drafts: state.drafts, late: state.late, footers: state.footers, thinking: state.thinking } : {};
+  const fresh = { ...initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent, schemas: state.schemas }), ...kept };
+  const asked = new Map(same ? state.interrupts.map((interrupt) => [interrupt.id, interrupt]) : []); // they know more
+  const next = { ...fresh, messages: messages ?? [], shared: shared ?? {}, interrupts: (approvals ?? []).map((approval) => asked.get(approval.id) ?? asInterrupt(approval)) };
+  return learnCalls({ ...next, records: same ? state.records : {} }, calls ?? []);
+}
+
+/** What the ledger says of the thread's gated calls (whole records). A draft for what is closed by now came too late. */
+export function learnCalls(state, calls) {
+  return withRecords(state, [...fromMessages(state.messages), ...entriesOf(calls)]);
+}
+
+/** The same for records of any kind, by call id. */
+export function withRecords(state, entries) {
+  const records = learn(state.records, entries);
+  const next = { ...state, records, interrupts: state.interrupts.filter(({ toolCallId }) => !isClosed(records[toolCallId])) };
+  const overtaken = Object.keys(state.drafts).filter((key) => isClosed(records[key]));
+  if (overtaken.length === 0) return next;
+  const drafts = Object.fromEntries(Object.entries(state.drafts).filter(([key]) => !overtaken.includes(key)));
+  return { ...next, drafts, late: { ...state.late, ...Object.fromEntries(overtaken.map((key) => [key, true])) } };
+}
+
+/** An open approval can be answered like the interrupt that asked for it: they have the same id. */
+function asInterrupt({ id, call_id, message, expires_at, tool, arguments: args, editable }) {
+  const metadata = { tool, arguments: args, editable: editable ?? [] };
+  return { id, reason: "tool_call", toolCallId: call_id, message, expiresAt: expires_at ?? undefined, metadata };
+}
+
+export function findCall(state, id) {
+  for (const message of state.messages) {
+    const call = message.toolCalls?.find((candidate) => candidate.id === id);
+    if (call) return call;
+  }
+  return null;
+}
+
+export const findResult = (state, callId) =>
+  state.messages.find((message) => message.role === "tool" && message.toolCallId === callId) ?? null;

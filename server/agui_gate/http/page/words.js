@@ -1,0 +1,60 @@
+/** Who decided, when, which way, in words. Pure; times are shown in the reader's own time zone. */
+
+import { humanize, shorten, withUnit } from "./fields.js";
+import { bothArguments, changedNames } from "./records.js";
+
+const WAYS = {
+  card: "in the chat",
+  resume: "in the chat",
+  message: "in the chat",
+  http: "outside the chat",
+  shell: "in the shell",
+  grant: "by a standing permission",
+};
+const ALONE = "local"; // the one person of a server that asks nobody who they are
+
+/** `12:03`; with the date if that was another day. */
+export function clock(time, now = Date.now()) {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return "";
+  const hours = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+  const sameDay = date.toDateString() === new Date(now).toDateString();
+  return sameDay ? hours : `${hours} on ${date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" })}`;
+}
+
+/** `Approved by alice at 12:03, in the chat`; `already`: an answer came too late for it. Null where nobody decided. */
+export function decisionLine(record, { already = false, now } = {}) {
+  const { decision, state } = record;
+  if (!decision) return already ? closedLine(state) : null;
+  const by = decision.by && decision.by !== ALONE ? ` by ${decision.by}` : "";
+  const at = decision.at ? ` at ${clock(decision.at, now)}` : "";
+  const verb = decision.approved ? "approved" : state === "cancelled" ? "cancelled" : "rejected";
+  const said = already ? `Already ${verb}` : capital(verb);
+  return `${said}${by}${at}${WAYS[decision.way] ? `, ${WAYS[decision.way]}` : ""}`;
+}
+
+function closedLine(state) {
+  if (state === "expired") return "It expired before the answer came";
+  return state === "cancelled" ? "It was cancelled before the answer came" : "It was closed before the answer came";
+}
+
+/** What a person changed: `Amount 20 € → 12.5 €`, one for each argument. */
+export function changesOf(record, args, unit) {
+  const both = bothArguments(record, args);
+  return changedNames(both).map((name) => {
+    const values = [both.issued[name], both.ran[name]];
+    if (values.some((value) => typeof value === "object" && value !== null)) return `${humanize(name)} changed`;
+    return `${humanize(name)} ${values.map((value) => shorten(withUnit(orNothing(value), unit(name, value)), 60)).join(" → ")}`;
+  });
+}
+
+const orNothing = (value) => (value === undefined || value === null || value === "" ? "–" : value);
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** How a call that ran came out, for a list of such calls. */
+export function outcome({ state, decision }, now) {
+  const at = decision?.at ? ` at ${clock(decision.at, now)}` : "";
+  if (state === "failed") return `failed${at}`;
+  return state === "unknown" ? `began${at}, and how it ended is not known` : `ran${at}`;
+}

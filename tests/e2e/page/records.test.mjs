@@ -1,0 +1,116 @@
+/** What is shown of a decision is the ledger's word (issue 9, line 4). */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result, text } from "./support.mjs";
+
+const { initialState, learnCalls, ranInAnswer, restore, rewind, setDraft } = await page("state.js");
+const { openAsks } = await page("asks.js");
+const { replacedRuns } = await page("records.js");
+const { toRows } = await page("rows.js");
+const { changesOf, clock, decisionLine } = await page("words.js");
+const { unitsFor } = await page("units.js");
+
+const AT = new Date(2026, 10, 22, 12, 3).toISOString();
+const NOW = Date.parse(AT) + 60_000;
+const decision = (more = {}) => ({ approved: true, by: "alice", at: AT, way: "http", ...more });
+const record = (state, more = {}) => ({ id: "apr-c1", call_id: "c1", tool: "refund", state, decision: decision(), ...more });
+const metadata = (told) => ({ metadata: { "agui-gate": told } });
+const waiting = () => play(asked(), ...call("c1", "refund", ARGS), interrupted(interrupt("c1")));
+const tool = (state) => toRows(state).find((row) => row.kind === "tool");
+
+test("a result's metadata says who decided, whatever was clicked here", () => {
+  const state = play(waiting(), { ...result("c1", "done"), ...metadata(record("done")) }, finished());
+  assert.deepEqual([tool(state).status, tool(state).record.decision.by], ["done", "alice"]);
+});
+
+test("a snapshot's metadata counts too, and what is settled doesn't open again", () => {
+  const done = play(waiting(), { ...result("c1", "done"), ...metadata(record("done")) }, finished());
+  const stale = done.messages.map((message) => (message.toolCalls ? { ...message, toolCalls: message.toolCalls.map((each) => ({ ...each, ...metadata(record("pending", { decision: null })) })) } : message));
+  assert.equal(tool(play(done, { type: "MESSAGES_SNAPSHOT", messages: stale })).record.state, "done");
+});
+
+test("what was decided elsewhere closes the card; a decision that was not sent yet is late", () => {
+  const draft = setDraft(waiting(), openAsks(waiting())[0], { approved: false });
+  const state = learnCalls(draft, [record("done", { result: "ok" })]);
+  assert.deepEqual([openAsks(state), state.drafts, state.late], [[], {}, { c1: true }]);
+  assert.deepEqual([tool(state).status, tool(state).result, tool(state).late], ["done", "ok", true]);
+});
+
+test("a card whose call is being carried out runs; one that still waits stays", () => {
+  assert.equal(tool(learnCalls(waiting(), [record("claimed")])).status, "running");
+  assert.equal(openAsks(learnCalls(waiting(), [record("pending", { decision: null })])).length, 1);
+});
+
+test("an answer that the server says came too late is told as that", () => {
+  const refused = { type: "CUSTOM", name: "agui-gate:answer_refused", value: { approvalId: "apr-c1", message: "…", record: record("done") } };
+  const state = play(waiting(), refused);
+  assert.deepEqual([state.late, state.records.c1.state], [{ c1: true }, "done"]);
+  assert.deepEqual(play(waiting(), { ...refused, value: { approvalId: "apr-c1", message: "not editable" } }).late, {});
+});
+
+test("a decision stays when the question is asked again under another id", () => {
+  const draft = setDraft(waiting(), openAsks(waiting())[0], { approved: true });
+  const card = { function_name: "refund", function_call_id: "c1", function_arguments: { amount: 20 } };
+  const again = play(draft, ...call("k2", "confirm_changes", JSON.stringify(card), "a2"));
+  const [ask] = openAsks(again);
+  assert.deepEqual([ask.id, again.drafts[ask.key]], ["k2", { approved: true }]);
+});
+
+test("of two cards for one call the later one asks, and a closed one hides no interrupt", () => {
+  const card = JSON.stringify({ function_name: "refund", function_call_id: "c1", function_arguments: {} });
+  const two = play(asked(), ...call("c1", "refund", ARGS), ...call("k1", "confirm_changes", card, "a2"), ...call("k2", "confirm_changes", card, "a3"), finished());
+  assert.deepEqual(openAsks(two).map(({ id }) => id), ["k2"]);
+  const closed = play(two, result("k1", "replaced"), result("k2", "replaced"), interrupted(interrupt("c1")));
+  assert.deepEqual(openAsks(closed).map(({ id }) => id), ["apr-c1"]);
+});
+
+test("trying again keeps in sight what ran, and says so on the next card for the same tool", () => {
+  const done = play(waiting(), { ...result("c1", "ok"), ...metadata(record("done")) }, ...text("a2", "Refunded."), finished());
+  assert.deepEqual(ranInAnswer(done).map(({ name, arguments: args }) => [name, args.amount]), [["refund", 20]]);
+  const again = play(rewind(done), ...call("c9", "refund", ARGS, "a9"), interrupted(interrupt("c9")));
+  assert.deepEqual(replacedRuns(again.records, again.messages).map(({ callId }) => callId), ["c1"]);
+  assert.equal(toRows(again)[0].kind, "replaced");
+  const { earlier } = tool(again);
+  assert.deepEqual(earlier.map((each) => [each.record.effective_arguments.amount, each.record.replaced]), [[20, true]]);
+  assert.deepEqual(ranInAnswer(waiting()), [], "what only waited did nothing");
+});
+
+test("a thread comes back with its records, those of answers that are gone too", () => {
+  const state = restore(initialState(), { id: "t1", agent: "a", messages: [{ id: "u1", role: "user", content: "x" }], calls: [record("done", { replaced: true, arguments: {} }), record("rejected", { id: "b", call_id: "c2" })] });
+  assert.deepEqual(toRows(state)[0].runs.map(({ callId }) => callId), ["c1"], "what didn't run left nothing");
+});
+
+for (const [told, already, line] of [
+  [record("done"), false, "Approved by alice at 12:03, outside the chat"],
+  [record("done"), true, "Already approved by alice at 12:03, outside the chat"],
+  [record("done", { decision: decision({ by: "local", way: "shell" }) }), false, "Approved at 12:03, in the shell"],
+  [record("rejected", { decision: decision({ approved: false, way: "card" }) }), true, "Already rejected by alice at 12:03, in the chat"],
+  [record("expired", { decision: null }), true, "It expired before the answer came"],
+  [record("superseded", { decision: null }), false, null],
+]) {
+  test(`${told.state}${already ? ", late" : ""}: ${line}`, () => assert.equal(decisionLine(told, { already, now: NOW }), line));
+}
+
+test("another day's time has its date", () => assert.equal(clock(AT, NOW + 86_400_000), "12:03 on 22 Nov 2026"));
+
+test("an edit is told with both values and their unit", () => {
+  const edited = record("done", { arguments: { amount: 20, note: "a" }, effective_arguments: { amount: 12.5, note: "a" } });
+  const unit = unitsFor(edited.arguments, { message: "Refund 20 € for A1?" });
+  assert.deepEqual(changesOf(edited, {}, unit), ["Amount 20 € → 12.5 €"]);
+});
+
+for (const [context, unit] of [
+  [{ schema: { properties: { amount: { unit: "kg" } } } }, "kg"],
+  [{ schema: { properties: { amount: { description: "In euros." } } } }, "€"],
+  [{ message: "Refund $20 now?" }, "$"],
+  [{ message: "Refund 20.00 EUR now?" }, "EUR"],
+  [{ message: "Refund 120 € or 20.5 €?" }, null],
+  [{}, null],
+]) {
+  test(`the unit by ${JSON.stringify(context)} is ${unit}`, () => assert.equal(unitsFor({ amount: 20 }, context)("amount", 20), unit));
+}
+
+test("two numbers that are the same have no unit by a message", () => {
+  assert.equal(unitsFor({ amount: 20, days: 20 }, { message: "20 €?" })("days", 20), null);
+});

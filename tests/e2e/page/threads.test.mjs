@@ -1,0 +1,31 @@
+/** The list of chats: what waits comes first and says what it is; what has expired waits for nobody (issue 9). */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { page } from "./support.mjs";
+
+const { nextExpiry, sections } = await page("threads.js");
+
+const NOW = new Date(2026, 10, 22, 12).getTime();
+const iso = (minutes) => new Date(NOW + minutes * 60_000).toISOString();
+const thread = (id, minutes, title = id) => ({ id, agent: "support", title, updated_at: iso(minutes) });
+const approval = (id, thread_id, more = {}) => ({ id, thread_id, agent: "support", tool: "refund", arguments: { amount: 20 }, message: null, asked_at: iso(-1), expires_at: null, ...more });
+
+test("what waits comes first, once a chat, with the words of what is asked", () => {
+  const found = sections([thread("a", -1), thread("b", -2)], [approval("1", "b"), approval("2", "b"), approval("3", "z", { message: "Pay?" })], NOW);
+  assert.deepEqual(found.map(([name, members]) => [name, members.map(({ id }) => id)]), [["Waiting for you (3)", ["b", "z"]], ["Today", ["a"]]]);
+  assert.deepEqual(found[0][1].map(({ title, waits }) => [title, waits]), [["b", "Refund · 20 (and 1 more)"], ["Refund", "Pay?"]]);
+});
+
+test("what has expired waits for nobody; when the next one does is known", () => {
+  const approvals = [approval("1", "a", { expires_at: iso(-1) }), approval("2", "b", { expires_at: iso(5) })];
+  const found = sections([thread("a", -1), thread("b", -2)], approvals, NOW);
+  assert.deepEqual(found.map(([name, members]) => [name, members.map(({ id }) => id)]), [["Waiting for you (1)", ["b"]], ["Today", ["a"]]]);
+  assert.equal(nextExpiry(approvals, NOW), Date.parse(iso(5)));
+  assert.equal(nextExpiry([approval("3", "c")], NOW), null);
+});
+
+test("chats are grouped by day", () => {
+  const found = sections([thread("a", -1), thread("b", -24 * 60), thread("c", -72 * 60, null)], [], NOW);
+  assert.deepEqual(found.map(([name, members]) => [name, members.map(({ title }) => title)]), [["Today", ["a"]], ["Yesterday", ["b"]], ["Earlier", ["New chat"]]]);
+});

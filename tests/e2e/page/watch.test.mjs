@@ -1,0 +1,74 @@
+/** A stale card settles within 3 s; nothing is asked where nobody looks; a server that fails is left in peace (issue 9). */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { page } from "./support.mjs";
+
+const { createWatch } = await page("watch.js");
+
+/** A watch with a clock of its own: `run(ms)` lets time pass, `looks` counts. */
+function watched({ waits = true, visible = true, answers = () => false } = {}) {
+  const world = { waits, visible, looks: 0, time: 0, timer: null };
+  world.watch = createWatch({
+    look: async () => answers((world.looks += 1)),
+    waits: () => world.waits,
+    isVisible: () => world.visible,
+    later: (act, delay) => (world.timer = { act, at: world.time + delay }),
+    forget: () => (world.timer = null),
+  });
+  world.run = async (ms) => {
+    const end = world.time + ms;
+    while (world.timer && world.timer.at <= end) {
+      const { act, at } = world.timer;
+      [world.timer, world.time] = [null, at];
+      act();
+      await new Promise(setImmediate);
+    }
+    world.time = end;
+  };
+  world.watch.update();
+  return world;
+}
+
+test("a card that waits is looked at within 3 s, again and again, and a change is followed up", async () => {
+  const world = watched();
+  await world.run(3000);
+  assert.equal(world.looks, 2);
+  world.waits = false;
+  world.watch.update();
+  await world.run(60_000);
+  assert.equal(world.looks, 2, "nothing waits");
+});
+
+test("a hidden page looks at nothing, and at once when somebody is back", async () => {
+  const world = watched({ visible: false });
+  await world.run(60_000);
+  assert.equal(world.looks, 0);
+  world.visible = true;
+  world.watch.back();
+  assert.equal(world.looks, 1);
+});
+
+test("something that happened elsewhere may go on: it looks a few times more", async () => {
+  const world = watched({ answers: (looks) => looks === 1 });
+  await world.run(1500);
+  world.waits = false;
+  await world.run(120_000);
+  assert.equal(world.looks, 11);
+});
+
+test("a server that doesn't answer is asked less and less", async () => {
+  const world = watched({ answers: () => Promise.reject(new Error("away")) });
+  await world.run(120_000);
+  assert.ok(world.looks >= 6 && world.looks <= 8, String(world.looks));
+});
+
+test("after ten minutes in which nobody stirred it looks seldom, and soon again when somebody does", async () => {
+  const world = watched();
+  await world.run(11 * 60_000);
+  const before = world.looks;
+  await world.run(60_000);
+  assert.equal(world.looks - before, 6);
+  world.watch.stir();
+  assert.equal(world.looks - before, 7);
+});

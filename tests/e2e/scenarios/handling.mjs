@@ -1,0 +1,101 @@
+/** The built-in page under one's fingers: keys, and the list of chats. */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { answer, done, open, say, toolsAre } from "../builtin.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+
+const focused = (page) => page.evaluate(() => document.activeElement.className || document.activeElement.id);
+
+/** One letter a button, as it says; only on the card, and never while somebody types. */
+export async function builtinKeys(t) {
+  await t.script(calls("Three.", refund("1001"), refund("1002"), refund("1003")), says("Settled."));
+  const page = await open(t);
+  await say(page, "Refund three");
+  await page.locator(".card").nth(2).waitFor();
+  assert.deepEqual(await page.locator(".card").first().getByRole("button").evaluateAll((all) => all.map((each) => each.getAttribute("aria-keyshortcuts"))), ["A", "E", "R"]);
+  assert.equal(await page.locator(".card").first().locator("kbd").allTextContents().then(String), "A,E,R");
+  await page.getByText("Esc goes to the card. There A approves, E edits, R rejects.").waitFor();
+  await page.keyboard.type("are");
+  assert.deepEqual([await page.inputValue("#input"), await page.locator(".card-line").count()], ["are", 0], "typing decides nothing");
+  await page.fill("#input", "");
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("a");
+  assert.equal(await page.locator(".card-line").count(), 0, "a key that goes nowhere decides nothing");
+  await page.keyboard.press("Escape");
+  assert.equal(await focused(page), "card");
+  await t.shot(page, "focus");
+  await page.keyboard.press("Control+a");
+  assert.equal(await page.locator(".card-line").count(), 0, "nor does somebody else's shortcut");
+  await page.keyboard.press("a");
+  await page.locator(".card-line", { hasText: "Will approve" }).waitFor();
+  await page.waitForFunction(() => document.activeElement.matches(".card[data-mode=view]"));
+  await page.keyboard.press("e");
+  await page.keyboard.type("0.05");
+  assert.equal(await page.locator(".card input").inputValue(), "0.05", "in a field letters and digits are text");
+  await page.keyboard.press("Enter");
+  await page.locator(".card-line").nth(1).waitFor();
+  await page.waitForFunction(() => document.activeElement.matches(".card[data-mode=view]"));
+  await page.keyboard.press("r");
+  await page.keyboard.type("area"); // a reason, and no decision
+  await page.keyboard.press("Enter");
+  await answer(page, "Settled.");
+  await toolsAre(page, ["refund:done", "refund:done", "refund:rejected"]);
+}
+
+/** Chats are the server's: titles to be read, times, renaming, and deleting that asks. */
+export async function builtinChats(t) {
+  await t.script(says("Hello."), calls("I'll refund it.", refund()));
+  const page = await open(t);
+  await say(page, "A first message that is far too long for the narrow list of chats on the left");
+  await done(page);
+  const item = (text) => page.locator(".thread-item", { hasText: text });
+  const title = await item("A first message").locator(".thread").getAttribute("title");
+  assert.match(title, /^A first message that is far too long for the narrow list of chats/);
+  assert.match(await item("A first message").locator("time").textContent(), /^\d\d:\d\d$/);
+  await menu(page, "A first message", "Rename…");
+  assert.equal(await page.getByLabel("Title").inputValue(), title);
+  await accessible(page, "rename");
+  await page.keyboard.type("Greetings");
+  await page.keyboard.press("Enter");
+  await item("Greetings").waitFor();
+  assert.equal(await page.title(), "Greetings · agui-gate");
+  await page.getByRole("button", { name: "New chat" }).click();
+  await say(page, "Give some money back");
+  await page.locator(".card").waitFor();
+  await page.getByText(/^Waiting for you \(\d+\)$/).waitFor();
+  assert.match(await item("Give some money").locator(".thread-waits").textContent(), /^Refund 0\.1 € for order 1003\?$/);
+  await t.shot(page, "list");
+  await menu(page, "Give some money", "Delete…");
+  assert.match(await page.getByRole("dialog").textContent(), /deleted on the server, so it is gone in every browser.*will not run/);
+  await t.shot(page, "delete");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.locator(".card").waitFor();
+  await menu(page, "Give some money", "Delete…");
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.locator(".example").first().waitFor();
+  assert.deepEqual(await page.locator(".thread-title").allTextContents().then((all) => all.filter((one) => /Give some money|Greetings/.test(one))), ["Greetings"]);
+  await item("Greetings").locator(".thread").click();
+  await answer(page, "Hello.");
+}
+
+/** What has expired waits for nobody. */
+export async function builtinExpired(t) {
+  await t.script(calls("I'll close.", call("close_shop", {})), says("It stays open."));
+  const page = await open(t);
+  await say(page, "Close the shop");
+  await page.locator(".expiry", { hasText: "Expired" }).or(page.locator('.tool[data-status="expired"]')).first().waitFor();
+  await page.locator('.tool[data-status="expired"]').waitFor();
+  const waiting = page.locator(".thread-item", { hasText: "Close the shop" }).first();
+  await waiting.locator(".thread-waits").waitFor({ state: "detached" });
+  await say(page, "And now?");
+  await answer(page, "It stays open.");
+}
+
+async function menu(page, chat, entry) {
+  await page.locator(".thread-item", { hasText: chat }).hover();
+  await page.getByRole("button", { name: new RegExp(`^Rename or delete “${chat}`) }).click();
+  await page.getByRole("menuitem", { name: entry }).click();
+  await page.getByRole("dialog").waitFor();
+}

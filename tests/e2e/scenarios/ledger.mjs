@@ -1,0 +1,144 @@
+/** The built-in page shows the ledger's word: decided elsewhere, late, edited, replaced, hidden in the text. */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { answer, decide, decision, done, open, say, toolsAre } from "../builtin.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+
+const TURN = calls("I'll refund it.", refund());
+const CLOCK = "\\d\\d:\\d\\d";
+
+/** Decided without any page, with an edit: open pages settle by themselves, and see the conversation go on. */
+export async function builtinElsewhere(t) {
+  await t.script(TURN, says("Refunded, as somebody else decided."));
+  const first = await open(t);
+  await say(first, "Refund ten cents of order 1003");
+  await first.locator(".card").waitFor();
+  const second = await t.tab(first);
+  await second.locator(".card").waitFor();
+  const { run } = await decide(t, first, { approved: true, edited_arguments: { order_id: "1003", amount: 0.05 }, continue: true });
+  assert.ok(run.key);
+  for (const page of [second, first]) {
+    await page.bringToFront();
+    await answer(page, "as somebody else decided");
+    await toolsAre(page, ["refund:done"]);
+    assert.equal(await page.locator(".card").count(), 0);
+    assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
+  }
+  await t.shot(first, "settled");
+  await first.reload();
+  await done(first);
+  assert.match(await decision(first).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
+  await first.locator(".tool-line > summary").click();
+  assert.match(await first.locator(".tool-body .arguments").textContent(), /Amount0\.05 €was 0\.1 €/);
+  await t.shot(first, "edited");
+  await accessible(first, "an edited call");
+}
+
+/** Approved elsewhere, then rejected in a tab that could not notice: the tab says what is true. */
+export async function builtinLate(t) {
+  await t.script(TURN, says("It was refunded."));
+  const page = await open(t);
+  await say(page, "Refund ten cents of order 1003");
+  await page.locator(".card").waitFor();
+  page.allow(/503/);
+  await page.route("**/threads/*view=calls", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "…" } } }));
+  await decide(t, page, { approved: true });
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter");
+  await answer(page, "It was refunded.");
+  await toolsAre(page, ["refund:done"]);
+  const late = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
+  assert.match(await decision(page).textContent(), late);
+  await t.shot(page, "late");
+}
+
+/** Decided elsewhere while the reason is being typed: what was typed is not sent, and the page says why. */
+export async function builtinOvertaken(t) {
+  await t.script(TURN, says("It was refunded."));
+  const page = await open(t);
+  await say(page, "Refund ten cents of order 1003");
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.type("too much");
+  await decide(t, page, { approved: true });
+  await toolsAre(page, ["refund:done"]);
+  assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat$`));
+  assert.equal(await page.evaluate(() => document.activeElement.id), "input", "the focus is not lost with the card");
+  await say(page, "What happened?");
+  await answer(page, "It was refunded.");
+}
+
+/** Where people have names, the page says who it was. */
+export async function builtinNamed(t) {
+  await t.script(TURN, says("Refunded for Alice."));
+  const page = await open(t, {}, t.urls.guarded);
+  page.allow(/401/);
+  await page.locator("#token").fill("wonderland");
+  await page.keyboard.press("Enter");
+  await say(page, "Refund ten cents of order 1003");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await answer(page, "Refunded for Alice.");
+  assert.match(await decision(page).textContent(), new RegExp(`^Approved by alice at ${CLOCK}, in the chat$`));
+}
+
+/** Another answer doesn't undo what ran: the page asks first, keeps it in sight, and the next card says so. */
+export async function builtinTryAgain(t) {
+  await t.script(TURN, says("Refunded."), TURN, says("Refunded again."));
+  const page = await open(t);
+  await say(page, "Refund ten cents of order 1003");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await answer(page, "Refunded.");
+  const again = page.getByRole("button", { name: "Try again" });
+  await again.click();
+  const dialog = page.getByRole("dialog");
+  assert.match(await dialog.textContent(), new RegExp(`What ran in it stays done.*Refund · 1003 · 0\\.1 € · ran at ${CLOCK}`));
+  await accessible(page, "try again");
+  await t.shot(page, "asked");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Keep this answer");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Try again", "the focus is back");
+  await toolsAre(page, ["refund:done"]);
+  await again.click();
+  await dialog.getByRole("button", { name: "Try again" }).click();
+  await page.locator(".card").waitFor();
+  const earlier = new RegExp(`Already ran in this chat:1003 · 0\\.1 € · ran at ${CLOCK}, in an answer that was replaced`);
+  assert.match(await page.locator(".card").textContent(), earlier);
+  const kept = "Refund · 1003 · 0.1 €: ran, in an answer that was replaced";
+  await page.getByText(kept).waitFor();
+  await t.shot(page, "card");
+  await accessible(page, "a second card");
+  await page.reload();
+  assert.match(await page.locator(".card").textContent(), earlier);
+  await page.getByText(kept).click();
+  assert.match(await page.locator(".replaced li").textContent(), new RegExp(`Approved at ${CLOCK}, in the chat`));
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter");
+  await answer(page, "Refunded again.");
+  await toolsAre(page, ["refund:rejected"]);
+  await page.getByText(kept).waitFor();
+}
+
+/** What can't be seen, and what turns text around, is drawn as what it is. */
+export async function builtinHidden(t) {
+  const mail = call("send_email", { to: "Ben", subject: "Your \u202edednufer\u202c order", body: "100\u200b0 euros" });
+  await t.script(calls("I'll write.", mail), says("Not sent."));
+  const page = await open(t);
+  await say(page, "Write to Ben");
+  const card = page.locator(".card");
+  await card.waitFor();
+  assert.match(await card.textContent(), /Your ⟦U\+202E⟧dednufer⟦U\+202C⟧ order.*100⟦U\+200B⟧0 euros/);
+  assert.equal(await card.locator(".hidden-character").first().getAttribute("title"), "right-to-left override");
+  await t.shot(page, "card");
+  await accessible(page, "hidden characters");
+  await page.getByRole("button", { name: "Edit" }).click();
+  assert.match(await card.locator(".field-hidden").first().textContent(), /Really: Your ⟦U\+202E⟧dednufer/);
+  await t.shot(page, "edit");
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.insertText("no\u2066!");
+  await page.keyboard.press("Enter");
+  await done(page);
+  assert.match(await decision(page).textContent(), /“no⟦U\+2066⟧!”/);
+  assert.match(await page.locator(".tool-preview").textContent(), /⟦U\+202E⟧/);
+}
