@@ -4,6 +4,7 @@ import datetime
 import enum
 import json
 import uuid
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired
@@ -179,7 +180,13 @@ def test_a_validator_that_fails_is_an_error_of_the_call(error):
 def test_a_secret_can_not_be_shown(secret):
     with pytest.raises(ConfigurationError, match="can't take secrets"):
         made(secret)
-    tool(made(str).fn)  # without a gate nobody has to see it
+    tool(lambda x: x, name="f")  # without a gate nobody has to see it
+
+
+def test_what_can_be_read_only_once_can_not_be_shown_and_run():
+    with pytest.raises(ConfigurationError, match="take a list"):
+        made(dict[str, Iterable[int]])
+    assert made(Sequence[int]).judged({"x": [1]}) == '{"x":[1]}'
 
 
 @pytest.mark.filterwarnings("ignore::pydantic.json_schema.PydanticJsonSchemaWarning")

@@ -86,9 +86,13 @@ class Signature:
 
     def check_shown(self) -> None:
         """Raise `ConfigurationError` if a call could not be shown to a person: see what `judged` asks for."""
-        if _says(self.schema, "writeOnly"):
+        if _says(self.schema, "writeOnly", True):
             raise ConfigurationError(
                 f"tool {self._name}: a gated tool can't take secrets (SecretStr): a person has to see what runs"
+            )
+        if _says(self._model.__pydantic_core_schema__, "type", "generator"):
+            raise ConfigurationError(
+                f"tool {self._name}: a gated tool can't take an Iterable, which is read only once; take a list"
             )
         known = self._model.model_fields.items()
         fixed = [name for name, field in known if not field.is_required() and not field.default_factory]
@@ -176,7 +180,8 @@ def _unordered(value: Any) -> Any:
     return value
 
 
-def _says(schema: Any, rule: str) -> bool:
+def _says(schema: Any, rule: str, value: object) -> bool:
+    """Whether a schema has this rule anywhere."""
     if isinstance(schema, dict):
-        return schema.get(rule) is True or any(_says(part, rule) for part in schema.values())
-    return isinstance(schema, list) and any(_says(part, rule) for part in schema)
+        return schema.get(rule) == value or any(_says(part, rule, value) for part in schema.values())
+    return isinstance(schema, list | tuple) and any(_says(part, rule, value) for part in schema)

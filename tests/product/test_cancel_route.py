@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate import tool
+from agui_gate import Gate, tool
 from agui_gate.engine import endings
 from agui_gate.engine.endings import Ended
 from agui_gate.settings import Settings
@@ -98,6 +98,34 @@ async def test_in_the_middle_of_text_what_was_said_is_kept(mode: str) -> None:
                 assert stream.types()[-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
                 assert chat.messages[-1]["content"] == stream.text != ""
                 await upstream_ended(p)
+                p.emulator.load([BACK])
+
+
+@shows("S29", "S30", "T1")
+@pytest.mark.parametrize("mode", MODES)
+async def test_while_a_gate_makes_up_its_mind(mode: str) -> None:
+    """Nobody has been asked yet, and nothing runs; what the model said is kept."""
+    begun, ran = asyncio.Event(), []
+
+    async def when(_: Json) -> bool:
+        begun.set()
+        await asyncio.Event().wait()
+        return False
+
+    @tool(gate=Gate(when=when))
+    def pay(amount: float) -> None:
+        """Pay."""
+        ran.append(amount)
+
+    turn = {"output": [say("One moment."), call("pay", amount=5), call("unknown")], "when": {"user": "go"}}
+    async with product([pay], [turn, BACK], mode=mode) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            async with asyncio.timeout(TIMEOUT):
+                await begun.wait()
+            async with stopped(p, chat, reader) as stream:
+                assert [status(content) for content in stream.results.values()] == ["cancelled", "cancelled"]
+                assert ran == []
                 p.emulator.load([BACK])
 
 

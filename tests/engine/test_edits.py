@@ -1,0 +1,136 @@
+"""An edit is judged as the call was (issue 9, line 1): it changes what may change, and the rest is what was shown."""
+
+import json
+import uuid
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from agui_gate import Gate, SchemaTool, tool
+from agui_gate.core.approvals import Approval
+from agui_gate.core.browser import for_browser
+from agui_gate.core.jsontext import canonical
+from agui_gate.engine import edits
+from agui_gate.errors import ApprovalRefused
+from tests.requirements import shows
+
+pytestmark = shows("T1", "B11")
+
+Made = Annotated[str, Field(default_factory=lambda: uuid.uuid4().hex)]
+
+
+class Options(BaseModel):
+    force: bool = True
+    key: Made
+
+
+@tool(gate=Gate(editable=["amount", "options", "account"]))
+def pay(to: str, amount: float = 1, account: int = 2**60, options: Options = Options(), key: Made = ...) -> None:  # noqa: B008
+    """Pay."""
+
+
+def asked(arguments: dict[str, Any], of: Any = pay, digest: str | None = "d") -> Approval:
+    judged = of.judged(arguments) if digest else json.dumps(arguments)
+    ids = dict.fromkeys(("id", "principal", "thread_id", "agent", "run_key", "turn_id", "call_id", "tool"), "x")
+    return Approval(**ids, arguments=judged, editable=of.gate.editable, schema_digest=digest)
+
+
+def after(approval: Approval, sent: dict[str, Any], of: Any = pay) -> Any:
+    """The arguments that would run; an error message if the edit is refused."""
+    try:
+        text = edits.edited(approval, sent, of)
+    except ApprovalRefused as error:
+        return error.message
+    return json.loads(approval.arguments if text is None else text)
+
+
+junk = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3) | st.just("5")
+sent = st.fixed_dictionaries(
+    {},
+    optional={
+        "to": st.just("x") | junk,
+        "amount": st.floats(-100, 100) | junk,
+        "account": st.integers(-(2**70), 2**70).map(for_browser) | junk,
+        "options": st.fixed_dictionaries({}, optional={"force": st.booleans() | junk, "key": junk}) | junk,
+        "key": junk,
+        "more": junk,
+    },
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sent)
+def test_what_may_not_be_edited_never_is_and_what_runs_is_whole(edit):
+    approval = asked({"to": "x"})
+    shown = json.loads(approval.arguments)
+    ran = after(approval, {**for_browser(shown), **edit})
+    if isinstance(ran, str):
+        return
+    assert {n: ran[n] for n in ("to", "key")} == {n: shown[n] for n in ("to", "key")}
+    assert pay.judged(ran) == canonical(ran), "whole, exact"
+    pay.exactly(ran)
+    if "options" in edit and "key" not in edit["options"]:
+        assert ran["options"]["key"] == shown["options"]["key"], "nobody saw another one"
+
+
+@given(st.sets(st.sampled_from(["to", "amount", "account", "options", "key"])))
+def test_what_is_left_out_is_its_default_or_as_shown_or_missing(left_out):
+    approval = asked({"to": "x", "options": {}})
+    shown = json.loads(approval.arguments)
+    ran = after(approval, {n: v for n, v in for_browser(shown).items() if n not in left_out})
+    if "to" in left_out:
+        assert ran == "The edit was refused: it gives all arguments, and to is missing."
+    elif "options" not in left_out:
+        assert ran == shown
+    else:
+        assert {**ran, "options": 0} == {**shown, "options": 0}
+
+
+def test_a_default_that_was_overruled_is_not_the_default_again_by_being_left_out():
+    approval = asked({"to": "x", "amount": 5, "key": "mine"})
+    assert after(approval, {"to": "x", "key": "mine"})["amount"] == 1, "which may be edited"
+    assert after(approval, {"to": "x", "amount": 5})["key"] == "mine", "which may not, and was shown"
+
+    @tool(gate=Gate(editable=["to"]))
+    def send(to: str, loud: bool = False) -> None:
+        """Send."""
+
+    said = after(asked({"to": "x", "loud": True}, send), {"to": "y"}, send)
+    assert said == "The edit was refused: these arguments may not be edited: loud."
+
+
+def test_a_tool_of_a_schema_and_one_that_the_provider_runs():
+    schema = {
+        "properties": {"id": {"type": "integer"}, "cc": {"type": "string"}, "n": {"default": 3}},
+        "required": ["id"],
+    }
+    mail = SchemaTool(None, name="mail", description="", parameters=schema, gate=Gate(editable=["cc", "id"]))
+    approval = asked({"id": 2**60, "cc": "a"}, mail)
+    assert json.loads(approval.arguments) == {"id": 2**60, "cc": "a", "n": 3}
+    assert after(approval, {"id": str(2**60)}, mail) == {"id": 2**60, "n": 3}, "what has no default can be taken away"
+    assert after(approval, {"id": str(2**61), "cc": "a"}, mail) == {"id": 2**61, "cc": "a", "n": 3}
+    assert after(approval, {"cc": "a"}, mail) == "The edit was refused: it gives all arguments, and id is missing."
+    held = asked({"id": 2**60}, mail, digest=None)
+    assert after(held, {"id": str(2**60)}, None) == {"id": 2**60}
+
+
+@pytest.mark.parametrize(
+    ("claimed", "is_it"),
+    [
+        ({"to": "x"}, True),
+        ({"to": "x", "amount": 1.0}, True),
+        ({"to": "x", "account": str(2**60)}, True),
+        ({"to": "x", "account": 2**60}, True),
+        ({"to": "x", "account": 2**60 - 1}, False),
+        ({"to": "x", "amount": "1"}, False),
+        ({"to": "x", "amount": 2}, False),
+        ({"to": "x", "key": "another"}, False),
+        ({"to": "y"}, False),
+        ({}, False),
+    ],
+)
+def test_arguments_that_an_answer_names_are_those_that_were_asked_about(claimed, is_it):
+    assert edits.is_about(asked({"to": "x"}), json.dumps(claimed), pay) is is_it
