@@ -5,8 +5,9 @@
     agui-gate serve conditional_gate:agent    # a refund of 20 just happens, one of 80 asks
 
 `when` gets the call's arguments and says whether a person has to agree. It fails closed: if it raises, or returns
-anything but False, the call waits. It is asked once, when the model makes the call, and may be any function of the
-arguments; make it a named one as soon as it is worth a test of its own.
+anything but False, the call waits. It is asked once, when the model makes the call, with the very arguments that would
+run. It may be any function of them, sync (in a thread) or async; make it a named one as soon as it is worth a test of
+its own.
 """
 
 from typing import Any
