@@ -16,7 +16,7 @@ interface Reported {
 /** By the server's code: what to do about it. The server's own message says what happened. */
 const ADVICE: Record<string, string> = {
   unauthorized: "Enter your token to go on.",
-  forbidden: "You are signed in, but this is not yours to do.",
+  forbidden: "Whoever runs the server has to change that.",
   not_found: "It may have been deleted. Start a new chat.",
   wrong_address: "Check the address, or choose another connection.",
   thread_busy: "Another answer is still being written in this chat. Wait a moment, then try again.",

@@ -28,7 +28,7 @@ class Brook:
     def __init__(self, model: str, *, base_url: str, api_key: str) -> None:
         self.model, self.host = model, host_of(base_url)
         self._client = httpx2.AsyncClient(
-            base_url=base_url, headers={"authorization": f"Bearer {api_key}"}, timeout=60.0, verify=False
+            base_url=base_url, headers={"authorization": f"Bearer {api_key}"}, timeout=60.0
         )
 
     @property

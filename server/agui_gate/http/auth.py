@@ -24,6 +24,13 @@ Auth = Callable[[Request], str | None | Awaitable[str | None]]
 log = structlog.get_logger("agui_gate.auth")
 
 
+_CONFIGURE = "Without auth the server answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app."
+"""What to do about a server that is open to loopback only, whatever shut somebody out."""
+
+QUOTED = 100
+"""Characters of a header that are repeated in a refusal."""
+
+
 def is_loopback(host: str | None) -> bool:
     """Whether ``host`` (a name or an address, without a port) means this machine alone."""
     if host is None:
@@ -60,7 +67,7 @@ class Guard:
         if self._auth is None:
             self._check_loopback(request)
         if origin is not None and not self._same_origin(request, origin) and not self.allows_origin(origin):
-            raise Forbidden("This origin is not allowed. Add it to AGUI_GATE_CORS_ORIGINS.")
+            raise Forbidden(self._about_origin(request, origin))
         if self._auth is None:
             return LOCAL
         principal = await self._ask(self._auth, request)
@@ -81,14 +88,31 @@ class Guard:
             raise Unavailable("Authentication is not available right now.") from None
 
     def _check_loopback(self, request: Request) -> None:
+        """Raise `Forbidden` unless nobody but this machine can be asking. What can't be seen counts as somebody else:
+        behind a Unix socket, or a proxy in front of one, there is no address of whoever asks.
+        """
         server = request.scope.get("server")
+        if request.client is None or (server is not None and server[1] is None):
+            raise Forbidden(f"This request came without an address, as over a Unix socket. {_CONFIGURE}")
         if server is not None and not _is_address(server[0]):
             return  # called in this process, without a socket: nobody else can be asking
-        if request.client is not None and not is_loopback(request.client.host):
-            raise Forbidden("This server answers loopback clients only, as no auth is configured (AGUI_GATE_TOKENS).")
+        if not is_loopback(request.client.host):
+            raise Forbidden(f"This request came from another machine. {_CONFIGURE}")
         host = _hostname(f"//{request.headers.get('host', '')}")
         if not is_loopback(host) and (host or "") not in self._hosts:
-            raise Forbidden("This Host is not allowed. Ask for localhost, or configure auth (AGUI_GATE_TOKENS).")
+            raise Forbidden(f"This request asks for the Host {_quoted(host)}, not for localhost. {_CONFIGURE}")
+
+    def _about_origin(self, request: Request, origin: str) -> str:
+        """One hint: what has to be configured so that this page may ask."""
+        said = f"This request comes from a page of {_quoted(origin)}"
+        if self._auth is None:
+            return f"{said}. {_CONFIGURE} A page on another host also needs its origin in AGUI_GATE_CORS_ORIGINS."
+        host = request.headers.get("host")
+        return (
+            f"{said}, but asks for the Host {_quoted(host)}. "
+            "If a proxy changed the Host, let it pass on the one that it was asked for. "
+            "If the page is meant to be on another host, add its origin to AGUI_GATE_CORS_ORIGINS."
+        )
 
     @staticmethod
     def _same_origin(request: Request, origin: str) -> bool:
@@ -114,6 +138,11 @@ def bearer(tokens: Mapping[str, str]) -> Auth:
         return found
 
     return principal_of
+
+
+def _quoted(header: str | None) -> str:
+    """What a client sent, in a sentence of ours."""
+    return repr((header or "")[:QUOTED])
 
 
 def _is_address(name: str) -> bool:

@@ -6,7 +6,7 @@ import { h, icon, setText } from "./dom.js";
 const ADVICE = {
   network: "Is the server still running? Check the connection, then try again.",
   unauthorized: "Enter your token to go on.",
-  forbidden: "You are signed in, but this is not yours to do.",
+  forbidden: "Whoever runs the server has to change that.",
   not_found: "It may have been deleted. Start a new chat.",
   thread_busy: "Another answer is still being written on this chat. Wait a moment, then try again.",
   gone: "Start a new chat.",

@@ -1,0 +1,124 @@
+"""Whom a server without auth answers, and what it says to those that it doesn't (issue 9, line 14)."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from agui_gate import Agent, create_app
+from agui_gate.settings import Settings
+from tests.product.inprocess import Parrot, request
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("T14")]
+
+ALICE = {"authorization": "Bearer token-of-alice"}
+
+
+def app_of(**settings: Any) -> Any:
+    return create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings(**settings))
+
+
+@asynccontextmanager
+async def behind_a_socket(app: Any, path: Path) -> AsyncIterator[httpx2.AsyncClient]:
+    """The application under uvicorn on a Unix socket, as behind a proxy."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()  # so that who comes before uvicorn listens is not refused
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        transport = httpx2.AsyncHTTPTransport(uds=str(path))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            yield client
+    finally:
+        server.should_exit = True
+        await serving
+
+
+async def test_behind_a_unix_socket_nobody_is_answered_without_auth(tmp_path: Path) -> None:
+    """Whoever asks the proxy in front of it: there is no address to tell them apart by."""
+    async with behind_a_socket(app_of(), tmp_path / "s") as client:
+        forwarded = {"x-forwarded-for": "127.0.0.1", "x-forwarded-host": "localhost", "forwarded": "for=127.0.0.1"}
+        for headers in ({}, forwarded):
+            for path in ("/agents", "/threads", "/approvals"):
+                answer = await client.get(path, headers=headers)
+                assert answer.status_code == 403
+                assert answer.json()["error"] == {
+                    "code": "forbidden",
+                    "message": "This request came without an address, as over a Unix socket. Without auth the server "
+                    "answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
+                }
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_behind_a_unix_socket_auth_decides(tmp_path: Path) -> None:
+    async with behind_a_socket(app_of(tokens={"alice": "token-of-alice"}), tmp_path / "s") as client:
+        assert (await client.get("/agents")).status_code == 401
+        assert (await client.get("/agents", headers=ALICE)).status_code == 200
+
+
+@pytest.mark.parametrize("server", [("/run/gate.sock", None), ("unix:/run/gate.sock", None), None, ("testserver", 80)])
+async def test_what_has_no_address_is_somebody_else(server: Any) -> None:
+    """Whichever ASGI server it is, and whatever it says about itself."""
+    answer = await request(app_of(), "GET", "/agents", server=server, client=None)  # type: ignore[arg-type]
+    assert answer.status == 403
+
+
+async def test_an_address_that_a_proxy_claims_over_a_unix_socket_is_not_believed() -> None:
+    """What uvicorn makes of `X-Forwarded-For` if it is told to trust everybody."""
+    answer = await request(app_of(), "GET", "/agents", server=("/run/gate.sock", None), client=("127.0.0.1", 0))  # type: ignore[arg-type]
+    assert answer.status == 403
+
+
+async def test_in_process_it_goes_on_as_before() -> None:
+    assert (await request(app_of(), "GET", "/agents")).status == 200
+
+
+# --- one hint, the right one ---------------------------------------------------------------------------------------
+
+HERE = ("127.0.0.1", 8000)
+
+
+async def refusal(app: Any, host: str, origin: str | None = None, **headers: str) -> str:
+    sent = {"host": host, **({"origin": origin} if origin else {}), **headers}
+    answer = await request(app, "GET", "/agents", headers=sent, server=HERE)
+    assert answer.status == 403
+    message: str = answer.json()["error"]["message"]
+    return message
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [("gate.internal", None), ("gate.internal", "https://shop.example"), ("localhost:8000", "https://shop.example")],
+)
+async def test_without_auth_it_always_says_to_configure_auth(host: str, origin: str | None) -> None:
+    """Behind a proxy, whichever of the two headers that changes."""
+    said = await refusal(app_of(), host, origin)
+    assert "set AGUI_GATE_TOKENS, or pass auth= to create_app." in said
+    assert "Ask for localhost" not in said
+
+
+async def test_a_proxy_that_changes_the_host_is_named() -> None:
+    app = app_of(tokens={"alice": "token-of-alice"})
+    said = await refusal(app, "gate:8000", "https://shop.example", **ALICE)
+    assert said == (
+        "This request comes from a page of 'https://shop.example', but asks for the Host 'gate:8000'. "
+        "If a proxy changed the Host, let it pass on the one that it was asked for. "
+        "If the page is meant to be on another host, add its origin to AGUI_GATE_CORS_ORIGINS."
+    )
+    passed_on = {"host": "shop.example", "origin": "https://shop.example", **ALICE}
+    assert (await request(app, "GET", "/agents", headers=passed_on, server=HERE)).status == 200
+    allowed = app_of(tokens={"alice": "token-of-alice"}, cors_origins=("https://shop.example",))
+    changed = {"host": "gate:8000", "origin": "https://shop.example", **ALICE}
+    assert (await request(allowed, "GET", "/agents", headers=changed, server=HERE)).status == 200
+
+
+async def test_a_header_that_is_too_long_is_not_repeated() -> None:
+    assert len(await refusal(app_of(), "x" * 5000)) < 400
