@@ -3,7 +3,17 @@
 import pytest
 
 from agui_gate import Agent, ToolContext, adapter, create_app, tool
-from agui_gate.core.transcript import CallPart, Output, ReportedEntry, ResultEntry, Text, TurnEntry, UserEntry
+from agui_gate.core.transcript import (
+    CallPart,
+    Output,
+    RanCall,
+    ReplacedEntry,
+    ReportedEntry,
+    ResultEntry,
+    Text,
+    TurnEntry,
+    UserEntry,
+)
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
@@ -78,7 +88,8 @@ async def test_what_was_added_before_the_branch_is_saved_as_it_is_known():
     await store.commit(first, Change(entries=[SAID, turn], status="failed"), "run_1")
     thread = OpenThread(store, await store.open_thread("p", "t", "a", "run_2"), "run_2")
     thread.append([ResultEntry("c", "c-result", Output("unknown")), ReportedEntry("old")])
-    thread.branch(1)
+    thread.branch(1, ())
     await thread.commit(status="finished")
     stored = await store.read_thread("p", "t")
-    assert stored.entries == thread.entries == [SAID, ReportedEntry("old"), ReportedEntry("c")]
+    ran = ReplacedEntry("c-replaced", free=(RanCall("c", "mail", "{}", Output("unknown")),))
+    assert stored.entries == thread.entries == [SAID, ReportedEntry("old"), ReportedEntry("c"), ran]

@@ -207,7 +207,29 @@ class PassedEntry(Struct, tag="passed", tag_field="type"):
     back: bool = False
 
 
-Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | ReportedEntry | PassedEntry
+class RanCall(Struct):
+    """A call that nobody had to approve and that ran: the ledger has no record of it. ``arguments`` is JSON."""
+
+    id: str
+    name: str
+    arguments: str
+    output: Output
+
+
+class ReplacedEntry(Struct, tag="replaced", tag_field="type"):
+    """An answer was regenerated or edited away. What ran in it stays done; ``id`` is the AG-UI message that says so.
+
+    ``gated`` are the ids of calls with a record that ran, ``free`` the others that ran, ``cards`` the ids of cards that
+    were shown, each with its approval's.
+    """
+
+    id: str
+    gated: tuple[str, ...] = ()
+    free: tuple[RanCall, ...] = ()
+    cards: tuple[tuple[str, str], ...] = ()
+
+
+Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | ReportedEntry | PassedEntry | ReplacedEntry
 
 
 class SettledCall(Struct, tag="call", tag_field="type"):

@@ -2,7 +2,8 @@
 
 A card counts as open until an answer closed it, or its call's outcome did. A note that its question was asked again
 (`REPLACED`) is no answer: another tab may still show the card with its buttons, its call still waits, and what is asked
-is the same, since a record's arguments never change. So an answer to it counts.
+is the same, since a record's arguments never change. So an answer to it counts. Cards of an answer that was replaced
+are known too, so that whoever clicks on one is told what is true.
 
 Clients send what was said to a card again with every run, the server's own notes too. What was said before, word for
 word, is such a repetition and says nothing new, whether it was taken or refused then.
@@ -10,7 +11,7 @@ word, is such a repetition and says nothing new, whether it was taken or refused
 
 from collections.abc import Iterable
 
-from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry
+from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry, ReplacedEntry
 from agui_gate.protocol.cards import REPLACED
 
 
@@ -23,6 +24,8 @@ class CardsShown:
         for entry in entries:
             if isinstance(entry, CardEntry):
                 self._approvals[entry.id] = entry.approval_id
+            elif isinstance(entry, ReplacedEntry):
+                self._approvals |= dict(entry.cards)
             elif isinstance(entry, CardClosedEntry):
                 self.say(entry.card_id, entry.content)
                 if entry.said is not None:

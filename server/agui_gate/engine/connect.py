@@ -21,6 +21,7 @@ from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry, TurnEnt
 from agui_gate.engine import outcomes
 from agui_gate.engine.live import LiveRun
 from agui_gate.protocol import cards
+from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import agui_messages, result_id
@@ -103,6 +104,10 @@ def _asked(agent: Agent, run: RunInput, thread: Thread, approvals: list[Approval
         return None
     held = {c.id for e in thread.entries if isinstance(e, TurnEntry) for c in e.calls if c.kind == "held"}
     tools = {a.id: agent.by_name[a.tool] for a in pending if a.tool in agent.by_name and a.call_id not in held}
+    parameters = {a.id: tools[a.id].parameters if a.id in tools else {"type": "object"} for a in pending}
     return ev.InterruptOutcome(
-        tuple(cards.interrupt(a, tools[a.id].parameters if a.id in tools else {"type": "object"}) for a in pending)
+        tuple(
+            cards.interrupt(a, parameters[a.id], already_ran(a, parameters[a.id], approvals, thread.entries))
+            for a in pending
+        )
     )

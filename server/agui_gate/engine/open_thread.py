@@ -17,6 +17,7 @@ from agui_gate.core.transcript import (
     Entry,
     Output,
     PassedEntry,
+    ReplacedEntry,
     ReportedEntry,
     ResultEntry,
     Text,
@@ -24,7 +25,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine import keeping, outcomes
+from agui_gate.engine import keeping, outcomes, replaced
 from agui_gate.engine.capacity import Capacity
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
@@ -55,6 +56,7 @@ class OpenThread:
         self._state_json = self._saved_state = msgspec.json.encode(thread.state)
         self.thread = thread
         self.entries: list[Entry] = thread.entries
+        self._replaced: list[str] = []
         self.approvals = {a.call_id: outcomes.completed(a) for a in thread.approvals}
         self.ref = self._saved_ref = thread.ref
         self.state: Any = thread.state
@@ -100,13 +102,15 @@ class OpenThread:
         elif isinstance(entry, TurnEntry):
             self._held.update(call.id for call in entry.calls if call.kind == "held")
 
-    def branch(self, keep: int) -> list[Approval]:
-        """Go back: only the first ``keep`` entries stay. Returns what was pending in the part that goes.
+    def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
+        """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns what was pending in the part that
+        goes. What ran there stays done: the journal and the records say so (`engine/replaced.py`).
 
         The provider's conversation is left (it has later items); a response id committed before the cut is used again.
         """
         cut = self.entries[keep:]
         dropped = dict.fromkeys(c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls)
+        gone = replaced.what_goes(cut, self.approvals)
         del self.entries[keep:]
         self.capacity.dropped(cut)
         self._unsaved = []  # is behind every cut, and what stays of it is added again
@@ -122,7 +126,14 @@ class OpenThread:
         self.append(e for e in cut if self._outlives(e, cards))
         # Their ids are not given again: idempotency keys are made of them.
         self.append(ReportedEntry(call_id) for call_id in dropped if call_id not in self._reported)
+        self.append(said)
+        self.append([*(e for e in cut if isinstance(e, ReplacedEntry)), *([gone] if gone else [])])
+        self._replace([a for call_id, a in self.approvals.items() if call_id in dropped])
         return [a for call_id, a in self.approvals.items() if call_id in dropped and a.state is State.PENDING]
+
+    def _replace(self, approvals: Sequence[Approval]) -> None:
+        self._replaced += [a.id for a in approvals if not a.replaced]
+        self.approvals |= {a.call_id: msgspec.structs.replace(a, replaced=True) for a in approvals}
 
     def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
         """Whether ``entry`` stays although it is behind a cut: what a call or a card that stays was given later."""
@@ -132,7 +143,9 @@ class OpenThread:
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""
-        self.approvals[approval.call_id] = outcomes.completed(approval)
+        replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
+        moved = msgspec.structs.replace(approval, replaced=replaced_now)
+        self.approvals[approval.call_id] = outcomes.completed(moved)
         self._settled = None
 
     async def doubt(self) -> None:
@@ -181,7 +194,7 @@ class OpenThread:
             except BaseException:
                 self._unsaved = entries + self._unsaved
                 raise
-            self._keep, self._saved_state, self._saved_ref = None, state, ref
+            self._keep, self._saved_state, self._saved_ref, self._replaced = None, state, ref, []
             self.ended = self.ended or status is not None
             for approval in approvals:
                 self.approvals[approval.call_id] = approval
@@ -194,6 +207,7 @@ class OpenThread:
             keep=self._keep,
             entries=entries,
             approvals=approvals,
+            replaced=self._replaced,
             state=msgspec.json.decode(state)
             if state != self._saved_state
             else msgspec.UNSET,  # tools may change theirs meanwhile
@@ -225,6 +239,15 @@ class OpenThread:
             place = (approval.turn_id, approval.call_id)
             settled[place] = Outcome(outcomes.APPROVED, approval.arguments, consent)
         return sanitize(self.entries, settled)
+
+    @property
+    def shows_replaced(self) -> bool:
+        """Whether messages show calls that ran in an answer that was replaced."""
+        return any(isinstance(entry, ReplacedEntry) and entry.gated for entry in self.entries)
+
+    def note(self) -> str:
+        """What the model is told below its instructions: what ran in answers that were replaced."""
+        return replaced.note(self.entries, self.approvals)
 
     def messages(self) -> list[dict[str, Any]]:
         """The conversation as AG-UI messages, in shapes that every client takes."""

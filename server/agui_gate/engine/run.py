@@ -158,12 +158,13 @@ class Run:
         imported = not self._thread.entries
         if intake.keep is not None:
             claimed = self._consents.claimed()
-            dropped = self._thread.branch(intake.keep)
+            dropped = self._thread.branch(intake.keep, intake.entries)
             await self._settlement.close(dropped, State.SUPERSEDED)
             await self._consents.branched(claimed)
-        self._thread.append(intake.entries)
-        if intake.keep is not None:
             await self._thread.commit()
+            self._snapshot_due |= self._thread.shows_replaced  # the page can't know what it is to show of them now
+        else:
+            self._thread.append(intake.entries)
         self._live.opened(*self._thread.snapshot())
         if imported:
             self._close_imported(intake)

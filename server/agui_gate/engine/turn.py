@@ -78,7 +78,8 @@ class Turns:
         recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, origin, limits)
         transcript = self._thread.transcript()
         choice = self._choice(transcript)
-        request = TurnRequest(transcript, self._instructions, self._specs, self._thread.ref, choice)
+        told = "\n\n".join(part for part in (self._instructions, self._thread.note()) if part)
+        request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice)
         await self._thread.doubt()
         try:
             await self._listen(request, recorder, limits.turn_seconds)

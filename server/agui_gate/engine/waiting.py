@@ -16,6 +16,7 @@ from agui_gate.core.visible import visible
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.protocol import cards
+from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import provider_id
@@ -72,7 +73,8 @@ class Asker:
         return ev.InterruptOutcome(tuple(self._interrupt(approval) for approval in approvals))
 
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
-        shown = cards.interrupt(approval, self._parameters(approval))
+        parameters = self._parameters(approval)
+        shown = cards.interrupt(approval, parameters, self._ran(approval, parameters))
         refused = self.refused.get(approval.id)
         if refused is None:
             return shown
@@ -83,13 +85,18 @@ class Asker:
     def _card(self, approval: Approval) -> str:
         self._end_cards(approval, cards.REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
-        arguments = cards.card_arguments(approval, self._parameters(approval), self.refused.get(approval.id))
+        parameters = self._parameters(approval)
+        ran = self._ran(approval, parameters)
+        arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran)
         self._seq.call(card_id, CARD_TOOL, message_id)
         self._seq.call_args(card_id, arguments)
         self._seq.call_end(card_id)
         self._seq.leave_open([card_id])
         self._thread.append([CardEntry(card_id, message_id, approval.id, arguments)])
         return card_id
+
+    def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
+        return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.entries)
 
     def _parameters(self, approval: Approval) -> dict[str, Any]:
         tool = None if self._thread.is_held(approval) else self._agent.by_name.get(approval.tool)

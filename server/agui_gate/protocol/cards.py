@@ -19,14 +19,23 @@ REPLACED = '{"status":"replaced","message":"This question is asked again below."
 """What is said to a card that is still open when its question is asked again: no answer, and no outcome."""
 
 
+class AlreadyRan(msgspec.Struct, frozen=True):
+    """The same tool's earlier calls in this thread, and a sentence about those that are easily overlooked, or None."""
+
+    calls: list[dict[str, Any]]
+    words: str | None
+
+
 class NotAllowed(ValueError):
     """An edit that the gate's policy or the tool's schema forbids; the text says why."""
 
 
-def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str | None = None) -> str:
+def card_arguments(
+    approval: Approval, parameters: dict[str, Any], refused: str | None = None, ran: AlreadyRan | None = None
+) -> str:
     """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema.
 
-    ``refused``: why the last answer wasn't taken, where it is shown again.
+    ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `protocol/earlier.py`.
     """
     arguments = shown(approval.arguments, parameters)
     asked = approval.message or f"Execute {approval.tool}"
@@ -34,8 +43,10 @@ def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str 
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
         "function_arguments": arguments,
-        "steps": [{"description": f"{refused} {asked}" if refused else asked, "status": "enabled"}],
+        "steps": [{"description": _sentences(refused, asked, ran), "status": "enabled"}],
     }
+    if ran:
+        card["already_ran"] = ran.calls
     if refused:
         card["refused"] = refused
     if approval.editable:
@@ -46,7 +57,7 @@ def card_arguments(approval: Approval, parameters: dict[str, Any], refused: str 
     return msgspec.json.encode(card).decode()
 
 
-def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
+def interrupt(approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | None = None) -> Interrupt:
     """The interrupt that shows ``approval``. ``parameters`` is the tool's JSON Schema.
 
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
@@ -57,14 +68,20 @@ def interrupt(approval: Approval, parameters: dict[str, Any]) -> Interrupt:
         metadata["editable"] = list(approval.editable)
     if approval.expires_at is not None:
         metadata["expires_at"] = iso(approval.expires_at)
+    if ran:
+        metadata["already_ran"] = ran.calls
     return Interrupt(
         id=approval.id,
         reason="tool_call",
         tool_call_id=approval.call_id,
-        message=approval.message or f"Run {approval.tool}?",
+        message=_sentences(None, approval.message or f"Run {approval.tool}?", ran),
         response_schema=response_schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata=metadata,
     )
+
+
+def _sentences(refused: str | None, asked: str, ran: AlreadyRan | None) -> str:
+    return " ".join(part for part in (refused, asked, ran.words if ran else None) if part)
 
 
 def response_schema(parameters: dict[str, Any] | None) -> dict[str, Any]:

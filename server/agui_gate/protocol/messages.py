@@ -31,6 +31,7 @@ from agui_gate.core.transcript import (
     Media,
     Output,
     ReasoningPart,
+    ReplacedEntry,
     ReportedEntry,
     ResultEntry,
     Text,
@@ -39,12 +40,15 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.protocol.cards import REPLACED, in_order
-from agui_gate.protocol.records import metadata
+from agui_gate.protocol.records import METADATA, metadata
 
 Message = dict[str, Any]
 
 PARAGRAPH = "\n\n"
 """Between the paragraphs of visible reasoning, in the stream as here."""
+
+RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
+"""What a message says that holds such calls, for pages that know nothing of its metadata."""
 
 UNTYPED = "application/octet-stream"
 """The media type of inline bytes that came without one; the schema requires it there."""
@@ -72,6 +76,8 @@ def agui_messages(
             view.card(entry)
         elif isinstance(entry, CardClosedEntry):
             view.card_closed(entry)
+        elif isinstance(entry, ReplacedEntry):
+            view.replaced(entry)
     return view.messages()
 
 
@@ -91,6 +97,7 @@ class _View:
         self._never = len(entries)
         self._records = {(approval.turn_id, approval.call_id): approval for approval in approvals}
         self._by_id = {approval.id: approval for approval in approvals}
+        self._by_call = {approval.call_id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
         self._assistants: dict[str, list[Message]] = {}
         self._cards: dict[str, tuple[list[Message], Approval | None]] = {}
@@ -160,6 +167,14 @@ class _View:
             group.append(_with(record, _tool_message(entry.message_id, entry.card_id, Output(entry.content))))
         elif known["content"] == REPLACED:
             known["content"] = entry.content
+
+    def replaced(self, entry: ReplacedEntry) -> None:
+        """What was approved and ran in an answer that is gone: calls of a message of its own, with their results."""
+        for record in [self._by_call[call_id] for call_id in entry.gated if call_id in self._by_call]:
+            group = self.call(entry.id, record.call_id, record.tool, record.effective_arguments, record)
+            group[0] |= {"content": RAN_BEFORE, "metadata": {METADATA: {"replaced": True}}}
+            if record.output is not None:
+                group.append(_with(record, _tool_message(result_id(record.call_id), record.call_id, record.output)))
 
     def _assistant(self, message_id: str) -> list[Message]:
         group = self._assistants.get(message_id)
