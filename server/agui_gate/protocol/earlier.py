@@ -12,10 +12,9 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import RAN, Approval, State
-from agui_gate.core.browser import for_browser
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.transcript import Entry, ReplacedEntry
-from agui_gate.protocol.cards import AlreadyRan, in_order, iso
+from agui_gate.protocol.cards import AlreadyRan, in_order, iso, shown
 
 MAX_EARLIER = 10
 """Calls that are told, the latest ones."""
@@ -62,7 +61,7 @@ def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterabl
 
 def _told(one: _Call, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
-        "arguments": for_browser(in_order(one.arguments, parameters)),
+        "arguments": shown(one.arguments, parameters),
         "at": None if one.at is None else iso(one.at),
         "state": str(one.state),
         "result": None if one.result is None else _cut(one.result),
