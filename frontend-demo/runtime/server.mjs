@@ -18,5 +18,6 @@ const runtime = new CopilotRuntime({ agents: Object.fromEntries(proxied) });
 
 const listener = createCopilotNodeListener({ runtime, basePath: "/api/copilotkit", cors: true });
 createServer(listener).listen(port, "127.0.0.1", function listening() {
-  console.log(`CopilotKit's runtime is up at http://127.0.0.1:${this.address().port}/api/copilotkit`);
+  const url = `http://127.0.0.1:${this.address().port}/api/copilotkit`;
+  console.log(`CopilotKit's runtime is up at ${url}; the page through it: ${server}/copilot/?via=runtime&runtime=${encodeURIComponent(url)}`);
 });

@@ -23,6 +23,8 @@ export interface Choice {
   style: Style;
   /** The Node runtime's address; only `via=runtime` uses it. */
   runtime: string;
+  /** Somebody says that there is one. */
+  hasRuntime: boolean;
 }
 
 /** What the address asks for; what it doesn't say has a default. */
@@ -33,12 +35,15 @@ export function readChoice(search: string): Choice {
     via: via in VIAS ? (via as Via) : "direct",
     style: query.get("hitl") === "interrupt" ? "interrupt" : "card",
     runtime: query.get("runtime") ?? RUNTIME,
+    hasRuntime: query.has("runtime") || via === "runtime",
   };
 }
 
 /** The same address with something else chosen. */
 export function choiceUrl(changes: Partial<Choice>): string {
   const url = new URL(location.href);
+  const { via, hasRuntime, runtime } = readChoice(url.search);
+  if (hasRuntime && via === "runtime") url.searchParams.set("runtime", runtime); // stays on offer
   if (changes.via) url.searchParams.set("via", changes.via);
   if (changes.style) url.searchParams.set("hitl", changes.style);
   return url.href;

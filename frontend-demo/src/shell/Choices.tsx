@@ -5,11 +5,12 @@ export interface ChoicesProps {
   onChoose: (changes: Partial<Choice>) => void;
 }
 
-/** How the page reaches the agent and how it asks. */
+/** How the page reaches the agent and how it asks. A Node runtime is only offered where the address names one: most don't run it. */
 export function Choices({ choice, onChoose }: ChoicesProps) {
+  const { runtime, ...others } = VIAS;
   return (
     <>
-      <Select label="Connection" value={choice.via} options={VIAS} onChange={(via) => onChoose({ via: via as Via })} />
+      <Select label="Connection" value={choice.via} options={choice.hasRuntime ? { ...others, runtime } : others} onChange={(via) => onChoose({ via: via as Via })} />
       <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => onChoose({ style: style as Style })} />
     </>
   );

@@ -19,15 +19,17 @@ export function Sidebar({ list, current, isOpen, onClose, onOpen, onNew, ...choi
     if (isOpen) first.current?.focus();
   }, [isOpen]);
   const remove = async (id: string) => {
-    await list.remove(id);
-    if (id === current) onNew();
+    const problem = await list.remove(id);
+    if (problem === null && id === current) onNew();
+    if (problem === null) first.current?.focus(); // the row that had the focus is gone
+    return problem;
   };
   return (
     <>
       <nav id="sidebar" className="sidebar" data-open={isOpen} aria-label="Chats" onKeyDown={(event) => event.key === "Escape" && onClose()}>
         <p className="brand"><img src="./favicon.svg" alt="" width="24" height="24" />agui-gate</p>
         <button ref={first} className="new-chat" type="button" onClick={onNew}><Icon name="plus" />New chat</button>
-        <ThreadList threads={list.threads} current={current} onOpen={onOpen} onRemove={(id) => void remove(id)} />
+        <ThreadList threads={list.threads} current={current} onOpen={onOpen} onDelete={remove} onRename={list.rename} />
         <div className="choices"><Choices {...choices} /></div>
         <p className="which">This page is made with CopilotKit.<br /><a href="../">The built-in page</a></p>
       </nav>

@@ -1,5 +1,4 @@
-import { useState } from "react";
-import { Icon } from "../confirm-card/Icon";
+import { ThreadRow } from "./ThreadRow";
 import type { ThreadHead } from "./useThreadList";
 import "./thread-list.css";
 
@@ -7,53 +6,26 @@ interface Props {
   threads: ThreadHead[];
   current: string;
   onOpen: (id: string) => void;
-  onRemove: (id: string) => void;
+  /** Deletes it on the server; asked before. Returns why that didn't work, or null. */
+  onDelete: (id: string) => Promise<string | null>;
+  onRename: (id: string, title: string) => Promise<string | null>;
 }
 
 const DAY = 86_400_000; // ms
 
-/** Threads by day, with a mark on those in which an approval waits. */
-export function ThreadList({ threads, current, onOpen, onRemove }: Props) {
+/** Threads by day, with their times, what can be done with them, and a mark on those in which an approval waits. */
+export function ThreadList({ threads, current, ...actions }: Props) {
   return (
     <div className="threads" data-testid="threads">
       {byDay(threads, Date.now()).map(([day, members]) => (
         <section key={day} aria-label={day}>
           <h2>{day}</h2>
           <ul>
-            {members.map((thread) => (
-              <li key={thread.id}>
-                <button type="button" className="thread" aria-current={thread.id === current ? "page" : undefined} onClick={() => onOpen(thread.id)}>
-                  {thread.pending > 0 && <span className="thread-mark"><span className="gate-hidden">Waits for you: </span></span>}
-                  {thread.title ?? "New chat"}
-                </button>
-                <Remove title={thread.title ?? "New chat"} onRemove={() => onRemove(thread.id)} />
-              </li>
-            ))}
+            {members.map((thread) => <ThreadRow key={thread.id} thread={thread} isCurrent={thread.id === current} {...actions} />)}
           </ul>
         </section>
       ))}
     </div>
-  );
-}
-
-/** Deleting can't be taken back, so it takes two clicks. */
-function Remove({ title, onRemove }: { title: string; onRemove: () => void }) {
-  const [isSure, setSure] = useState(false);
-  const back = () => setSure(false);
-  return (
-    <button
-      type="button"
-      className="thread-remove"
-      data-sure={isSure}
-      aria-label={isSure ? `Really delete “${title}”` : `Delete “${title}”`}
-      title="Delete"
-      onBlur={back}
-      onMouseLeave={back}
-      onKeyDown={(event) => event.key === "Escape" && back()}
-      onClick={isSure ? onRemove : () => setSure(true)}
-    >
-      {isSure ? "Delete?" : <Icon name="cross" />}
-    </button>
   );
 }
 
