@@ -126,6 +126,9 @@ export class Stage {
       .catch(async () => assert.deepEqual(await now(), expected));
   }
 
+  /** A thread in the list, by its title. */
+  thread = (page, title) => page.locator(".thread", { has: page.locator(".thread-title", { hasText: title }) });
+
   userMessages = (page) => page.locator('[data-testid="copilot-user-message"]').count();
   banner = (page, code) => page.locator(`[data-testid="banner"]${code ? `[data-code="${code}"]` : ""}`);
 }

@@ -41,12 +41,30 @@ def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
         "sevenCalls",
         over=ALL,
     )
-    # CopilotKit's Node runtime replays what went through it, so it can't know of a decision that didn't.
-    + cases("decidedElsewhere", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
+    + cases("decidedElsewhere", over=ALL)
     + cases("details", "halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", over=ALL)
+    + cases("askedAgain", "expiresInTime", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
+    + cases("namesWho", "hiddenCharacters", over=[("direct", "card"), ("direct", "interrupt")]),
+)
+def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("threadMenu", "waitsForYou", over=[("direct", "card"), ("browser", "card")])
+    + cases("connections", over=[("direct", "card")]),
+)
+def test_issue_9_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
 
 

@@ -1,14 +1,14 @@
 import { CopilotChat, CopilotChatReasoningMessage, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, type ReactNode, type RefObject } from "react";
 import type { AgentInfo } from "../agents";
-import { ConfirmCard } from "../components/confirm-card";
+import { ConfirmCard, Ledger, Replaced, useLedger } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
 import { ToolChips } from "../components/tool-chips";
-import type { Choice } from "../connection";
+import { SERVER, type Choice } from "../connection";
+import { GoBack } from "./GoBack";
 import { ThemeTool } from "./ThemeTool";
 import { Usage } from "./Usage";
 import { useConversation } from "./useConversation";
-import { useElsewhere } from "./useElsewhere";
 import { Welcome } from "./Welcome";
 
 interface Props {
@@ -29,23 +29,22 @@ export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBac
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
 export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut, resend }: Props) {
-  const { regenerate, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut });
+  const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime" });
+  const { regenerate, undoing, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut, store });
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);
-  const { isOpen, decided } = useElsewhere({ via: choice.via, headers });
-  const onDecide = useCallback(() => {
-    decided();
-    requestAnimationFrame(moveOn);
-  }, [decided]);
+  useEscape();
+  const onDecide = useCallback(() => void requestAnimationFrame(moveOn), []);
   const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN[choice.style] : "Message…", chatDisclaimerText: DISCLAIMER }), [isOpen, choice.style]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
-    <>
+    <Ledger store={store}>
       {choice.style === "card" ? <ConfirmCard onDecide={onDecide} /> : <Interrupts onDecide={onDecide} />}
       <ToolChips />
       <ThemeTool />
       <div className="conversation">
+        <Replaced />
         <EmptyOnly>
           <Welcome agent={agent} onChoose={say} />
         </EmptyOnly>
@@ -58,13 +57,29 @@ export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut,
         />
         <Usage usage={usage} />
       </div>
-    </>
+      {undoing && <GoBack {...undoing} />}
+    </Ledger>
   );
 }
 
 const DISCLAIMER = "Actions that need your approval never run without it.";
 /** What can be done while approvals are open: CopilotKit takes no message before interrupts are answered. */
-const OPEN = { card: "Decide above, or write…", interrupt: "Decide above first…" };
+const OPEN = { card: "Decide above (Esc), or write…", interrupt: "Decide above (Esc) first…" };
+
+/** Escape, where it means nothing else, leads to the open card, where letters decide. */
+function useEscape() {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const card = document.querySelector<HTMLElement>(".gate-card");
+      const isTaken = document.querySelector('dialog[open], .sidebar[data-open="true"]');
+      if (event.key !== "Escape" || event.defaultPrevented || isTaken || !card || card.contains(document.activeElement)) return;
+      event.preventDefault();
+      card.focus();
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
+}
 
 /** The card that had the focus is gone: on to the next one, else to where one types (on a touch screen that would open the keyboard). */
 function moveOn() {

@@ -1,7 +1,10 @@
 import type { Message, RunAgentInput } from "@ag-ui/client";
 import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useState } from "react";
+import { ran } from "../components/confirm-card/ledger";
+import type { LedgerStore } from "../components/confirm-card/Ledger";
 import { newId } from "../thread";
+import type { Undoing } from "./GoBack";
 
 /** What the last run took, as the server counted it. */
 export interface RunUsage {
@@ -10,7 +13,8 @@ export interface RunUsage {
   output: number;
 }
 
-interface Listeners {
+interface Options {
+  store: LedgerStore;
   onSend: () => void;
   onSettled: () => void;
   /** A stream ended without the event that ends a run (`began`), or without any; CopilotKit takes that for success. */
@@ -23,11 +27,18 @@ function asks({ messages, resume }: RunAgentInput): boolean {
   return Boolean(resume?.length) || last === "user" || last === "tool";
 }
 
+/** The gated calls of these messages that took effect, by the server's word. */
+function ranIn(messages: readonly Message[], store: LedgerStore) {
+  const ids = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : [])).map(({ id }) => id);
+  return ids.flatMap((id) => store.records().get(id) ?? []).filter(ran);
+}
+
 /** What the page does with the conversation besides showing it. */
-export function useConversation({ onSend, onSettled, onCut }: Listeners) {
+export function useConversation({ store, onSend, onSettled, onCut }: Options) {
   const { agent } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
+  const [undoing, setUndoing] = useState<Undoing | null>(null);
 
   useEffect(() => {
     let started = 0;
@@ -68,10 +79,17 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
       const at = agent.messages.findIndex((message) => message.id === id);
       const question = agent.messages.slice(0, at).findLastIndex(({ role }) => role === "user");
       if (agent.isRunning || question < 0) return;
-      agent.setMessages(agent.messages.slice(0, question + 1));
-      void copilotkit.runAgent({ agent });
+      const close = () => setUndoing(null);
+      const go = () => {
+        close();
+        agent.setMessages(agent.messages.slice(0, question + 1));
+        void copilotkit.runAgent({ agent });
+      };
+      const records = ranIn(agent.messages.slice(question), store);
+      if (records.length === 0) go();
+      else setUndoing({ records, onConfirm: go, onClose: close });
     },
-    [agent, copilotkit],
+    [agent, copilotkit, store],
   );
 
   const say = useCallback(
@@ -100,5 +118,5 @@ export function useConversation({ onSend, onSettled, onCut }: Listeners) {
     if (agent.messages.at(-1)?.role === "user") agent.setMessages(agent.messages.slice(0, -1));
   }, [agent]);
 
-  return { regenerate, say, again, takeBack, usage };
+  return { regenerate, undoing, say, again, takeBack, usage };
 }

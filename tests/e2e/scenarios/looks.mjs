@@ -63,7 +63,7 @@ export async function keyboard(t) {
   await page.focus("main");
   for (let at = 0; at < 25; at += 1) {
     await page.keyboard.press("Tab");
-    if (await page.evaluate(() => document.activeElement.textContent === "Approve")) break;
+    if (await page.evaluate(() => document.activeElement.textContent === "ApproveA")) break;
   }
   await t.shot(page, "focus");
   await page.keyboard.press("Tab");
@@ -73,8 +73,23 @@ export async function keyboard(t) {
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter"); // Back: the focus stays on the card
   await page.waitForFunction(() => document.activeElement.className === "gate-card");
-  await page.keyboard.press("Tab");
-  await page.keyboard.press("Enter");
+  await page.keyboard.press("e");
+  await page.waitForFunction(() => document.activeElement.name === "amount");
+  assert.equal(await page.inputValue("input[name=amount]"), "0.1", "the key is no text");
+  await page.keyboard.press("a"); // typed, not decided
+  assert.equal(await page.inputValue("input[name=amount]"), "0.1a");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("r");
+  await page.waitForFunction(() => document.activeElement.name === "reason");
+  await page.keyboard.press("Escape");
+  await page.focus('[data-testid="copilot-chat-textarea"]');
+  await page.keyboard.press("a"); // a message, not an answer
+  await page.keyboard.press("Backspace");
+  assert.equal(await t.card(page).count(), 1);
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.activeElement.className === "gate-card");
+  await t.shot(page, "keys");
+  await page.keyboard.press("a");
   await t.answered(page, "Keyed in.");
   assert.equal(await page.evaluate(() => document.activeElement.dataset.testid), "copilot-chat-textarea", "where one goes on");
 }

@@ -1,14 +1,19 @@
-import { useId, useRef, useState } from "react";
+import { useId, useRef, useState, type KeyboardEvent } from "react";
 import { Arguments } from "./Arguments";
+import { Earlier } from "./Earlier";
 import { EditForm } from "./EditForm";
 import type { Field } from "./fields";
 import { Icon } from "./Icon";
+import { Shown } from "./Shown";
+import type { Unit } from "./units";
 import { formatLeft, useCountdown } from "./useCountdown";
 import { humanize, type Json } from "./values";
 import "./confirm-card.css";
 
 /** What is asked, whichever way it came (a card or an interrupt). */
 export interface Ask {
+  /** The call's or the approval's id. */
+  id: string;
   tool: string;
   arguments: Json;
   /** A sentence for the person; without one the card says what it always says. */
@@ -18,6 +23,8 @@ export interface Ask {
   refused?: string;
   /** What may be changed; empty: nothing. */
   fields: Field[];
+  /** What the numbers are in. */
+  unit: Unit;
 }
 
 export interface Decision {
@@ -45,13 +52,26 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
   };
   const left = useCountdown(ask.expiresAt);
   const expired = left === 0;
+  /** Only while the focus is on the card, and not where one types: no letter decides by accident. */
+  const press = (event: KeyboardEvent) => {
+    const key = event.key.toLowerCase();
+    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select");
+    if (event.key === "Escape" && mode !== "view") back();
+    else if (isTyping || expired || mode !== "view" || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.nativeEvent.isComposing) return;
+    else if (key === "a") onDecide({ approved: true });
+    else if (key === "e" && ask.fields.length > 0) setMode("edit");
+    else if (key === "r") setMode("reject");
+    else return;
+    event.preventDefault(); // the letter is not typed into the field that opens
+    event.stopPropagation();
+  };
   return (
-    <section ref={card} className="gate-card" tabIndex={-1} aria-labelledby={titleId} data-testid="gate-card" data-tool={ask.tool} data-mode={mode}>
+    <section ref={card} className="gate-card" tabIndex={-1} onKeyDown={press} aria-labelledby={titleId} data-testid="gate-card" data-tool={ask.tool} data-mode={mode}>
       <header className="gate-head">
         <span className="gate-badge"><Icon name="gate" /></span>
         <div className="gate-heading">
-          <h2 id={titleId}><span className="gate-hidden">Approval needed: </span>{humanize(ask.tool)}</h2>
-          <p>{headline(ask, mode, expired)}</p>
+          <h2 id={titleId}><span className="gate-hidden">Approval needed: </span><Shown text={humanize(ask.tool)} /></h2>
+          <p><Shown text={headline(ask, mode, expired)} /></p>
         </div>
         {left !== null && (
           <span className="gate-expiry" data-soon={left < 60} role={expired ? "status" : "timer"}>
@@ -62,9 +82,10 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
       <fieldset className="gate-body" disabled={expired}>
         <legend className="gate-hidden">Decide: {humanize(ask.tool)}</legend>
         {ask.refused && <p className="gate-refused" role="alert"><Icon name="warning" />{ask.refused}</p>}
+        <Earlier tool={ask.tool} id={ask.id} values={ask.arguments} />
         {mode === "view" && <View ask={ask} onDecide={onDecide} all={all} onMode={setMode} />}
         {mode === "edit" && (
-          <EditForm fields={ask.fields} values={ask.arguments} onSubmit={(edits) => onDecide(withEdits(edits))}>
+          <EditForm fields={ask.fields} values={ask.arguments} unit={ask.unit} onSubmit={(edits) => onDecide(withEdits(edits))}>
             <div className="gate-actions">
               <button className="gate-button primary" type="submit"><Icon name="check" />Approve with changes</button>
               <button className="gate-button" type="button" onClick={back}>Back</button>
@@ -89,16 +110,19 @@ const withEdits = (edits: Json): Decision => (Object.keys(edits).length > 0 ? { 
 function View({ ask, onDecide, all, onMode }: Props & { onMode: (mode: "edit" | "reject") => void }) {
   return (
     <>
-      <Arguments values={ask.arguments} />
+      <Arguments values={ask.arguments} unit={ask.unit} />
       <div className="gate-actions">
-        <button className="gate-button primary" type="button" onClick={() => onDecide({ approved: true })}><Icon name="check" />Approve</button>
+        <button className="gate-button primary" type="button" aria-keyshortcuts="a" onClick={() => onDecide({ approved: true })}><Icon name="check" />Approve<Key letter="A" /></button>
         {all && <button className="gate-button" type="button" onClick={all.approve}><Icon name="check" />Approve all {all.count}</button>}
-        {ask.fields.length > 0 && <button className="gate-button" type="button" onClick={() => onMode("edit")}><Icon name="edit" />Edit</button>}
-        <button className="gate-button danger" type="button" onClick={() => onMode("reject")}><Icon name="cross" />Reject</button>
+        {ask.fields.length > 0 && <button className="gate-button" type="button" aria-keyshortcuts="e" onClick={() => onMode("edit")}><Icon name="edit" />Edit<Key letter="E" /></button>}
+        <button className="gate-button danger" type="button" aria-keyshortcuts="r" onClick={() => onMode("reject")}><Icon name="cross" />Reject<Key letter="R" /></button>
       </div>
     </>
   );
 }
+
+/** Which key does the same while the focus is on the card; `aria-keyshortcuts` says it to others. */
+const Key = ({ letter }: { letter: string }) => <kbd className="gate-key" aria-hidden="true">{letter}</kbd>;
 
 function Reject({ ask, onDecide, onBack }: Props & { onBack: () => void }) {
   const [reason, setReason] = useState("");
@@ -106,7 +130,7 @@ function Reject({ ask, onDecide, onBack }: Props & { onBack: () => void }) {
   const decide = () => onDecide(reason.trim() ? { approved: false, reason: reason.trim() } : { approved: false });
   return (
     <form className="gate-form" onSubmit={(event) => { event.preventDefault(); decide(); }}>
-      <Arguments values={ask.arguments} />
+      <Arguments values={ask.arguments} unit={ask.unit} />
       <div className="gate-field">
         <label htmlFor={id}>Why not? The assistant reads this. (optional)</label>
         <input id={id} type="text" name="reason" autoFocus autoComplete="off" value={reason} onChange={(event) => setReason(event.target.value)} />

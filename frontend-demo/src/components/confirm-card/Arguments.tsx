@@ -1,15 +1,17 @@
+import { Shown } from "./Shown";
+import { noUnit, type Unit } from "./units";
 import { humanize, isObject, showValue, type Json } from "./values";
 
 /** What would be done with what, as a list a person can read. */
-export function Arguments({ values }: { values: Json }) {
+export function Arguments({ values, unit = noUnit }: { values: Json; unit?: Unit }) {
   const names = Object.keys(values);
   if (names.length === 0) return <p className="gate-quiet">No arguments.</p>;
   return (
     <dl className="gate-arguments">
       {names.map((name) => (
         <div key={name} data-nested={isNested(values[name])}>
-          <dt>{humanize(name)}</dt>
-          <dd><Value value={values[name]} /></dd>
+          <dt><Shown text={humanize(name)} /></dt>
+          <dd><Value value={values[name]} />{unit(name, values[name]) && ` ${unit(name, values[name])}`}</dd>
         </div>
       ))}
     </dl>
@@ -24,5 +26,5 @@ function Value({ value }: { value: unknown }) {
   if (Array.isArray(value)) return value.map((item, at) => <div key={at} className="gate-item"><Value value={item} /></div>);
   if (isObject(value)) return <Arguments values={value} />;
   if (typeof value === "boolean") return value ? "Yes" : "No";
-  return value === "" ? <em>Empty</em> : showValue(value);
+  return value === "" ? <em>Empty</em> : <Shown text={showValue(value)} />;
 }

@@ -1,11 +1,16 @@
-import { useHumanInTheLoop } from "@copilotkit/react-core/v2";
+import type { Message } from "@ag-ui/client";
+import { useAgent, useHumanInTheLoop } from "@copilotkit/react-core/v2";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { z } from "zod";
 import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 import { Arguments } from "./Arguments";
-import { DecisionLine } from "./DecisionLine";
+import { AnswerLine, RecordLine } from "./DecisionLine";
 import { makeFields, type Schema } from "./fields";
+import { useAnswer, useRecord, useStore } from "./Ledger";
+import type { CallRecord } from "./ledger";
+import { Shown } from "./Shown";
 import { together, Queue } from "./together";
+import { unitsFor } from "./units";
 import { humanize, parseObject, withoutRefusal, type Json } from "./values";
 
 const parameters = z.object({
@@ -28,12 +33,14 @@ export function ConfirmCard({ onDecide }: { onDecide?: () => void }) {
     name: "confirm_changes",
     description: "Show a confirm card for a call and wait for the person's decision.",
     parameters,
-    render: ({ args, status, respond, result }) => <Confirm card={args} live={status === "executing"} respond={respond} result={result} queue={queue} />,
+    render: ({ toolCallId, args, status, respond, result }) => <Confirm id={toolCallId} card={args} live={status === "executing"} respond={respond} result={result} queue={queue} />,
   });
   return null;
 }
 
 interface Props {
+  /** The card's own call. */
+  id: string;
   card: Partial<Card>; // partial while it streams
   live: boolean;
   respond?: (answer: unknown) => Promise<void>;
@@ -41,20 +48,48 @@ interface Props {
   queue: Queue;
 }
 
-function Confirm({ card, live, respond, result, queue }: Props) {
+function Confirm({ id, card, live, respond, result, queue }: Props) {
+  const { agent } = useAgent({ updates: [] });
+  const store = useStore();
   const [decided, setDecided] = useState<Decision | null>(null);
+  const answered = useAnswer(card.function_call_id);
+  const record = useRecord(card.function_call_id);
   const ask = toAsk(card);
   if (!ask || !card.function_call_id) return null;
-  const decision = toDecision(result) ?? decided;
-  if (decision) return <DecisionLine ask={ask} decision={decision} />;
-  if (result !== undefined) return null; // closed without an answer: the call's chip says what became of it
+  const mine = decided ?? toDecision(result) ?? undefined;
+  const isClosed = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
+  if (record?.decision ? !isNewest(id, ask.id, agent.messages) : isClosed) return null;
+  if (record && record.state !== "pending") return <Settled record={record} mine={answered} respond={live && !decided ? respond : undefined} />;
+  if (mine) return <AnswerLine ask={ask} decision={mine} />;
   if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
   const decide = (made: Decision) => {
     setDecided(made);
+    store.decided(ask.id, made);
     queue.decided();
     void respond(toAnswer(ask, made));
   };
   return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} />;
+}
+
+/** Whether this card is the last one that asked about the call: the one that says what became of it. */
+function isNewest(id: string, callId: string, messages: readonly Message[]): boolean {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+  const cards = calls.filter(({ function: { name, arguments: card } }) => name === "confirm_changes" && card.includes(JSON.stringify(callId)));
+  return cards.length === 0 || cards.at(-1)?.id === id;
+}
+
+/**
+ * What the ledger says. If it was settled elsewhere while other answers wait here to go out with this one, the chat gets
+ * the ledger's word as its answer; else the conversation is read again (`useLedger`), which closes the card.
+ */
+function Settled({ record, mine, respond }: { record: CallRecord; mine?: Decision; respond?: Props["respond"] }) {
+  const store = useStore();
+  useEffect(() => {
+    if (!respond || !store.hasUnsent) return;
+    const timer = setTimeout(() => void respond({ accepted: record.decision?.approved ?? false }), SOON);
+    return () => clearTimeout(timer);
+  }, [respond, record, store]);
+  return <RecordLine record={record} mine={mine} />;
 }
 
 interface PartProps {
@@ -68,11 +103,11 @@ function Waiting({ ask, id, queue }: PartProps) {
   const approved = useSyncExternalStore(queue.subscribe, queue.approved).has(id);
   const shown = JSON.stringify(ask);
   useEffect(() => queue.enter(JSON.parse(shown) as Ask, id), [queue, shown, id]);
-  if (approved) return <DecisionLine ask={ask} decision={APPROVED} />;
+  if (approved) return <AnswerLine ask={ask} decision={APPROVED} />;
   return (
     <div className="gate-next" data-testid="gate-next">
-      <p>Next: {ask.message ?? humanize(ask.tool)}</p>
-      <Arguments values={ask.arguments} />
+      <p>Next: <Shown text={ask.message ?? humanize(ask.tool)} /></p>
+      <Arguments values={ask.arguments} unit={ask.unit} />
     </div>
   );
 }
@@ -90,7 +125,7 @@ function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: D
     return () => clearTimeout(timer);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [isApproved]);
-  if (isApproved) return <DecisionLine ask={ask} decision={APPROVED} />;
+  if (isApproved) return <AnswerLine ask={ask} decision={APPROVED} />;
   const count = together([ask, ...waiting.values()], Date.now());
   const approveAll = () => {
     queue.approveAll();
@@ -102,14 +137,17 @@ function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: D
 function toAsk(card: Partial<Card>): Ask | null {
   if (!card.function_name || !card.function_call_id) return null;
   const values = card.function_arguments ?? {};
+  const schema = card.function_parameters as Schema | undefined;
   const message = withoutRefusal(card.steps?.[0]?.description, card.refused);
   return {
+    id: card.function_call_id,
     tool: card.function_name,
     arguments: values,
     message: message === `Execute ${card.function_name}` ? undefined : message, // says no more than the title
     expiresAt: card.expires_at,
     refused: card.refused,
-    fields: makeFields(card.editable ?? [], values, card.function_parameters as Schema | undefined),
+    fields: makeFields(card.editable ?? [], values, schema),
+    unit: unitsFor(values, { schema, message }),
   };
 }
 

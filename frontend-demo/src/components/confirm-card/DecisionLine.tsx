@@ -1,28 +1,52 @@
 import type { Ask, Decision } from "./ApprovalCard";
-import { Icon } from "./Icon";
-import { humanize, shorten, showValue, summary } from "./values";
+import { Icon, type IconName } from "./Icon";
+import { reveal } from "./invisible";
+import { callText, changes, outcome, unitsOf, verdict, type CallRecord } from "./ledger";
 import "./confirm-card.css";
+import "./told.css";
 
-/** What was decided, in one line: `You approved refund · 1003 · 20 · Amount 20 → 15`. */
-export function DecisionLine({ ask, decision }: { ask: Ask; decision: Decision }) {
+/** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. */
+export function RecordLine({ record, mine }: { record: CallRecord; mine?: Decision }) {
+  const { state, decision } = record;
+  const text = recordText(record, mine, callText(record.tool, record.arguments, unitsOf(record)));
+  return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={isLate(record, mine)} />;
+}
+
+/** The same in words; `call` says which one it is, where that isn't plain. `mine` was answered here: if the record says otherwise, it came too late. */
+export function recordText(record: CallRecord, mine: Decision | undefined, call = ""): string {
+  const said = verdict(record);
+  const late = isLate(record, mine);
+  const parts = [
+    late ? `Already ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said,
+    call,
+    record.decision?.reason && `“${reveal(record.decision.reason)}”`,
+    ...changes(record.arguments, record.effective_arguments, unitsOf(record)),
+    outcome(record),
+    late && `your answer${mine?.approved ? "" : ", to reject it,"} came too late`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** Whether something else was decided than was answered here. */
+export function isLate({ state, decision, ...record }: CallRecord, mine: Decision | undefined): boolean {
+  if (!mine || state === "pending") return false;
+  if (decision?.approved !== mine.approved) return true;
+  const isEdited = JSON.stringify(record.effective_arguments) !== JSON.stringify(record.arguments);
+  return mine.approved && isEdited !== (mine.edits !== undefined);
+}
+
+/** What was answered here, as long as the server hasn't said what came of it. */
+export function AnswerLine({ ask, decision: { approved, reason, edits } }: { ask: Ask; decision: Decision }) {
+  const answer = `Your answer: ${approved ? "approve" : "reject"}`;
+  const parts = [answer, callText(ask.tool, ask.arguments, ask.unit), ...changes(ask.arguments, edits && { ...ask.arguments, ...edits }, ask.unit), reason && `“${reveal(reason)}”`];
+  return <Line icon="send" text={parts.filter(Boolean).join(" · ")} state="answered" isLate={false} />;
+}
+
+function Line({ icon, text, state, isLate }: { icon: IconName; text: string; state: string; isLate: boolean }) {
   return (
-    <p className="gate-decision" data-testid="gate-decision" data-approved={decision.approved}>
-      <Icon name={decision.approved ? "check" : "cross"} />
-      <span>{text(ask, decision)}</span>
+    <p className="gate-decision" data-testid="gate-decision" data-state={state} data-late={isLate} role={isLate ? "alert" : undefined}>
+      <Icon name={icon} />
+      <span>{text}</span>
     </p>
   );
-}
-
-const LONGEST = 60; // characters of a value
-
-function text(ask: Ask, { approved, reason, edits }: Decision): string {
-  const call = [humanize(ask.tool).toLowerCase(), summary(ask.arguments, LONGEST)].filter(Boolean).join(" · ");
-  if (!approved) return reason ? `You rejected ${call} · “${reason}”` : `You rejected ${call}`;
-  const changed = Object.keys(edits ?? {}).filter((name) => JSON.stringify(edits?.[name]) !== JSON.stringify(ask.arguments[name]));
-  return [`You approved ${call}`, ...changed.map((name) => change(name, ask.arguments[name], edits?.[name]))].join(" · ");
-}
-
-function change(name: string, ...values: [unknown, unknown]): string {
-  if (values.some((value) => typeof value === "object" && value !== null)) return `${humanize(name)} changed`;
-  return `${humanize(name)} ${values.map((value) => shorten(showValue(value ?? "–"), LONGEST)).join(" → ")}`;
 }

@@ -1,18 +1,21 @@
 import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { Arguments } from "./Arguments";
 import { readFields, toText, type Field } from "./fields";
+import { hiddenIn } from "./invisible";
+import type { Unit } from "./units";
 import type { Json } from "./values";
 
 interface Props {
   fields: Field[];
   values: Json;
+  unit: Unit;
   /** Gets the values that were changed, and only those. */
   onSubmit: (changed: Json) => void;
   children: ReactNode;
 }
 
 /** The arguments with inputs for those that may be changed. Invalid input is explained next to it and not sent. */
-export function EditForm({ fields, values, onSubmit, children }: Props) {
+export function EditForm({ fields, values, unit, onSubmit, children }: Props) {
   const id = useId();
   const [texts, setTexts] = useState(() => Object.fromEntries(fields.map((field) => [field.name, toText(field)])));
   const [errors, setErrors] = useState<Record<string, string>>({});
@@ -29,10 +32,10 @@ export function EditForm({ fields, values, onSubmit, children }: Props) {
   const fixed = Object.fromEntries(Object.entries(values).filter(([name]) => !fields.some(({ path }) => path[0] === name)));
   return (
     <form className="gate-form" noValidate onSubmit={submit}>
-      {Object.keys(fixed).length > 0 && <Arguments values={fixed} />}
+      {Object.keys(fixed).length > 0 && <Arguments values={fixed} unit={unit} />}
       {fields.map((field, at) => (
         <div className="gate-field" key={field.name}>
-          <label htmlFor={`${id}-${field.name}`}>{field.label}</label>
+          <label htmlFor={`${id}-${field.name}`}>{field.label}{inUnit(field, unit)}</label>
           <Control
             field={field}
             id={`${id}-${field.name}`}
@@ -42,12 +45,25 @@ export function EditForm({ fields, values, onSubmit, children }: Props) {
             onChange={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
           />
           {help(field) && <p className="gate-help" id={`${id}-${field.name}-help`}>{help(field)}</p>}
+          <Hidden text={texts[field.name] ?? ""} />
           {errors[field.name] && <p className="gate-error" id={`${id}-${field.name}-error`} role="alert">{errors[field.name]}</p>}
         </div>
       ))}
       {children}
     </form>
   );
+}
+
+/** ` (€)`; of a value inside of another one nothing is known. */
+function inUnit({ path, value }: Field, unit: Unit): string {
+  const sign = path.length === 1 ? unit(path[0] ?? "", value) : "";
+  return sign && ` (${sign})`;
+}
+
+/** An input can't draw what is invisible in it. */
+function Hidden({ text }: { text: string }) {
+  const hidden = hiddenIn(text);
+  return hidden.length > 0 ? <p className="gate-error" role="status">Has what can't be seen: {hidden.join(", ")}.</p> : null;
 }
 
 const help = ({ kind, help }: Field) => [help, kind === "lines" && "One per line."].filter(Boolean).join(" ");

@@ -10,6 +10,7 @@ export interface Schema {
   enum?: unknown[];
   const?: unknown;
   default?: unknown;
+  unit?: string;
   minimum?: number;
   maximum?: number;
   anyOf?: Schema[];
@@ -163,12 +164,14 @@ function empty({ kind, label, required, nullable }: Field): unknown {
   throw new Error(`${label} is needed.`);
 }
 
-function toNumber({ label, kind, min, max }: Field, text: string): number {
+/** A whole number that a browser would round stays the text that was typed: the server reads it as the number it is. */
+function toNumber({ label, kind, min, max }: Field, text: string): number | string {
   const value = Number(text);
   if (!Number.isFinite(value)) throw new Error(`${label} must be a number.`);
   if (kind === "integer" && !Number.isInteger(value)) throw new Error(`${label} must be a whole number.`);
   if (min !== undefined && value < min) throw new Error(`${label} must be at least ${min}.`);
   if (max !== undefined && value > max) throw new Error(`${label} must be at most ${max}.`);
+  if (/^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(value)) return text.trim();
   return value;
 }
 

@@ -1,4 +1,7 @@
 export { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 export { ConfirmCard } from "./ConfirmCard";
-export { DecisionLine } from "./DecisionLine";
+export { AnswerLine, RecordLine } from "./DecisionLine";
+export { Replaced } from "./Earlier";
+export { Ledger, useAllRecords, useRecord } from "./Ledger";
+export { useLedger } from "./useLedger";
 export { together } from "./together";

@@ -1,5 +1,8 @@
 /** Values for people: labels and text. Pure. */
 
+import { reveal } from "./invisible";
+import { noUnit, type Unit } from "./units";
+
 export type Json = Record<string, unknown>;
 
 /** `order_id` → `Order id`. */
@@ -17,26 +20,41 @@ export function showValue(value: unknown): string {
 }
 
 /** Cut to a number of characters. */
-export const shorten = (text: string, to: number): string => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
+export function shorten(text: string, to: number): string {
+  const signs = [...text];
+  return signs.length > to ? `${signs.slice(0, to - 1).join("")}…` : text;
+}
 
 /** The question itself: for clients that show no more, it begins with why the last answer wasn't taken. */
 export const withoutRefusal = (message: string | undefined, refused = ""): string | undefined =>
   message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
 
 /** What there is to tell in values, however deep, in one line; yes, no and nothing say little without their names. */
-export function summary(values: Json, to = 90): string {
-  return shorten(leaves(values).map((value) => String(value).replace(/\s+/g, " ")).join(" · "), to);
+export function summary(values: Json, { to = 90, unit = noUnit }: { to?: number; unit?: Unit } = {}): string {
+  const told = Object.entries(values).flatMap(([name, value]) => leaves(value).map((leaf) => withUnit(reveal(String(leaf)), unit(name, leaf))));
+  return shorten(told.map((text) => text.replace(/\s+/g, " ")).join(" · "), to);
 }
+
+/** `20 €` */
+export const withUnit = (text: string, unit: string): string => (unit ? `${text} ${unit}` : text);
 
 function leaves(value: unknown): unknown[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(leaves);
   return typeof value === "number" || (typeof value === "string" && value) ? [value] : [];
 }
 
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
+
+/** The value that `text` holds as JSON, without losing a digit: a whole number that JavaScript would round becomes the text that it was written as. Throws `SyntaxError`. */
+export function parseJson(text: string): unknown {
+  const isSafe = (token: string) => !/^-?\d+$/.test(token) || Number.isSafeInteger(Number(token));
+  return JSON.parse(text.replace(TOKENS, (token) => (token.startsWith('"') || isSafe(token) ? token : `"${token}"`)));
+}
+
 /** The object that `text` holds as JSON, or null. */
 export function parseObject(text: string | undefined): Json | null {
   try {
-    const value: unknown = JSON.parse(text || "{}");
+    const value = parseJson(text || "{}");
     return isObject(value) ? value : null;
   } catch {
     return null;

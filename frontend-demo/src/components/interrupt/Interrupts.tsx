@@ -1,13 +1,17 @@
 import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
 import { useEffect, useState } from "react";
-import { ApprovalCard, DecisionLine, together, type Ask, type Decision } from "../confirm-card";
-import { useOver } from "../confirm-card/useCountdown";
+import { AnswerLine, ApprovalCard, RecordLine, together, type Ask, type Decision } from "../confirm-card";
 import { makeFields, type Schema } from "../confirm-card/fields";
+import { useRecords, useStore } from "../confirm-card/Ledger";
+import type { CallRecord } from "../confirm-card/ledger";
+import { unitsFor } from "../confirm-card/units";
+import { useOver } from "../confirm-card/useCountdown";
 import { withoutRefusal, type Json } from "../confirm-card/values";
 
 /** The parts of an AG-UI interrupt that are used here. */
 interface Interrupt {
   id: string;
+  toolCallId?: string;
   message?: string;
   responseSchema?: unknown;
   metadata?: Record<string, unknown>;
@@ -15,10 +19,16 @@ interface Interrupt {
 
 /** Shows the chat's open interrupts as cards. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `onDecide`: a decision was made, which goes out with the last one. */
 export function Interrupts({ onDecide }: { onDecide?: () => void }) {
+  const store = useStore();
   useInterrupt({
-    render: ({ interrupts, resolve }) => (
-      <Cards key={interrupts.map(({ id }) => id).join()} interrupts={interrupts} onAnswer={(id, payload) => { onDecide?.(); void resolve(payload, id); }} />
-    ),
+    render: ({ interrupts, resolve }) => {
+      const answer = (id: string, payload: Json) => {
+        store.hasUnsent = true;
+        onDecide?.();
+        void resolve(payload, id);
+      };
+      return <Cards key={interrupts.map(({ id }) => id).join()} interrupts={interrupts} onAnswer={answer} />;
+    },
   });
   return null;
 }
@@ -31,12 +41,15 @@ interface Props {
 /** All of them at once; the chat sends the answers when the last one is there, so what is decided stays visible. */
 function Cards({ interrupts, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<Record<string, Decision>>({});
-  const open = interrupts.filter(({ id }) => !decisions[id]);
+  const store = useStore();
+  const settled = useSettled(interrupts);
+  const open = interrupts.filter(({ id }) => !decisions[id] && !settled[id]);
   useAskedAgain(() => setDecisions({}));
-  useExpiry(interrupts, open, onAnswer);
+  useRest(interrupts, decisions, settled, onAnswer);
   const count = together(open.map(toAsk), Date.now());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
     setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
+    if (interrupt.toolCallId) store.decided(interrupt.toolCallId, decision);
     onAnswer(interrupt.id, toPayload(ask, decision));
   };
   const all = { count, approve: () => open.forEach((interrupt) => decide(interrupt, toAsk(interrupt), { approved: true })) };
@@ -45,7 +58,9 @@ function Cards({ interrupts, onAnswer }: Props) {
       {interrupts.map((interrupt) => {
         const ask = toAsk(interrupt);
         const decision = decisions[interrupt.id];
-        if (decision) return <DecisionLine key={interrupt.id} ask={ask} decision={decision} />;
+        const record = settled[interrupt.id];
+        if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} />;
+        if (decision) return <AnswerLine key={interrupt.id} ask={ask} decision={decision} />;
         return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} all={count > 0 && interrupt === open[0] ? all : undefined} />;
       })}
       {interrupts.length > 1 && open.length > 0 && <p className="gate-quiet" role="status">{interrupts.length - open.length} of {interrupts.length} decided; the answers go out together.</p>}
@@ -53,21 +68,29 @@ function Cards({ interrupts, onAnswer }: Props) {
   );
 }
 
+/** Those that the server's ledger says are settled, by id. */
+function useSettled(interrupts: Interrupt[]): Record<string, CallRecord | undefined> {
+  const records = useRecords();
+  const found = interrupts.map(({ id }) => [id, records.get(id)] as const);
+  return Object.fromEntries(found.filter(([, record]) => record && record.state !== "pending"));
+}
+
 const EXPIRED: Json = { approved: false, reason: "It expired." };
 
 /**
- * The client refuses every message as long as an interrupt has no answer, and an expired one can't get any. If it was the
- * only kind left, the others' answers go out with it (the server knows best that it expired); if nothing was decided, the
- * client forgets it, and the next message goes on.
+ * The client refuses every message as long as an interrupt has no answer, and one that expired or was settled elsewhere
+ * gets none from the person. If only such are left, the answers that were given go out with the ledger's word for them;
+ * if none was given, the client forgets them, and the next message goes on.
  */
-function useExpiry(interrupts: Interrupt[], open: Interrupt[], onAnswer: Props["onAnswer"]) {
+function useRest(interrupts: Interrupt[], decisions: Record<string, Decision>, settled: Record<string, CallRecord | undefined>, onAnswer: Props["onAnswer"]) {
   const { agent } = useAgent({ updates: [] });
-  const over = useOver(open.map((interrupt) => toAsk(interrupt).expiresAt));
-  const isOver = open.length > 0 && over.every(Boolean);
+  const over = useOver(interrupts.map((interrupt) => toAsk(interrupt).expiresAt));
+  const rest = interrupts.filter(({ id }) => !decisions[id]);
+  const isOver = rest.length > 0 && interrupts.every(({ id }, at) => decisions[id] || settled[id] || over[at]);
   useEffect(() => {
     if (!isOver) return;
-    if (open.length === interrupts.length) agent.pendingInterrupts = [];
-    else open.forEach(({ id }) => onAnswer(id, EXPIRED));
+    if (rest.length === interrupts.length) agent.pendingInterrupts = [];
+    else rest.forEach(({ id }) => onAnswer(id, settled[id]?.decision ? { approved: settled[id].decision.approved } : EXPIRED));
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once, when it is over
   }, [isOver]);
 }
@@ -82,7 +105,7 @@ function useAskedAgain(reset: () => void) {
   }, [agent]);
 }
 
-function toAsk({ message: asked, responseSchema, metadata = {} }: Interrupt): Ask {
+function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt): Ask {
   const refused = typeof metadata.refused === "string" ? metadata.refused : undefined;
   const message = withoutRefusal(asked, refused);
   const tool = typeof metadata.tool === "string" ? metadata.tool : "";
@@ -91,12 +114,14 @@ function toAsk({ message: asked, responseSchema, metadata = {} }: Interrupt): As
   const schema = properties?.editedArgs;
   const editable = Array.isArray(metadata.editable) ? (metadata.editable as string[]) : schema ? Object.keys(schema.properties ?? values) : [];
   return {
+    id,
     tool,
     arguments: values,
     message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
     refused,
     expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
     fields: makeFields(editable, values, schema, $defs),
+    unit: unitsFor(values, { schema, message }),
   };
 }
 

@@ -1,15 +1,21 @@
 import { useAgent, useRenderTool, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { Arguments } from "../confirm-card/Arguments";
+import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
+import { useAnswer, useRecord } from "../confirm-card/Ledger";
+import { unitsOf, type CallRecord } from "../confirm-card/ledger";
+import { Shown } from "../confirm-card/Shown";
+import { noUnit } from "../confirm-card/units";
 import { useCountdown } from "../confirm-card/useCountdown";
-import { parseObject, summary, type Json } from "../confirm-card/values";
-import { LOOKS, resultStatus, type Status } from "./status";
+import { parseJson, parseObject, summary, type Json } from "../confirm-card/values";
+import { LOOKS, recordStatus, resultStatus, type Status } from "./status";
 import "./tool-chips.css";
 
 /** Shows every tool call of the chat as a line that opens. Render it once inside `CopilotKitProvider`; it draws nothing by itself. */
 export function ToolChips() {
   const open = useOpenCalls();
-  useRenderTool({ name: "*", render: (call: Call) => <ToolChip {...call} {...meanwhile(open, call.toolCallId)} /> }, [open]);
+  const carded = useCarded();
+  useRenderTool({ name: "*", render: (call: Call) => <ToolChip {...call} {...meanwhile(open, call.toolCallId)} hasCard={carded.includes(call.toolCallId ?? "-")} /> }, [open, carded]);
   return null;
 }
 
@@ -23,31 +29,54 @@ interface Call {
   meanwhile?: Status;
   /** Until when it waits, ISO 8601. */
   expiresAt?: string;
+  /** A card below says what was decided. */
+  hasCard?: boolean;
 }
 
-/** Name, live status and arguments in one line; opened, everything there is. */
-export function ToolChip({ name, parameters, status, result, meanwhile = "running", expiresAt }: Call) {
+/** Name, live status and arguments in one line; opened, everything there is. Of a gated call, what the server's ledger says. */
+export function ToolChip({ name, toolCallId, parameters, status, result, meanwhile = "running", expiresAt, hasCard = false }: Call) {
+  const record = useRecord(toolCallId);
   const isExpired = useCountdown(meanwhile === "waiting" ? expiresAt : undefined) === 0;
   const text = typeof result === "string" ? result : result === undefined ? undefined : JSON.stringify(result);
-  const values = (parameters && typeof parameters === "object" ? parameters : {}) as Json;
-  const how: Status = text !== undefined || status === "complete" ? resultStatus(text ?? "") : isExpired ? "expired" : meanwhile;
+  const values = record?.effective_arguments ?? ((parameters && typeof parameters === "object" ? parameters : {}) as Json);
+  const fromChat: Status = text !== undefined || status === "complete" ? resultStatus(text ?? "") : isExpired ? "expired" : meanwhile;
+  const how = recordStatus(record?.state) ?? fromChat;
   const { label, icon } = LOOKS[how];
+  const unit = record ? unitsOf(record) : noUnit;
   return (
     <details className="chip" data-testid="tool-chip" data-tool={name} data-status={how}>
       <summary>
         <span className="chip-symbol">{icon ? <Icon name={icon} /> : <span className="chip-spinner" />}</span>
-        <code>{name}</code>
-        <span className="chip-preview">{summary(values)}</span>
+        <code><Shown text={name} /></code>
+        <span className="chip-preview"><Shown text={summary(values, { unit })} /></span>
         <span className="chip-status">{label}</span>
         <Icon name="chevron" />
+        {record && !hasCard && <Decided record={record} />}
       </summary>
       <div className="chip-body">
+        {record && hasCard && <Decided record={record} />}
         <h3>Arguments</h3>
-        <Arguments values={values} />
-        {text !== undefined && <h3>Result</h3>}
-        {text !== undefined && <pre tabIndex={0}>{pretty(text) || "(empty)"}</pre>}
+        <Arguments values={values} unit={unit} />
+        <Result text={record?.result ?? (record ? undefined : text)} />
       </div>
     </details>
+  );
+}
+
+/** Who decided, and what was changed before it ran; an answer of one's own that came too late. */
+function Decided({ record }: { record: CallRecord }) {
+  const mine = useAnswer(record.call_id);
+  const text = recordText(record, mine);
+  return text ? <span className="chip-decided" data-testid="chip-decided" data-late={isLate(record, mine)}>{text}</span> : null;
+}
+
+function Result({ text }: { text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <>
+      <h3>Result</h3>
+      <pre tabIndex={0}>{text === "" ? "(empty)" : <Shown text={pretty(text)} />}</pre>
+    </>
   );
 }
 
@@ -57,11 +86,22 @@ const RUN = "run";
 function useOpenCalls(): string {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
   if (agent.isRunning) return RUN;
-  const calls = agent.messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
-  const cards = calls.filter(({ function: { name } }) => name === "confirm_changes").map(({ function: card }) => parseObject(card.arguments));
-  const carded = cards.map((card) => [card?.function_call_id, card?.expires_at ?? ""]);
+  const carded = cardsIn(agent.messages).map((card) => [card.function_call_id, card.expires_at ?? ""]);
   const interrupts = agent.pendingInterrupts.map(({ toolCallId, metadata }) => [toolCallId, metadata?.expires_at ?? ""]);
   return JSON.stringify(Object.fromEntries([...carded, ...interrupts]));
+}
+
+/** The calls that have a card, in one string. */
+function useCarded(): string {
+  const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
+  return cardsIn(agent.messages).map((card) => card.function_call_id).join(" ");
+}
+
+/** What the confirm cards in these messages say. */
+function cardsIn(messages: ReturnType<typeof useAgent>["agent"]["messages"]): Json[] {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+  const cards = calls.filter(({ function: { name } }) => name === "confirm_changes");
+  return cards.map(({ function: card }) => parseObject(card.arguments) ?? {});
 }
 
 /** Between runs nothing runs on the server: what doesn't wait was stopped with its run. */
@@ -73,7 +113,7 @@ function meanwhile(open: string, callId: string | undefined): Pick<Call, "meanwh
 
 function pretty(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.stringify(parseJson(text), null, 2);
   } catch {
     return text;
   }

@@ -1,0 +1,72 @@
+import { createContext, useContext, useSyncExternalStore, type ReactNode } from "react";
+import type { Decision } from "./ApprovalCard";
+import type { CallRecord } from "./ledger";
+
+type Records = ReadonlyMap<string, CallRecord>;
+
+/** What the page knows of the server's ledger. `useLedger` fills it. */
+export class LedgerStore {
+  /** By call id and by approval id. */
+  #records: Records = new Map();
+  readonly #listeners = new Set<() => void>();
+  /** Something was decided here that goes out with a later decision. Reading the conversation again would undo it. */
+  hasUnsent = false;
+
+  subscribe = (listener: () => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  /** Stable until it changes. */
+  records = (): Records => this.#records;
+
+  /** The records as the server has them now, oldest first. */
+  take(calls: readonly CallRecord[]): void {
+    const fresh: Records = new Map(calls.flatMap((call) => [[call.call_id, call], [call.id, call]] as const));
+    if (JSON.stringify([...fresh.values()]) === JSON.stringify([...this.#records.values()])) return;
+    this.#records = fresh;
+    this.#notify();
+  }
+
+  /** What was answered here, by call id, for as long as the page is open. */
+  #answers: ReadonlyMap<string, Decision> = new Map();
+
+  answers = (): ReadonlyMap<string, Decision> => this.#answers;
+
+  /** Something was answered here. It goes out with the last answer. */
+  decided = (callId: string, decision: Decision) => {
+    this.hasUnsent = true;
+    this.#answers = new Map(this.#answers).set(callId, decision);
+    this.#notify();
+  };
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const Context = createContext(new LedgerStore());
+
+/** Cards, chips and interrupts inside say what the server's ledger says. */
+export function Ledger({ store, children }: { store: LedgerStore; children: ReactNode }) {
+  return <Context value={store}>{children}</Context>;
+}
+
+export const useStore = () => useContext(Context);
+
+export function useRecords(): Records {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, store.records);
+}
+
+/** The record of a call or of an approval; undefined while the server hasn't said. */
+export const useRecord = (id: string | undefined): CallRecord | undefined => useRecords().get(id ?? "");
+
+/** All of them once, oldest first. */
+export const useAllRecords = (): CallRecord[] => [...new Set(useRecords().values())];
+
+/** What was answered here about a call. */
+export function useAnswer(callId: string | undefined): Decision | undefined {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, store.answers).get(callId ?? "");
+}

@@ -1,0 +1,32 @@
+/** `on`: look again; `over`: there is nothing more to look for. */
+export type Sight = "on" | "over";
+
+/**
+ * Looks again and again, `every` ms, while the page is visible, and at once when the person comes back to it. The first
+ * look comes after `every` ms. Returns what ends it.
+ */
+export function lookOut(every: number, look: () => Promise<Sight>): () => void {
+  let isBusy = false;
+  let isOver = false;
+  let timer = 0;
+  const now = async () => {
+    if (isBusy || isOver || document.visibilityState !== "visible") return; // coming back is what wakes it
+    isBusy = true;
+    clearTimeout(timer);
+    const sight = await look();
+    isBusy = false;
+    if (sight === "over") stop();
+    else if (!isOver) timer = window.setTimeout(back, every);
+  };
+  const back = () => void now();
+  const stop = () => {
+    isOver = true;
+    clearTimeout(timer);
+    removeEventListener("focus", back);
+    document.removeEventListener("visibilitychange", back);
+  };
+  timer = window.setTimeout(back, every);
+  addEventListener("focus", back);
+  document.addEventListener("visibilitychange", back);
+  return stop;
+}

@@ -1,0 +1,137 @@
+import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
+import { useEffect, useRef, useState } from "react";
+import type { CallRecord } from "./ledger";
+import { LedgerStore } from "./Ledger";
+import { lookOut } from "./lookOut";
+import { parseJson, parseObject } from "./values";
+
+interface Source {
+  /** Where the server is, with a slash at the end. */
+  server: string;
+  headers?: Record<string, string>;
+  /** CopilotKit's Node runtime stands in between. It tells again what went through itself, so the server is asked. */
+  hasRuntime?: boolean;
+}
+
+/** `GET /threads/{id}?view=calls`. */
+interface Told {
+  run: { key: string; status: string } | null;
+  updated_at: string;
+  calls: CallRecord[];
+}
+
+const SOON = 1500; // ms between looks while something is open
+const AFTERWARDS = 6000; // ms in which the conversation may go on after a decision that was made elsewhere
+
+/**
+ * The server's word about the gated calls of this chat: after every run, and every 1.5 s while something is open and the
+ * page is visible. What was decided elsewhere settles by itself: the conversation is read again. Call it once inside
+ * `CopilotKitProvider`, and give what it returns to `Ledger`.
+ */
+export function useLedger({ server, headers, hasRuntime = false }: Source): { store: LedgerStore; isOpen: boolean } {
+  const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
+  const { copilotkit } = useCopilotKit();
+  const [store] = useState(() => new LedgerStore());
+  const reader = useRef<Reader>(null);
+  reader.current ??= new Reader(store);
+  Object.assign(reader.current, { server, headers, agent, hasRuntime });
+  const open = agent.isRunning ? "" : openCalls(agent).join(" ");
+
+  useEffect(() => {
+    if (agent.isRunning) store.hasUnsent = false; // they are on their way
+  }, [agent.isRunning, store]);
+
+  useEffect(() => {
+    const read = () => void reader.current?.read();
+    const { unsubscribe } = agent.subscribe({ onToolCallResultEvent: read, onRunFinalized: read });
+    return unsubscribe;
+  }, [agent]);
+
+  useEffect(() => {
+    const ledger = reader.current;
+    if (!ledger || agent.isRunning) return;
+    return lookOut(SOON, async () => {
+      if (!ledger.isWanted(open)) return "over";
+      const news = await ledger.news(open);
+      if (!news || agent.isRunning || store.hasUnsent) return "on";
+      if (hasRuntime) return (await ledger.takeMessages(), "on");
+      agent.pendingInterrupts = []; // else the client refuses to connect
+      void copilotkit.connectAgent({ agent });
+      return "over";
+    });
+  }, [agent, agent.isRunning, copilotkit, hasRuntime, open, store]);
+  return { store, isOpen: open !== "" };
+}
+
+type Agent = ReturnType<typeof useAgent>["agent"];
+
+/** What was read, and what of it led to reading the conversation again: nothing does so twice. */
+class Reader {
+  server = "";
+  headers?: Record<string, string>;
+  agent!: Agent;
+  hasRuntime = false;
+  #seen = "";
+  #until = 0;
+  #isClaimed = false;
+  /** A run that goes on in the background and can't be followed, so that its end has to be looked for. */
+  #watched = "";
+
+  constructor(readonly store: LedgerStore) {}
+
+  /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
+  isWanted = (open: string): boolean => open !== "" || this.#isClaimed || this.#watched !== "" || Date.now() < this.#until;
+
+  /** The records as they are now; null if the server doesn't say. A chat without an answer has none. */
+  async read(): Promise<Told | null> {
+    if (!this.agent.messages.some(({ role }) => role === "assistant")) return null;
+    const told = await this.#get<Told>(`threads/${encodeURIComponent(this.agent.threadId)}?view=calls`);
+    if (!told) return null;
+    this.store.take(told.calls);
+    this.#isClaimed = told.calls.some(({ state }) => state === "claimed");
+    return told;
+  }
+
+  /** Whether something that is open here was settled elsewhere, or the conversation goes on without this page. */
+  async news(open: string): Promise<boolean> {
+    const told = await this.read();
+    if (!told) return false;
+    const settled = open.split(" ").flatMap((id) => (id && isSettled(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
+    const isRunning = told.run?.status === "running";
+    const run = told.run && (isRunning || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
+    this.#watched = isRunning && this.hasRuntime ? (told.run?.key ?? "") : "";
+    const sign = JSON.stringify([settled, run]);
+    if ((settled.length === 0 && !run) || sign === this.#seen) return false;
+    this.#seen = sign;
+    this.#until = Date.now() + AFTERWARDS;
+    return true;
+  }
+
+  /** The conversation as the server has it, where connecting again would not bring it. */
+  async takeMessages(): Promise<void> {
+    const thread = await this.#get<{ messages: Agent["messages"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
+    if (!thread || this.agent.isRunning || this.store.hasUnsent) return;
+    this.agent.setMessages(thread.messages);
+    this.agent.pendingInterrupts = this.agent.pendingInterrupts.filter(({ id }) => !isSettled(this.store.records().get(id)));
+  }
+
+  async #get<T>(path: string): Promise<T | null> {
+    try {
+      const response = await fetch(new URL(path, this.server), { headers: this.headers });
+      return response.ok ? (parseJson(await response.text()) as T) : null;
+    } catch {
+      return null; // away for the moment; what the person does next will say so
+    }
+  }
+}
+
+const isSettled = (record: CallRecord | undefined): boolean => record !== undefined && record.state !== "pending";
+
+/** The gated calls that this page shows as open: by cards without an answer, and by interrupts. */
+function openCalls({ messages, pendingInterrupts }: Agent): string[] {
+  const answered = new Set(messages.map((message) => (message.role === "tool" ? message.toolCallId : null)));
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+  const cards = calls.filter(({ id, function: { name } }) => name === "confirm_changes" && !answered.has(id));
+  const carded = cards.map(({ function: card }) => parseObject(card.arguments)?.function_call_id);
+  return [...carded, ...pendingInterrupts.map(({ toolCallId }) => toolCallId)].filter((id) => typeof id === "string");
+}

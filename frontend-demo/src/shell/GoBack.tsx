@@ -1,0 +1,24 @@
+import { ranText } from "../components/confirm-card/Earlier";
+import type { CallRecord } from "../components/confirm-card/ledger";
+import { Dialog } from "../components/confirm-card/Dialog";
+
+/** What going back in the conversation would leave behind, and what to do then. */
+export interface Undoing {
+  /** What ran in the part that goes. */
+  records: CallRecord[];
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+/** Asks before an answer is replaced in which something took effect: that can't be undone by asking again. */
+export function GoBack({ records, onConfirm, onClose }: Undoing) {
+  return (
+    <Dialog title="Ask again?" confirm="Ask again" onConfirm={onConfirm} onClose={onClose}>
+      <p>{records.length === 1 ? "This already ran, and stays done:" : "These already ran, and stay done:"}</p>
+      <ul>
+        {records.map((record) => <li key={record.id}>{ranText(record)}</li>)}
+      </ul>
+      <p>Only the answer is replaced. The assistant is told what ran.</p>
+    </Dialog>
+  );
+}

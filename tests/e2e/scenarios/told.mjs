@@ -1,0 +1,231 @@
+/** Pages tell what the server's ledger says, whoever clicked what where (issue 9, lines 4 to 6). */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+
+const REAL_TURN = calls("I'll refund it.", refund());
+const SOON = 3000; // ms in which a stale card settles
+const AT = String.raw`at \d\d:\d\d`;
+const HERE = ", in the chat";
+
+const line = (page) => page.getByTestId("gate-decision");
+const thread = (page) => new URL(page.url()).hash.slice(3);
+
+/** A tab that doesn't notice anything by itself, until what this returns is called. */
+async function blind(page) {
+  const looks = (url) => url.searchParams.get("view") === "calls";
+  await page.route(looks, (route) => route.fulfill({ status: 204 }));
+  return () => page.unroute(looks);
+}
+
+/** `POST /approvals/{id}` for the call of `tool` that waits in the page's thread. */
+export async function decide(t, page, tool, decision) {
+  const { approvals } = await (await fetch(`${t.urls.server}/approvals`)).json();
+  const { id } = approvals.find((waiting) => waiting.thread_id === thread(page) && waiting.tool === tool);
+  const answer = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(decision) };
+  const response = await fetch(`${t.urls.server}/approvals/${id}`, answer);
+  assert.equal(response.status, 200, await response.clone().text());
+  return response.json();
+}
+
+async function asked(t, page) {
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+}
+
+/** Approved in one tab, rejected in another one that didn't know: the page says what is true, not what was clicked. */
+export async function staleReject(t) {
+  await t.script(REAL_TURN, says("Refunded once."), says("It was refunded before."));
+  const first = await t.open();
+  await asked(t, first);
+  const second = await t.tab(first);
+  await t.card(second).waitFor();
+  await t.idle(second);
+  const see = await blind(second);
+  await t.press(first, "Approve");
+  await t.answered(first, "Refunded once.");
+  const runs = t.via === "browser" ? "**/agents/support" : "**/run";
+  await second.route(runs, async (route) => {
+    await see(); // the answer is on its way before the page could know
+    await route.continue();
+  });
+  await t.press(second, "Reject");
+  await second.keyboard.press("Enter");
+  const said = t.style === "card" ? line(second) : second.getByTestId("chip-decided");
+  await said.filter({ hasText: new RegExp(`^Already approved ${AT}${HERE} ·.* your answer, to reject it, came too late$`) }).waitFor();
+  await t.answered(second, "Refunded once.");
+  await t.idle(second);
+  await t.chipsAre(second, ["refund:done"]);
+  assert.equal(await second.getByText("You rejected").count(), 0);
+  await t.shot(second, "late");
+  await second.reload();
+  await said.filter({ hasText: new RegExp(`^Approved ${AT}${HERE}`) }).waitFor();
+  await t.chipsAre(second, ["refund:done"]);
+}
+
+/** An edit: what ran, what was asked for, when and how it was decided; now, after a reload and in another tab. */
+export async function editTold(t) {
+  await t.script(REAL_TURN, says("Refunded in part."));
+  const page = await t.open();
+  await asked(t, page);
+  await t.press(page, "Edit");
+  await page.fill("input[name=amount]", "0.05");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "Refunded in part.");
+  const look = async () => {
+    const said = t.style === "card" ? line(page) : page.getByTestId("chip-decided"); // an interrupt that was answered leaves the chat
+    await said.filter({ hasText: new RegExp(`^Approved ${AT}${HERE} · .*Amount 0.1 € → 0.05 €$`) }).waitFor();
+    const chip = page.getByTestId("tool-chip");
+    assert.equal(await chip.locator(".chip-preview").textContent(), "1003 · 0.05 €");
+    assert.match(await chip.textContent(), /Amount0.05 €/);
+    await t.chipsAre(page, ["refund:done"]);
+  };
+  await look();
+  await page.reload();
+  await t.answered(page, "Refunded in part.");
+  await look();
+  await page.getByTestId("tool-chip").locator("summary").click();
+  await t.shot(page, "reloaded");
+  await accessible(page, "an edit that ran");
+}
+
+/** Decided out of band, and the conversation goes on: the card settles in time, and the answer comes, without a touch. */
+export async function goesOn(t) {
+  await t.script(REAL_TURN, says("It was refunded, and I went on."));
+  const page = await t.open();
+  await asked(t, page);
+  const { run } = await decide(t, page, "refund", { approved: true, continue: true });
+  assert.ok(run.key);
+  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'), null, { timeout: SOON });
+  await t.answered(page, "It was refunded, and I went on.");
+  await t.chipsAre(page, ["refund:done"]);
+  await t.shot(page, "settled");
+  await t.script(says("All fine."));
+  await t.say(page, "Thanks");
+  await t.answered(page, "All fine.");
+  assert.equal(await t.userMessages(page), 2);
+}
+
+/** Decided out of band without going on: the card settles in time and says who and when; the next message goes on. */
+export async function settlesInTime(t) {
+  await t.script(REAL_TURN, says("So be it."));
+  const page = await t.open();
+  await asked(t, page);
+  await decide(t, page, "refund", { approved: false, reason: "no receipt" });
+  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'), null, { timeout: SOON });
+  await t.chipsAre(page, ["refund:rejected"]);
+  const said = t.style === "card" ? line(page) : page.getByTestId("chip-decided");
+  await said.filter({ hasText: new RegExp(`^Rejected ${AT}, outside the chat · .*“no receipt”$`) }).waitFor();
+  await t.shot(page, "settled");
+  await t.say(page, "Then not");
+  await t.answered(page, "So be it.");
+}
+
+/** Nobody answers: the page that only looks on says so too, by the server's word. */
+export async function expiresInTime(t) {
+  await t.script(calls("I'll close the shop.", call("close_shop", {})), says("It stays open."));
+  const page = await t.open();
+  await t.say(page, "Close the shop");
+  await t.card(page).waitFor();
+  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"] button:enabled'), null, { timeout: SOON });
+  await t.chipsAre(page, ["close_shop:expired"]);
+  await t.say(page, "And now?");
+  await t.answered(page, "It stays open.");
+}
+
+/** Who decided, where people have names. */
+export async function namesWho(t) {
+  await t.script(REAL_TURN, says("Refunded for Alice."));
+  const page = await t.open({ server: t.urls.guarded, colorScheme: "light" });
+  page.allow(/HTTP 401|status of 401|agent|connect|Runtime|CopilotKit/i);
+  await page.fill("input[name=token]", "wonderland");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".welcome");
+  await asked(t, page);
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded for Alice.");
+  await page.getByTestId("tool-chip").locator("summary").click();
+  await page.getByTestId("chip-decided").filter({ hasText: new RegExp(`^Approved by alice ${AT}${HERE}$`) }).waitFor();
+  await t.shot(page, "told");
+}
+
+/** Asking again does not undo: the page asks first, keeps what ran in sight, and the new card says it too. */
+export async function regenerate(t) {
+  await t.script(REAL_TURN, says("Refunded once."), calls("I'll refund it.", refund()), says("Left at that."));
+  const page = await t.open();
+  await asked(t, page);
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded once.");
+  const again = () => page.getByTestId("copilot-regenerate-button").last().click();
+  await again();
+  const dialog = page.getByRole("dialog", { name: "Ask again?" });
+  await dialog.getByText("This already ran, and stays done:").waitFor();
+  assert.match(await dialog.getByRole("listitem").textContent(), new RegExp(`^refund · 1003 · 0.1 € ${AT}$`));
+  await t.shot(page, "asks");
+  await accessible(page, "asks first");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await t.chipsAre(page, ["refund:done"]);
+  await again();
+  await dialog.getByRole("button", { name: "Ask again" }).click();
+  await t.card(page).waitFor();
+  await t.idle(page);
+  const earlier = page.getByTestId("gate-earlier");
+  await earlier.getByText("The very same already ran in this chat:").waitFor();
+  assert.match(await earlier.getByRole("listitem").textContent(), /refund · 1003 · 0.1 € at .*, in an answer that was replaced/);
+  const strip = page.getByTestId("gate-replaced");
+  await strip.getByText("1 action ran in an answer that was replaced").click();
+  await t.shot(page, "card");
+  await accessible(page, "ran before");
+  await t.press(page, "Reject");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "Left at that.");
+  await page.reload();
+  await t.answered(page, "Left at that.");
+  await strip.getByText("1 action ran in an answer that was replaced").waitFor();
+  await t.chipsAre(page, ["refund:rejected"]);
+}
+
+/** A tab whose card was asked again meanwhile, by a run of another client: its answer counts. */
+export async function askedAgain(t) {
+  const two = calls("Two things.", refund(), call("archive_order", { order_id: "1003" }));
+  await t.script(two, says("Both are settled."));
+  const page = await t.open();
+  await t.say(page, "Do two things");
+  await t.card(page, "refund").waitFor();
+  await t.idle(page);
+  const see = await blind(page);
+  const { messages, approvals } = await (await fetch(`${t.urls.server}/threads/${thread(page)}`)).json();
+  const first = approvals.find(({ tool }) => tool === "refund");
+  const tools = t.style === "card" ? [{ name: "confirm_changes", description: "", parameters: { type: "object" } }] : [];
+  const answer = { id: "other-1", role: "tool", toolCallId: first.call_id, content: JSON.stringify({ approved: true }) };
+  const body = { threadId: thread(page), runId: "other", messages: [...messages, answer], tools, context: [], state: {}, forwardedProps: {} };
+  const run = await fetch(`${t.urls.server}/agents/support`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  assert.match(await run.text(), /RUN_FINISHED/);
+  await see();
+  await t.press(page, "Approve", t.style === "card" ? "refund" : "archive_order");
+  if (t.style === "card") await t.press(page, "Approve", "archive_order");
+  else await t.press(page, "Approve", "refund").catch(() => {});
+  await t.answered(page, "Both are settled.");
+  await t.chipsAre(page, ["refund:done", "archive_order:done"]);
+}
+
+/** Characters that can't be seen, or turn the direction of what is around them, are drawn as what they are. */
+export async function hiddenCharacters(t) {
+  const args = { to: "Ben\u200b", subject: "Pay \u202e05.001 to Ann", body: "👨‍👩‍👧 می‌خواهم" };
+  await t.script(calls("I'll write.", call("send_email", args)), says("Written."));
+  const page = await t.open();
+  await t.say(page, "Write to Ben");
+  await t.card(page).waitFor();
+  const marks = await t.card(page).locator("dd .gate-mark").allTextContents();
+  assert.deepEqual(marks, ["U+200B", "U+202E"]);
+  assert.ok((await t.card(page).textContent()).includes("👨‍👩‍👧 می‌خواهم"), "what belongs to the writing stays");
+  assert.match(await page.getByTestId("tool-chip").locator(".chip-preview").textContent(), /Ben⟦U\+200B⟧ · Pay ⟦U\+202E⟧05.001 to Ann/);
+  await t.shot(page, "card");
+  await accessible(page, "hidden characters");
+  await t.press(page, "Edit");
+  await page.getByText("Has what can't be seen: U+202E right-to-left override.").waitFor();
+  await t.shot(page, "edit");
+}
