@@ -491,7 +491,7 @@ def test_a_refused_request_uses_up_no_turn() -> None:
     emulator = Emulator([{"output": [{"type": "message", "text": "once"}]}])
     refusal(emulator)
     assert emulator.remaining_turns == 1
-    assert reply(emulator, GO)["content"] == [{"type": "text", "text": "once"}]
+    assert reply(emulator, GO)["content"] == [{"type": "text", "text": "once", "citations": None}]
     assert refusal(emulator, GO) == "Emulator: the script has no turn for this request."
 
 

@@ -69,8 +69,9 @@ def test_the_order_of_events() -> None:
     assert [event["index"] for event in starts] == [0, 1, 2, 3, 4]
     assert starts[0]["content_block"] == {"type": "thinking", "thinking": "", "signature": ""}
     assert starts[1]["content_block"].keys() == {"type", "data"}
-    assert starts[2]["content_block"] == {"type": "text", "text": ""}
-    assert starts[3]["content_block"] == {"type": "tool_use", "id": "toolu_a", "name": "refund", "input": {}}
+    assert starts[2]["content_block"] == {"type": "text", "text": "", "citations": None}
+    called = {"type": "tool_use", "id": "toolu_a", "name": "refund", "input": {}}
+    assert starts[3]["content_block"] == {**called, "caller": {"type": "direct"}}
     pieces = [event["delta"]["partial_json"] for event in told if kinds([event]) == ["input_json_delta"]]
     assert pieces[0] == ""
     assert msgspec.json.decode("".join(pieces)) == {"order_id": "A1é"}
@@ -78,14 +79,14 @@ def test_the_order_of_events() -> None:
 
 def test_the_ends_of_a_message() -> None:
     told = events(Emulator([{**GROUP, "usage": {"input_tokens": 7, "output_tokens": 9}}]), GO, **THINK, tools=[TOOL])
-    usage = {"input_tokens": 7, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    usage = {"input_tokens": 7, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "server_tool_use": None}
     start = told[0]["message"]
     assert start.items() >= {"type": "message", "role": "assistant", "content": [], "stop_reason": None}.items()
-    assert start["usage"] == {**usage, "output_tokens": 1}
+    assert start["usage"].items() >= {**usage, "output_tokens": 1, "service_tier": "standard"}.items()
     assert told[-2] == {
         "type": "message_delta",
-        "delta": {"stop_reason": "tool_use", "stop_sequence": None, "stop_details": None},
-        "usage": {**usage, "output_tokens": 9},
+        "delta": {"stop_reason": "tool_use", "stop_sequence": None, "stop_details": None, "container": None},
+        "usage": {**usage, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4}},
     }
     assert told[-1] == {"type": "message_stop"}
 
@@ -94,7 +95,8 @@ def test_streamed_and_whole_are_the_same_message() -> None:
     whole = reply(Emulator([GROUP]), GO, **THINK, tools=[TOOL])
     told = events(Emulator([GROUP]), GO, **THINK, tools=[TOOL])
     assert whole["content"][3]["input"] == {"order_id": "A1é"}
-    assert {**told[0]["message"], **told[-2]["delta"], "usage": told[-2]["usage"]} == {**whole, "content": []}
+    start, end = told[0]["message"], told[-2]
+    assert {**start, **end["delta"], "usage": start["usage"] | end["usage"]} == {**whole, "content": []}
 
 
 @pytest.mark.parametrize(

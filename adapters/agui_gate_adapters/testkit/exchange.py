@@ -204,6 +204,8 @@ class Exchange:
         if status == "failed":
             response["error"] = self._error
             return
+        if status == "completed":
+            response["completed_at"] = int(self._state.clock.now())
         response["usage"] = turn.usage or usage_of(self._tokens, response["output"])
 
     def _commit(self) -> None:

@@ -24,7 +24,7 @@ from agui_gate_adapters.testkit.responses import Responses
 from agui_gate_adapters.testkit.script import ScriptError
 from agui_gate_adapters.testkit.streaming import AnswerResponse
 from agui_gate_adapters.testkit.views import page
-from agui_gate_adapters.testkit.violations import Refused, Violation, no_such_model
+from agui_gate_adapters.testkit.violations import Refused, Violation, no_such_model, no_such_route
 from agui_gate_adapters.testkit.wire import Json, decode, encode, sse_frame
 
 __all__ = ["create_app"]
@@ -86,6 +86,7 @@ def _responses_routes(host: Host, responses: Responses) -> list[Route]:
         return Route(f"/v1{path}", _guarded(host, responses, bound), methods=[method])
 
     return [
+        route("/responses/compact", "POST", _compact),
         route("/responses/{id}", "GET", _retrieve),
         route("/responses/{id}", "DELETE", _delete),
         route("/responses/{id}/cancel", "POST", _cancel),
@@ -101,6 +102,10 @@ async def _retrieve(api: Responses, request: Request) -> Any:
     after = request.query_params.get("starting_after", "-1")
     events = api.replay(response_id, int(after) if after.lstrip("-").isdigit() else -1)
     return Response(b"".join(map(sse_frame, events)), media_type="text/event-stream")
+
+
+async def _compact(api: Responses, request: Request) -> Reply:
+    raise Refused(no_such_route("POST", request.url.path))
 
 
 async def _delete(api: Responses, request: Request) -> Reply:

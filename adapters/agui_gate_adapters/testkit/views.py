@@ -18,12 +18,21 @@ _ECHOED: Final[dict[str, Any]] = {
     "previous_response_id": None,
     "temperature": 1.0,
     "tool_choice": "auto",
-    "tools": [],
     "top_p": 1.0,
     "truncation": "disabled",
     "user": None,
     "metadata": {},
+    "max_tool_calls": None,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "top_logprobs": 0,
+    "service_tier": "default",
+    "safety_identifier": None,
+    "prompt_cache_key": None,
 }
+"""What a response repeats of its request, and what it says where the request says nothing."""
+
+_FUNCTION: Final[Json] = {"description": None, "parameters": None, "strict": True}
 
 
 def new_response(response_id: str, body: Json, created_at: int, *, store: bool) -> Json:
@@ -32,6 +41,7 @@ def new_response(response_id: str, body: Json, created_at: int, *, store: bool) 
         "id": response_id,
         "object": "response",
         "created_at": created_at,
+        "completed_at": None,
         "status": "in_progress",
         "background": bool(body.get("background")),
         "error": None,
@@ -40,7 +50,8 @@ def new_response(response_id: str, body: Json, created_at: int, *, store: bool) 
         "output": [],
         "reasoning": {"effort": None, "summary": None, **(body.get("reasoning") or {})},
         "store": store,
-        "text": body.get("text") or {"format": {"type": "text"}},
+        "text": {"format": {"type": "text"}, "verbosity": "medium", **(body.get("text") or {})},
+        "tools": [_FUNCTION | tool if tool["type"] == "function" else tool for tool in body.get("tools") or ()],
         "usage": None,
     }
     for name, default in _ECHOED.items():

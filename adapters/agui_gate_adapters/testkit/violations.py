@@ -83,6 +83,11 @@ def no_such_model(model: str) -> Violation:
     return Violation("model", 404, f"The model '{model}' does not exist", "model", "model_not_found")
 
 
+def no_such_route(method: str, path: str) -> Violation:
+    """An address of the API that is not emulated."""
+    return Violation("route", 404, f"Invalid URL ({method} {path})")
+
+
 def unknown_model(model: str) -> Violation:
     """A model that this deployment does not have."""
     return Violation("model", 400, f"The requested model '{model}' does not exist.", "model", "model_not_found")

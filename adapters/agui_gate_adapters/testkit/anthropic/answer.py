@@ -13,6 +13,7 @@ from typing import Final
 
 from agui_gate_adapters.testkit.anthropic import violations as v
 from agui_gate_adapters.testkit.anthropic.blocks import Maker, Told, tell_block
+from agui_gate_adapters.testkit.anthropic.complete import block_view, delta_usage, usage_view
 from agui_gate_adapters.testkit.anthropic.record import Issued, Record
 from agui_gate_adapters.testkit.anthropic.shapes import size_of
 from agui_gate_adapters.testkit.api import Frame
@@ -53,9 +54,15 @@ class Answer:
             "stop_reason": None,
             "stop_sequence": None,
             "stop_details": None,
-            "usage": self._usage(size_of(body)),
+            "container": None,
+            "usage": usage_view(self._usage(size_of(body)), self._blocks),
         }
-        self._stop: Json = {"stop_reason": self._stop_reason, "stop_sequence": None, "stop_details": None}
+        self._stop: Json = {
+            "stop_reason": self._stop_reason,
+            "stop_sequence": None,
+            "stop_details": None,
+            "container": None,
+        }
         if self._stop_reason == "stop_sequence":
             self._stop["stop_sequence"] = next(iter(body.get("stop_sequences") or ()), None)
         if self._stop_reason == "refusal":
@@ -74,7 +81,7 @@ class Answer:
     def whole(self) -> Json:
         """Return the message."""
         self._end(self.turn.status)
-        return {**self._message, "content": self._blocks, **self._stop}
+        return {**self._message, "content": [block_view(block) for block in self._blocks], **self._stop}
 
     def close(self) -> None:
         """The client is done, or gone."""
@@ -97,7 +104,7 @@ class Answer:
             yield v.body_of(v.of_fault(fault))
 
     def _events(self) -> Iterator[Json]:
-        first = {**self._message["usage"], "output_tokens": 1}
+        first = {**self._message["usage"], "output_tokens": 1, "output_tokens_details": {"thinking_tokens": 0}}
         yield {"type": "message_start", "message": {**self._message, "usage": first}}
         index = 0
         for told in self._told:
@@ -109,7 +116,7 @@ class Answer:
             index += isinstance(told, Told)
         if self.turn.status == "failed":
             return
-        yield {"type": "message_delta", "delta": self._stop, "usage": self._message["usage"]}
+        yield {"type": "message_delta", "delta": self._stop, "usage": delta_usage(self._message["usage"])}
         self._end(self.turn.status)
         yield {"type": "message_stop"}
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from agui_gate_adapters.testkit.anthropic.complete import block_view
 from agui_gate_adapters.testkit.anthropic.merging import THINKING, blocks_of
 from agui_gate_adapters.testkit.anthropic.signing import Signed, digest, prefix_digest, sign
 from agui_gate_adapters.testkit.wire import Json
@@ -140,7 +141,7 @@ class Maker:
 
 def tell_block(told: Told, index: int) -> Iterator[Json]:
     """Yield the events of one block."""
-    yield {"type": "content_block_start", "index": index, "content_block": told.start}
+    yield {"type": "content_block_start", "index": index, "content_block": block_view(told.start)}
     for delta in told.deltas:
         yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}

@@ -37,6 +37,10 @@ class Signed(msgspec.Struct, frozen=True, array_like=True):
     """Digest of the signature of the thinking block before this one, wherever it is; empty for the first."""
 
 
+_EMPTY: Final[tuple[tuple[str, Any], ...]] = (("citations", None), ("caller", {"type": "direct"}))
+"""Members that say nothing, whether they come back or not."""
+
+
 def sign(content: Signed) -> str:
     """Return the signature; equal content gives equal bytes."""
     payload = msgspec.json.encode(content)
@@ -79,7 +83,7 @@ def _unmarked(value: Any) -> Any:
 
 
 def _without_mark(value: Json) -> Json:
-    return {name: member for name, member in value.items() if name != "cache_control"}
+    return {name: member for name, member in value.items() if name != "cache_control" and (name, member) not in _EMPTY}
 
 
 def _mac(payload: bytes) -> bytes:
