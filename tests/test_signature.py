@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 from agui_gate import ToolError, tool
+from agui_gate.core.jsontext import canonical
 from agui_gate.errors import ConfigurationError
 from tests.requirements import shows
 
@@ -111,7 +112,7 @@ def test_what_is_shown_is_what_runs(annotation, given, shown):
     read = json.loads(judged)
     assert shown is None or read == {"x": shown}
     assert f.judged(read) == judged, "judging it again changes nothing"
-    kwargs = f.exactly(read)
+    kwargs = f.exactly(canonical(read))
     assert (
         json.loads(f.judged(json.loads(pydantic.TypeAdapter(dict[str, Any]).dump_json(kwargs, by_alias=True)))) == read
     )
@@ -157,7 +158,7 @@ def test_what_would_be_something_else_when_it_runs_does_not_run(annotation, give
         f.judged({"x": given})
     if annotation is Doubled:
         with pytest.raises(ToolError, match="x: read again, they would be something else"):
-            f.exactly({"x": 2})
+            f.exactly(canonical({"x": 2}))
 
 
 def fails(error):
@@ -202,18 +203,18 @@ def test_a_default_that_is_no_value_of_its_type_can_not_be_shown(annotation, def
 def test_nothing_as_a_default_needs_no_type_of_its_own():
     f = made(str, None)
     assert (f.judged({}), f.judged({"x": None}), f.judged({"x": "a"})) == ('{"x":null}', '{"x":null}', '{"x":"a"}')
-    assert f.exactly({"x": None}) == {"x": None}
+    assert f.exactly(canonical({"x": None})) == {"x": None}
 
 
 def test_what_is_made_anew_each_time_is_made_once():
     f = made(Annotated[uuid.UUID, pydantic.Field(default_factory=uuid.uuid4)])
     judged = json.loads(f.judged({}))
-    assert f.exactly(judged) == {"x": uuid.UUID(judged["x"])}
+    assert f.exactly(canonical(judged)) == {"x": uuid.UUID(judged["x"])}
 
 
 def test_the_order_of_a_set_is_another_one_in_another_process():
     f = made(set[str])
-    assert f.exactly({"x": ["b", "a"]}) == f.exactly({"x": ["a", "b"]}) == {"x": {"a", "b"}}
+    assert f.exactly(canonical({"x": ["b", "a"]})) == f.exactly(canonical({"x": ["a", "b"]})) == {"x": {"a", "b"}}
 
 
 @tool(gate=True)
@@ -277,7 +278,7 @@ def test_judged_is_recorded_is_run(arguments):
     recorded = json.loads(judged)
     assert set(recorded) == set(everything.parameters["properties"]), "every default is there"
     assert everything.judged(recorded) == judged
-    kwargs = everything.exactly(recorded)
+    kwargs = everything.exactly(canonical(recorded))
     for name in ("amount", "count", "note", "either"):
         assert same(kwargs[name], recorded[name]) or (name == "amount" and float(recorded[name]) == kwargs[name])
     assert str(kwargs["on"]) == recorded["on"]

@@ -70,18 +70,18 @@ class Signature:
 
         What a default is made of anew for each call is made here, once. What was judged already stays as it is.
         """
-        read = self._exact(dict(arguments))
+        read = self._exact(canonical(dict(arguments)))
         text = self._written(read)
-        again = self._exact(parse_object(text) or {})
-        if not _equal(read, again) or not _same(self._written(again), text):
+        again = self._exact(text)
+        if not _equal(read, again):
             raise self._unfaithful(_different(read, again))
         return text
 
-    def exactly(self, judged: Mapping[str, Any]) -> Json:
+    def exactly(self, judged: str) -> Json:
         """The keyword arguments that `judged` stands for. Raises `ToolError` if it stands for something else by now."""
-        read = self._exact(dict(judged))
-        if not _same(self._written(read), canonical(dict(judged))):
-            raise self._unfaithful(list(judged))
+        read = self._exact(judged)
+        if not _same(self._written(read), judged):
+            raise self._unfaithful(self._names)
         return _fields_of(read)
 
     def check_shown(self) -> None:
@@ -116,10 +116,12 @@ class Signature:
         """The arguments as models know them, in the order of the fields: an alias may differ."""
         return list(self.schema["properties"])
 
-    def _exact(self, arguments: Json) -> Any:
+    def _exact(self, text: str) -> Any:
         """Read as JSON, where strictness still allows for what JSON can't say, such as dates."""
-        given = {n: v for n, v in arguments.items() if v is not None or n not in self._nothing}
-        return self._guarded(lambda: self._model.model_validate_json(canonical(given), strict=True))
+        if self._nothing and "null" in text:
+            given = parse_object(text) or {}
+            text = canonical({n: v for n, v in given.items() if v is not None or n not in self._nothing})
+        return self._guarded(lambda: self._model.model_validate_json(text, strict=True))
 
     def _written(self, read: Any) -> str:
         """What was read, as canonical JSON."""

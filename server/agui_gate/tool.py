@@ -164,7 +164,7 @@ class Tool:
         """The arguments that will run, as canonical JSON: validated exactly, with defaults. Raises `ToolError`."""
         return self._signature.judged(arguments)
 
-    def exactly(self, judged: Mapping[str, Any]) -> dict[str, Any]:
+    def exactly(self, judged: str) -> dict[str, Any]:
         """The keyword arguments that `judged` ones stand for. Raises `ToolError` if they mean something else by now."""
         return self._signature.exactly(judged)
 

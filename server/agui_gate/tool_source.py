@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from agui_gate.adapter import Finding
-from agui_gate.core.jsontext import canonical
+from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.schemas import with_defaults
 from agui_gate.errors import ToolError
 from agui_gate.tool import Gate, Tool, ToolContext
@@ -101,9 +101,9 @@ class SchemaTool(Tool):
             whole = more if _is_json(more) and self._problem_with(more) is None else whole
         return canonical(whole)
 
-    def exactly(self, judged: Mapping[str, Any]) -> dict[str, Any]:
+    def exactly(self, judged: str) -> dict[str, Any]:
         """As `validate`."""
-        return self.validate(judged)
+        return self.validate(parse_object(judged) or {})
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Validated arguments and the context."""

@@ -21,7 +21,7 @@ from agui_gate.core.jsontext import parse_object
 from agui_gate.core.transcript import CallPart
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.tool_threads import tool_threads
-from agui_gate.engine.tools import in_task, is_cancelled
+from agui_gate.engine.tools import in_task, is_cancelled, off_loop
 from agui_gate.errors import ToolError
 from agui_gate.tool import Gate, Tool
 
@@ -59,7 +59,7 @@ async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> Ju
     if given is None or tool.gate is None:
         return Judged(problem=f"The arguments of {tool.name} are not a JSON object.")
     try:
-        judged = tool.judged(given)
+        judged = await off_loop(arguments, lambda: tool.judged(given))
     except ToolError as error:
         return Judged(problem=error.message)
     return Judged(judged, await _asks(tool.name, tool.gate, _Asked(judged, owner, limits)))

@@ -6,8 +6,8 @@ be stopped (a sync one, or one that ignores its cancellation) is abandoned and i
 """
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -26,8 +26,13 @@ DEFAULT_TIMEOUT = 300.0
 STOP_SECONDS = 0.5
 """How long a cancelled async tool may take to end, before nobody waits for it any more."""
 
+LARGE = 32 * 1024
+"""Characters of a call's arguments from which on they are read in a thread."""
+
 MAX_RESULT = 4 * 1024 * 1024
 """Characters of a result that are kept."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger("agui_gate.tools")
 
@@ -49,7 +54,7 @@ async def run_tool(
     """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
-    problem, kwargs = check_arguments(tool, arguments, judged=judged)
+    problem, kwargs = await off_loop(arguments, lambda: _read(tool, arguments, judged))
     if problem is not None:
         return outcomes.failed(problem)
     state = context.state  # a tool may put something else in its place, which means nothing
@@ -112,15 +117,21 @@ def _state_json(state: dict[str, Any]) -> bytes | None:
         return None
 
 
-def check_arguments(tool: Tool, arguments: str, *, judged: bool = False) -> tuple[str | None, dict[str, Any]]:
+async def off_loop(arguments: str, work: Callable[[], T]) -> T:
+    """``work()`` on ``arguments``; in a thread where they are so large that others would wait for it."""
+    return work() if len(arguments) < LARGE else await asyncio.to_thread(work)
+
+
+def _read(tool: Tool, arguments: str, judged: bool) -> tuple[str | None, dict[str, Any]]:
     """What is wrong with the arguments (None if nothing), and the keyword arguments that they stand for."""
-    parsed = parse_object(arguments)
-    if parsed is None:
-        return f"The arguments of {tool.name} are not a JSON object.", {}
     try:
-        return None, tool.exactly(parsed) if judged else tool.validate(parsed)
+        if judged:
+            return None, tool.exactly(arguments)
+        if (parsed := parse_object(arguments)) is not None:
+            return None, tool.validate(parsed)
     except ToolError as error:
         return error.message, {}
+    return f"The arguments of {tool.name} are not a JSON object.", {}
 
 
 async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any]) -> Any:
