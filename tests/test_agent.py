@@ -116,6 +116,8 @@ async def test_a_source_that_is_away_keeps_its_names():
     assert (list(poorer.by_name), poorer.away) == (["write"], ("docs",))
     assert poorer.why_not("read", "docs").startswith("read can't run now, as docs can't be reached")
     assert poorer.why_not("read", "files") is None
+    assert poorer.why_not("search", "") is None, "a tool of its own that is gone is not docs'"
+    assert poorer.why_not("read", "old name").startswith("read can't run now, as docs"), "it may be docs, renamed"
 
 
 def test_two_of_its_own_tools_and_two_sources_have_two_names():

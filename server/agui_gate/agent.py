@@ -54,6 +54,8 @@ class Agent:
     """Where tools are found when a run starts."""
     by_name: Mapping[str, Tool] = field(default_factory=dict, init=False, repr=False, compare=False)
     """The tools by their names, with those of sources as they were last found."""
+    present: frozenset[str] = field(default=frozenset({""}), init=False, repr=False, compare=False)
+    """Those whose tools could be had, by what tells them from others; "" is the agent itself."""
     owners: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Which source a tool is of, by its name: what tells that source from all others. The agent's own have none."""
     names: Names = field(init=False, repr=False, compare=False)
@@ -105,6 +107,7 @@ class Agent:
         owners = {t.name: identity(s) for s, theirs in zip(self.sources, shared, strict=True) for t in theirs}
         ready = replace(self, tools=tools, instructions=_with_note(self.instructions, tuple(absent.values())))
         object.__setattr__(ready, "absent", absent)
+        object.__setattr__(ready, "present", {"", *map(identity, self.sources)} - absent.keys())
         object.__setattr__(ready, "owners", owners)
         object.__setattr__(self, "by_name", ready.by_name)
         return ready
@@ -121,7 +124,7 @@ class Agent:
         """
         if tool in self.by_name and source in (None, self.source_of(tool)):
             return None
-        known = source is not None and source in (*self.absent, *self.owners.values(), "")
+        known = source in self.absent or source in self.present
         away = [name for key, name in self.absent.items() if key == source] if known else self.away
         if not away:
             return None
