@@ -8,7 +8,7 @@ const { initialState, learnCalls, ranInAnswer, restore, rewind, setDraft } = awa
 const { openAsks } = await page("asks.js");
 const { replacedRuns } = await page("records.js");
 const { toRows } = await page("rows.js");
-const { changesOf, clock, decisionLine } = await page("words.js");
+const { changesOf, clock, decisionLine, shortClock } = await page("words.js");
 const { unitsFor } = await page("units.js");
 
 const AT = new Date(2026, 10, 22, 12, 3).toISOString();
@@ -92,7 +92,7 @@ for (const [told, already, line] of [
   test(`${told.state}${already ? ", late" : ""}: ${line}`, () => assert.equal(decisionLine(told, { already, now: NOW }), line));
 }
 
-test("another day's time has its date", () => assert.equal(clock(AT, NOW + 86_400_000), "12:03 on 22 Nov 2026"));
+test("another day's time has its date", () => assert.deepEqual([clock(AT, NOW + 86_400_000), shortClock(AT, NOW + 86_400_000)], ["12:03 on 22 Nov 2026", "22 Nov"]));
 
 test("an edit is told with both values and their unit", () => {
   const edited = record("done", { arguments: { amount: 20, note: "a" }, effective_arguments: { amount: 12.5, note: "a" } });

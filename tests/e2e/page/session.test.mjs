@@ -188,3 +188,10 @@ test("retrying after a call ran goes on behind it", async () => {
   await session.retry();
   assert.deepEqual(inputs[1].messages.map(({ role }) => role), ["user", "assistant", "tool"]);
 });
+
+test("a chat that was deleted elsewhere asks nothing any more", async () => {
+  const { session, server } = scripted(gated("c1"));
+  await session.send("refund");
+  server.calls = failure("not_found");
+  assert.deepEqual([await session.look(), session.waits(), session.state.notice.code], [true, false, "not_found"]);
+});

@@ -192,12 +192,21 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   async function look() {
     const { threadId } = state;
     if (state.run || state.messages.length === 0) return false;
-    const seen = await api.getCalls(threadId);
-    if (state.threadId !== threadId || state.run || markOf(seen) === mark) return false;
+    const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && mark ? null : Promise.reject(error)));
+    if (state.threadId !== threadId || state.run || (seen && markOf(seen) === mark)) return false;
+    if (!seen) return forget(threadId);
     mark = markOf(seen);
     set(learnCalls(state, seen.calls));
     if (seen.run?.status === "running") void follow();
     else await load(threadId);
+    return true;
+  }
+
+  /** The thread is gone: nothing of it can be answered any more, or would begin another one under its id. */
+  function forget(threadId) {
+    mark = null;
+    const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas });
+    set({ ...gone, notice: { code: "not_found", message: "This chat was deleted." } });
     return true;
   }
 

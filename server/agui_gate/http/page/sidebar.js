@@ -1,10 +1,10 @@
 /** The person's chats, and the drawer they are in on narrow screens. */
 
-import { h, setText } from "./dom.js";
+import { h } from "./dom.js";
 import { createMenu } from "./menu.js";
 import { reveal } from "./reveal.js";
 import { nextExpiry, sections } from "./threads.js";
-import { clock } from "./words.js";
+import { clock, shortClock } from "./words.js";
 
 /**
  * `actions`: `open`, `rename`, `remove` (each with a thread), `older()`. `render(changes)` draws the list with what is
@@ -69,8 +69,7 @@ function threadItem(thread, current, { choose, rename, remove }) {
   const title = reveal(thread.title);
   const name = h("span", { class: "thread-title", dir: "auto" }, title);
   const mark = thread.waits ? h("span", { class: "thread-mark" }, h("span", { class: "visually-hidden" }, "Waits for you: ")) : null;
-  const time = h("time", { class: "thread-time", datetime: isNaN(thread.at) ? null : new Date(thread.at).toISOString() });
-  setText(time, clock(thread.at));
+  const time = h("time", { class: "thread-time", title: clock(thread.at), datetime: isNaN(thread.at) ? null : new Date(thread.at).toISOString() }, shortClock(thread.at));
   const waits = thread.waits ? h("span", { class: "thread-waits", dir: "auto" }, reveal(thread.waits)) : null;
   const open = h(
     "button",

@@ -94,7 +94,7 @@ function showDecision(node, { record, late, ...row }, called) {
   const { decision } = record;
   const parts = [line, ...changesOf(record, called, unitsOf({ ...row, record }, bothArguments(record, called ?? {})))];
   const reason = decision?.reason ? [` · “`, ...shown(decision.reason), "”"] : [];
-  const said = h("span", { dir: "auto" }, shown(parts.join(" · ")), reason, late ? h("strong", {}, ". Your answer came too late and changed nothing.") : null);
+  const said = h("span", { dir: "auto" }, shown(parts.join(" · ")), reason, late ? [". ", h("strong", {}, "Your answer came too late and changed nothing.")] : null);
   node.dataset.approved = String(decision?.approved ?? false);
   node.replaceChildren(icon(decision?.approved ? "check" : "cross"), said);
 }

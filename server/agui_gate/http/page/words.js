@@ -13,13 +13,23 @@ const WAYS = {
 };
 const ALONE = "local"; // the one person of a server that asks nobody who they are
 
+const HOURS = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+const isSameDay = (time, now) => new Date(time).toDateString() === new Date(now).toDateString();
+
 /** `12:03`; with the date if that was another day. */
 export function clock(time, now = Date.now()) {
-  const date = new Date(time);
-  if (Number.isNaN(date.getTime())) return "";
-  const hours = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-  const sameDay = date.toDateString() === new Date(now).toDateString();
-  return sameDay ? hours : `${hours} on ${date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" })}`;
+  if (Number.isNaN(new Date(time).getTime())) return "";
+  const hours = HOURS.format(new Date(time));
+  return isSameDay(time, now) ? hours : `${hours} on ${DATE.format(new Date(time))}`;
+}
+
+/** The same where there is little room: `12:03`, `22 Nov`. */
+export function shortClock(time, now = Date.now()) {
+  if (Number.isNaN(new Date(time).getTime())) return "";
+  return (isSameDay(time, now) ? HOURS : DAY).format(new Date(time));
 }
 
 /** `Approved by alice at 12:03, in the chat`; `already`: an answer came too late for it. Null where nobody decided. */
