@@ -8,7 +8,7 @@ from agui_gate.cli.demo_agent import support_agent
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
-from tests.product.kit import Chat, Product, product
+from tests.product.kit import Chat, Product, Stream, product
 
 pytestmark = pytest.mark.anyio
 
@@ -87,3 +87,27 @@ async def test_what_was_decided_elsewhere_is_told_with_the_next_words(demo: Prod
     asked = await chat.say("Refund 20 euros of order 1003")
     await demo.decide(asked.interrupts[0]["id"], {"approved": True})
     assert (await chat.say("Thank you")).text.startswith("I've refunded order **1003** (amount: 20 €).")
+
+
+async def again(chat: Chat) -> Stream:
+    """What the demo says when its last answer is asked for anew."""
+    chat.messages = chat.messages[:1]
+    return await chat.go()
+
+
+async def test_what_ran_in_an_answer_that_was_replaced_is_told_before_it_is_asked_for_again(demo: Product) -> None:
+    chat = demo.chat()
+    await decided(chat, "Refund 20 euros of order 1003", approved=True)
+    once_more = await again(chat)
+    assert once_more.text.startswith(
+        "In an answer that was replaced I have already refunded order **1003** (amount: 20 €). "
+    )
+    assert once_more.interrupts[0]["metadata"]["already_ran"][0]["replaced"] is True
+
+
+async def test_a_whole_refund_is_not_asked_for_again(demo: Product) -> None:
+    chat = demo.chat()
+    await decided(chat, "Refund order 1001", approved=True)
+    once_more = await again(chat)
+    assert once_more.interrupts == []
+    assert once_more.text.endswith("Order **1001** is already refunded. There is nothing left to do.")

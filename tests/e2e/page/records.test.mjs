@@ -6,7 +6,6 @@ import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result
 
 const { initialState, learnCalls, ranInAnswer, restore, rewind, setDraft } = await page("state.js");
 const { openAsks } = await page("asks.js");
-const { replacedRuns } = await page("records.js");
 const { toRows } = await page("rows.js");
 const { changesOf, clock, decisionLine, shortClock } = await page("words.js");
 const { unitsFor } = await page("units.js");
@@ -65,20 +64,32 @@ test("of two cards for one call the later one asks, and a closed one hides no in
   assert.deepEqual(openAsks(closed).map(({ id }) => id), ["apr-c1"]);
 });
 
-test("trying again keeps in sight what ran, and says so on the next card for the same tool", () => {
+const replaced = (messages) => [
+  ...messages,
+  { id: "r1", role: "assistant", content: "Ran in an answer that was replaced; …", ...metadata({ replaced: true }), toolCalls: [{ id: "c1", type: "function", function: { name: "refund", arguments: ARGS }, ...metadata(record("done", { replaced: true })) }] },
+  { id: "c1-result", role: "tool", toolCallId: "c1", content: "ok", ...metadata(record("done", { replaced: true })) },
+];
+
+test("trying again asks about what ran, which stays in sight, and is told on the next card for the same tool", () => {
   const done = play(waiting(), { ...result("c1", "ok"), ...metadata(record("done")) }, ...text("a2", "Refunded."), finished());
   assert.deepEqual(ranInAnswer(done).map(({ name, arguments: args }) => [name, args.amount]), [["refund", 20]]);
-  const again = play(rewind(done), ...call("c9", "refund", ARGS, "a9"), interrupted(interrupt("c9")));
-  assert.deepEqual(replacedRuns(again.records, again.messages).map(({ callId }) => callId), ["c1"]);
-  assert.equal(toRows(again)[0].kind, "replaced");
-  const { earlier } = tool(again);
-  assert.deepEqual(earlier.map((each) => [each.record.effective_arguments.amount, each.record.replaced]), [[20, true]]);
-  assert.deepEqual(ranInAnswer(waiting()), [], "what only waited did nothing");
+  const back = rewind(done);
+  const snapshot = { type: "MESSAGES_SNAPSHOT", messages: replaced(back.messages) };
+  const again = play(back, snapshot, ...call("c9", "refund", ARGS, "a9"), interrupted(interrupt("c9")));
+  assert.deepEqual(toRows(again).map(({ kind, status }) => status ?? kind), ["user", "replaced", "done", "waiting"]);
+  assert.deepEqual(toRows(again).at(-1).earlier.map((each) => [each.arguments.amount, each.record.replaced]), [[20, true]]);
+  assert.deepEqual([ranInAnswer(again), ranInAnswer(waiting())], [[], []], "asked once; what only waited did nothing");
 });
 
-test("a thread comes back with its records, those of answers that are gone too", () => {
-  const state = restore(initialState(), { id: "t1", agent: "a", messages: [{ id: "u1", role: "user", content: "x" }], calls: [record("done", { replaced: true, arguments: {} }), record("rejected", { id: "b", call_id: "c2" })] });
-  assert.deepEqual(toRows(state)[0].runs.map(({ callId }) => callId), ["c1"], "what didn't run left nothing");
+test("what the server says for pages that show no more is not said twice", () => {
+  const metadata = { tool: "refund", arguments: { amount: 20 }, already_ran: [{}] };
+  const state = play(asked(), ...call("c1", "refund", ARGS), interrupted(interrupt("c1", { metadata, message: "20 euros? Already ran in this thread: amount=20." })));
+  assert.equal(openAsks(state)[0].message, "20 euros?");
+});
+
+test("a thread comes back with its records", () => {
+  const state = restore(initialState(), { id: "t1", agent: "a", messages: replaced([]), calls: [record("done", { replaced: true, arguments: {} }), record("rejected", { id: "b", call_id: "c2" })] });
+  assert.deepEqual([toRows(state).map(({ kind }) => kind), state.records.c2.state], [["replaced", "tool"], "rejected"]);
 });
 
 for (const [told, already, line] of [

@@ -104,19 +104,21 @@ export async function builtinTryAgain(t) {
   await page.locator(".card").waitFor();
   const earlier = new RegExp(`Already ran in this chat:1003 · 0\\.1 € · ran at ${CLOCK}, in an answer that was replaced`);
   assert.match(await page.locator(".card").textContent(), earlier);
-  const kept = "Refund · 1003 · 0.1 €: ran, in an answer that was replaced";
+  const kept = "Ran in an answer that was replaced. What it did stays done.";
+  await toolsAre(page, ["refund:done", "refund:waiting"]);
   await page.getByText(kept).waitFor();
   await t.shot(page, "card");
   await accessible(page, "a second card");
   await page.reload();
   assert.match(await page.locator(".card").textContent(), earlier);
-  await page.getByText(kept).click();
-  assert.match(await page.locator(".replaced li").textContent(), new RegExp(`Approved at ${CLOCK}, in the chat`));
+  await toolsAre(page, ["refund:done", "refund:waiting"]);
+  assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, in the chat$`));
   await page.getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
   await answer(page, "Refunded again.");
-  await toolsAre(page, ["refund:rejected"]);
-  await page.getByText(kept).waitFor();
+  await toolsAre(page, ["refund:done", "refund:rejected"]);
+  assert.equal(await page.getByText(kept).count(), 1);
+  assert.equal(await page.getByText("Already ran in this thread").count(), 0, "said once, in the page's own words");
 }
 
 /** What can't be seen, and what turns text around, is drawn as what it is. */

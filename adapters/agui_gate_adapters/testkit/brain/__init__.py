@@ -14,6 +14,7 @@ import msgspec
 from agui_gate_adapters.testkit.approvals import asks, proceed
 from agui_gate_adapters.testkit.brain import replies
 from agui_gate_adapters.testkit.brain.arguments import units_of
+from agui_gate_adapters.testkit.brain.earlier import ran_before
 from agui_gate_adapters.testkit.brain.matching import is_lookup
 from agui_gate_adapters.testkit.brain.planning import Call, Plan, Situation, plan_calls
 from agui_gate_adapters.testkit.brain.reading import read
@@ -45,11 +46,17 @@ def think(asked: Asked) -> Turn:
     told = "" if results else _settled_meanwhile(asked, tools)
     if any(result.outcome != "done" for result in results):
         return _say(replies.summarise(results))
-    plan = _plan(text, tools, before, results)
+    replaced = ran_before(asked.body, tools)
+    plan = _plan(text, tools, [*_results(before, tools), *replaced, *results], before, results)
     if not plan.calls and not results and _forced(asked.body) and tools:
         plan = Plan([Call(tools[0]["name"], {})])
     if plan.calls:
         told += replies.already(plan.settled) + " " if plan.settled else ""
+        told += (
+            ""
+            if results
+            else replies.earlier([one for one in replaced if one.call.name in {c.name for c in plan.calls}])
+        )
         return _call(plan.calls, told + replies.preamble(plan.calls, text, further=bool(results)))
     return _say(told + _answer(plan, results, text, tools))
 
@@ -109,8 +116,8 @@ def _settled_meanwhile(asked: Asked, tools: list[Json]) -> str:
     return replies.summarise(results) + "\n\n" if results else ""
 
 
-def _plan(text: str, tools: list[Json], before: list[Json], results: list[Result]) -> Plan:
-    values: list[Any] = [result.value for result in [*_results(before, tools), *results]]
+def _plan(text: str, tools: list[Json], known: list[Result], before: list[Json], results: list[Result]) -> Plan:
+    values: list[Any] = [result.value for result in known]
     mentioned = [
         found for item in before for found in read(_edges(text_of(item) or str(item.get("arguments") or ""))).ids
     ]

@@ -26,7 +26,7 @@ from agui_gate_adapters.testkit.brain.wording import (
 )
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["already", "ask_for", "chat", "preamble", "summarise", "thought"]
+__all__ = ["already", "ask_for", "chat", "earlier", "preamble", "summarise", "thought"]
 
 _OPENERS: Final = ("Sure", "Of course", "Happy to", "Right away")
 _MAX_ROWS: Final = 8
@@ -70,6 +70,12 @@ def already(done: list[Call]) -> str:
     said = [f"{thing(call, named)} is already {past(verb_of(call.name))}" for call in done if (named := id_name(call))]
     sentence = f"{listing(said)}."
     return sentence[0].upper() + sentence[1:]
+
+
+def earlier(results: list[Result]) -> str:
+    """Say what ran before, in an answer that was replaced."""
+    done = [phrase(result.call, done=True) for result in results if result.outcome == "done"]
+    return f"In an answer that was replaced I have already {listing(done)}. " if done else ""
 
 
 # -- after -------------------------------------------------------------------------------------------------------

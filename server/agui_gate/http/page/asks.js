@@ -59,7 +59,7 @@ function fromCard(state, call) {
     callId: card.function_call_id,
     tool: card.function_name,
     arguments: args,
-    message: spoken(step?.description, card.function_name, card.refused),
+    message: spoken(step?.description, card.function_name, card),
     refused: card.refused,
     expiresAt: card.expires_at,
     schema: schemaFor(state, card.function_name, card.function_parameters),
@@ -83,7 +83,7 @@ function fromInterrupt(state, interrupt) {
     callId: toolCallId,
     tool,
     arguments: args,
-    message: question ? message : spoken(message, tool, metadata.refused),
+    message: question ? message : spoken(message, tool, metadata),
     refused: metadata.refused,
     expiresAt: expiresAt ?? metadata.expires_at,
     schema,
@@ -100,12 +100,15 @@ function inOrderOf(issued, args) {
   return Object.fromEntries(names.map((name) => [name, args[name]]));
 }
 
+const RAN = " Already ran in this thread: ";
+
 /**
  * A message that someone wrote; what the server says when nobody did only repeats the tool's name. For clients that show
- * no more it begins with why the last answer wasn't taken.
+ * no more it begins with why the last answer wasn't taken, and ends in what ran before.
  */
-function spoken(message, tool, refused = "") {
-  const asked = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+function spoken(message, tool, { refused = "", already_ran }) {
+  const whole = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+  const asked = already_ran && whole?.includes(RAN) ? whole.slice(0, whole.lastIndexOf(RAN)) : whole;
   return [`Run ${tool}?`, `Execute ${tool}`].includes(asked) ? undefined : asked;
 }
 

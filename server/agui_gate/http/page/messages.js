@@ -85,6 +85,12 @@ export function createWorking() {
   return component(node, () => {});
 }
 
+/** Stands before calls that ran in an answer which is gone. */
+export function createReplaced() {
+  const node = h("p", { class: "row replaced" }, icon("check"), "Ran in an answer that was replaced. What it did stays done.");
+  return component(node, () => {});
+}
+
 /** Copy, try again, and what the run took. */
 export function createFooter(actions) {
   const meta = h("span", { class: "meta" });

@@ -59,12 +59,3 @@ export function changedNames({ issued, ran }) {
   const names = [...new Set([...Object.keys(ran), ...Object.keys(issued)])];
   return names.filter((name) => JSON.stringify(ran[name]) !== JSON.stringify(issued[name]));
 }
-
-/** What ran in answers that are no longer in the conversation, the earliest first. */
-export function replacedRuns(records, messages) {
-  const shown = new Set(messages.flatMap((message) => (message.toolCalls ?? []).map((call) => call.id)));
-  return Object.entries(records)
-    .filter(([callId, record]) => hasRun(record) && !shown.has(callId))
-    .map(([callId, record]) => ({ callId, record }))
-    .sort((one, other) => String(one.record.asked_at).localeCompare(String(other.record.asked_at)));
-}

@@ -2,22 +2,16 @@
 
 import { openAsks } from "./asks.js";
 import { parseObject } from "./json.js";
-import { CARD_TOOL, hasRun, isClosed, replacedRuns } from "./records.js";
+import { CARD_TOOL, fromMetadata, hasRun, isClosed } from "./records.js";
 import { findResult } from "./state.js";
 
-/** Rows: `replaced`, `user`, `text`, `reasoning`, `activity`, `tool`, `footer`, `working`, `notice`. */
+/** Rows: `user`, `text`, `replaced`, `reasoning`, `activity`, `tool`, `footer`, `working`, `notice`. */
 export function toRows(state) {
   const asks = openAsks(state);
   const rows = state.messages.flatMap((message) => [...messageRows(state, message, asks), ...footerRow(state, message)]);
   const shown = new Set(rows.filter((row) => row.kind === "tool").map((row) => row.callId));
   const orphans = asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
-  return [...replacedRow(state), ...rows, ...orphans, ...tail(state, rows)];
-}
-
-/** What ran in answers that were replaced: they are gone, what they did is not. */
-function replacedRow(state) {
-  const runs = replacedRuns(state.records, state.messages);
-  return runs.length > 0 ? [{ key: "replaced", kind: "replaced", runs, schemas: state.schemas }] : [];
+  return [...rows, ...orphans, ...tail(state, rows)];
 }
 
 function messageRows(state, message, asks) {
@@ -38,7 +32,8 @@ function messageRows(state, message, asks) {
 function assistantRows(state, message, asks) {
   const text = plainText(message.content);
   const streaming = state.run !== null && state.messages.at(-1) === message;
-  const rows = text ? [{ key: message.id, kind: "text", text, streaming }] : [];
+  const said = fromMetadata(message)?.replaced ? { kind: "replaced" } : { kind: "text", text, streaming };
+  const rows = text ? [{ key: message.id, ...said }] : [];
   const calls = (message.toolCalls ?? []).filter((call) => call.function.name !== CARD_TOOL);
   return [...rows, ...calls.map((call) => toolRow(state, call, asks))];
 }
@@ -82,7 +77,7 @@ function earlierRuns(state, { tool, callId }) {
   const name = (id) => shown.find((call) => call.id === id)?.function;
   return Object.entries(state.records)
     .filter(([id, record]) => id !== callId && hasRun(record) && (record.tool ?? name(id)?.name) === tool)
-    .map(([id, record]) => ({ record: { ...record, replaced: !name(id) }, arguments: parseObject(name(id)?.arguments) ?? {} }));
+    .map(([id, record]) => ({ record, arguments: parseObject(name(id)?.arguments) ?? {} }));
 }
 
 /** An ask whose call is not in the history (a question, or a thread that was cut short). */

@@ -6,7 +6,7 @@
  */
 
 import { parseObject } from "./json.js";
-import { bothArguments, entriesOf, fromMessages, hasRun, isClosed, learn } from "./records.js";
+import { entriesOf, fromMessages, hasRun, isClosed, learn } from "./records.js";
 
 export function initialState({ threadId = "", agent = "", schemas = {} } = {}) {
   return {
@@ -39,18 +39,13 @@ const answerAt = (state) => state.messages.findLastIndex((message) => message.ro
 /** What ran in the last answer and stays done when that is replaced: `[{callId, name, arguments, record}]`. */
 export function ranInAnswer(state) {
   const calls = state.messages.slice(answerAt(state)).flatMap((message) => message.toolCalls ?? []);
-  const ran = calls.filter(({ id }) => hasRun(state.records[id]));
+  const ran = calls.filter(({ id }) => hasRun(state.records[id]) && !state.records[id].replaced);
   return ran.map(({ id, function: { name, arguments: args } }) => ({ callId: id, name, arguments: parseObject(args) ?? {}, record: state.records[id] }));
 }
 
-/** The history up to and including the last user message: what "try again" starts from. */
+/** The history up to and including the last user message: what "try again" starts from. The server tells what ran after it. */
 export function rewind(state) {
-  const replaced = ranInAnswer(state).map(({ callId, name, arguments: args, record }) => {
-    const { issued, ran } = bothArguments(record, args);
-    return [callId, { ...record, tool: name, arguments: issued, effective_arguments: ran, replaced: true }];
-  });
-  const records = { ...state.records, ...Object.fromEntries(replaced) };
-  return { ...state, notice: null, interrupts: [], records, messages: state.messages.slice(0, answerAt(state)) };
+  return { ...state, notice: null, interrupts: [], messages: state.messages.slice(0, answerAt(state)) };
 }
 
 /** The history without the half of an answer at its end; what ran and what the person said stays. */
