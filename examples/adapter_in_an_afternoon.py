@@ -15,6 +15,7 @@ from agui_gate import adapter as port
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Api, Failure, Kind
+from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import OpenAITransport
 from agui_gate_adapters.common.recovery import Once
 from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
@@ -39,7 +40,7 @@ class SmallChat:
 
     def stream(self, request: port.TurnRequest) -> Batches:
         """One turn. What may help is tried once more, as long as nothing was shown."""
-        return run_turn(self._begin, request, Once())
+        return stream_named(request, lambda named: run_turn(self._begin, named, Once()))
 
     async def _begin(self, request: port.TurnRequest) -> Opened:
         return Opened(await self.transport.open(encoded(body(request, self.model))), Answer(self.model))

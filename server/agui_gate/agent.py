@@ -16,6 +16,7 @@ from agui_gate.tool_source import ToolSource
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
 OnDisconnect = Literal["cancel", "continue"]
+ClientRoles = Literal["context", "as_sent", "drop"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -33,6 +34,9 @@ class Agent:
       (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``).
     * ``on_disconnect``: whether a run whose client left is cancelled.
     * ``max_turns``: model turns in one run.
+    * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages: they are told in the marked
+      block under the instructions, as its ``context`` is (``context``), keep their roles (``as_sent``), or are not told
+      to the model at all (``drop``).
     * ``description`` and ``examples`` (prompts to try) are for people.
 
     Raises `ConfigurationError` if something is off, when it is made rather than when it is used.
@@ -46,6 +50,7 @@ class Agent:
     on_unanswered: OnUnanswered = "supersede"
     on_disconnect: OnDisconnect = "cancel"
     max_turns: int = 20
+    client_roles: ClientRoles = "context"
     description: str = ""
     examples: Sequence[str] = ()
     absent: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -80,6 +85,7 @@ class Agent:
         self._check_choice("hitl", Hitl)
         self._check_choice("on_unanswered", OnUnanswered)
         self._check_choice("on_disconnect", OnDisconnect)
+        self._check_choice("client_roles", ClientRoles)
 
     @property
     def adapter(self) -> Adapter:

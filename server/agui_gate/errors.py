@@ -16,7 +16,9 @@
     │   ├── RateLimited             429  rate_limited           (a retry helps)
     │   ├── ProviderAuth            503  provider_auth
     │   ├── ProviderRejected        503  provider_rejected
-    │   │   └── ConsentLost         503  provider_rejected
+    │   │   ├── ConsentLost         503  provider_rejected
+    │   │   ├── MediaRefused        503  provider_rejected
+    │   │   └── ContentRefused      503  provider_rejected
     │   ├── ProviderUnavailable     503  provider_unavailable   (a retry helps)
     │   └── ContextLength           422  context_length
     ├── RunAborted                  the run was cancelled       abort
@@ -155,6 +157,30 @@ class ProviderRejected(ProviderError):
 
 class ConsentLost(ProviderRejected):
     """The provider can't be told any more that it may run a call that it held; it did not run it."""
+
+
+class MediaRefused(ProviderRejected):
+    """The provider can't take an attachment. The request is sent once more without it (see `engine/refusals.py`).
+
+    ``value`` is (or ends with) what the attachment holds, "" where the provider didn't say which it is. ``accepted``:
+    the request was accepted first, so the provider may have kept it, or acted on it.
+    """
+
+    def __init__(self, message: str, value: str = "", *, accepted: bool = False) -> None:
+        super().__init__(message)
+        self.value = value
+        self.accepted = accepted
+
+
+class ContentRefused(ProviderRejected):
+    """The provider refuses what was said. What was new in the request is not sent again.
+
+    ``too_long``: for its size; else for its meaning (a content policy).
+    """
+
+    def __init__(self, message: str, *, too_long: bool = False) -> None:
+        super().__init__(message)
+        self.too_long = too_long
 
 
 class ProviderUnavailable(ProviderError):

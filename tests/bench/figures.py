@@ -18,7 +18,7 @@ from agui_gate.bus.log import EventLog, Reader
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Entry
-from agui_gate.engine.intake import import_history
+from agui_gate.engine.importing import import_history
 from agui_gate.engine.recorder import Recorder
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.inbound import decode

@@ -19,7 +19,8 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine.intake import UNTRUSTED, take
+from agui_gate.engine.importing import UNTRUSTED
+from agui_gate.engine.intake import take
 from agui_gate.protocol.inbound import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
 from tests.requirements import shows
 

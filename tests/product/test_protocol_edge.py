@@ -100,12 +100,12 @@ async def test_client_tools_and_context_reach_the_model_and_cards_do_not(mode):
 @shows("B12")
 @pytest.mark.parametrize("mode", MODES)
 async def test_media_go_to_the_model(mode):
-    png = "iVBORw0KGgo="
+    png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     content = [
         {"type": "text", "text": "What is this?"},
         {"type": "image", "source": {"type": "data", "value": png, "mimeType": "image/png"}},
         {"type": "image", "source": {"type": "url", "value": "https://example.com/a.png"}},
-        {"type": "document", "source": {"type": "data", "value": "JVBERg==", "mimeType": "application/pdf"}},
+        {"type": "document", "source": {"type": "data", "value": "JVBERi0=", "mimeType": "application/pdf"}},
         {"type": "binary", "mimeType": "image/png", "data": png},
     ]
     async with product([], [{"output": [say("A picture.")], "repeat": True}], mode=mode) as p:

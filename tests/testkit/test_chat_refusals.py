@@ -93,7 +93,7 @@ def test_pairing_and_content(rule: str, messages: list[dict[str, Any]], expected
         [{"role": "developer", "content": [{"type": "text", "text": "Be kind."}]}, HELLO],
         [HELLO, {"role": "assistant", "content": "Hi.", "tool_calls": None}, HELLO],
         [said("x" * 64), result("x" * 64)],
-        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}],
+        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}}]}],
     ],
 )
 def test_accepted(messages: list[dict[str, Any]]) -> None:

@@ -11,7 +11,8 @@ import anyio
 from agui_gate.adapter import Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
+from agui_gate_adapters.common.names import stream_named
+from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 from .machine import MessageMachine, Paused
@@ -21,6 +22,9 @@ from .transport import MessagesTransport
 
 if TYPE_CHECKING:
     import anthropic
+
+LONGEST_NAME = 128
+"""Characters of a tool's name."""
 
 _DEFAULT_URL = "https://api.anthropic.com"
 _DEFAULT_OUTPUT = 8192
@@ -93,11 +97,14 @@ class AnthropicMessages:
         """Names API, host and model: what makes signed thinking usable again."""
         return self._settings.origin
 
-    async def stream(self, request: TurnRequest) -> Batches:
+    def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`.
 
         A turn that the provider pauses goes on in further requests, a few times; then it ends as incomplete.
         """
+        return stream_named(request, self._stream, longest=LONGEST_NAME)
+
+    async def _stream(self, request: TurnRequest) -> Batches:
         paused, plain = None, False
         while True:
             planned = partial(self._plan, request, paused)
@@ -138,7 +145,7 @@ class _Attempt:
         """Send one request. Raises `Failure`."""
         self.plan = current
         self.machine = MessageMachine(self._model, current.paused, may_pause=current.may_pause)
-        return Opened(await self._transport.open(encoded(current.body), tool_names(current.body)), self.machine)
+        return Opened(await sent(self._transport, current.body), self.machine)
 
 
 def _budget(thinking: dict[str, Any] | None, temperature: float | None) -> int:

@@ -5,10 +5,10 @@ import binascii
 from collections.abc import Iterable
 
 from agui_gate.adapter import Content, Media, Text
+from agui_gate_adapters.common.media import READABLE
 
 from .wire import Body
 
-_IMAGES = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 _PDF = "application/pdf"
 
 
@@ -57,7 +57,7 @@ def _source(part: Media) -> Body | None:
         return {"type": "url", "url": data}
     if part.kind == "image":
         mime_type = mime_type or "image/png"
-        return _base64(mime_type, data) if mime_type in _IMAGES else None
+        return _base64(mime_type, data) if mime_type in READABLE else None
     return _document(mime_type or _PDF, data)
 
 

@@ -28,8 +28,6 @@ from .wire import Body
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HOSTED_ID = re.compile(r"[A-Za-z0-9_]{1,128}")
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 128
 _EMPTY_ERROR = "The tool failed without saying why."
 _BEGINNING = "(The conversation begins with the assistant.)"
 _GO_ON = "(Go on.)"
@@ -112,7 +110,7 @@ class _Replay:
             self.messages.append({"role": role, "content": blocks})
 
     def _call(self, call: SettledCall, call_id: str, *, as_made: bool) -> Body:
-        name = _NOT_IN_NAMES.sub("_", call.part.name)[:_LONGEST_NAME] or "tool"
+        name = call.part.name
         self.names.append(name)
         arguments = call.part.arguments if as_made else call.arguments
         return {"type": "tool_use", "id": call_id, "name": name, "input": _object(arguments)}

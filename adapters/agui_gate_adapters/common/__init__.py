@@ -10,5 +10,7 @@
 | `transport`, `openai_transport` | requests through a vendor's SDK, bytes read by us |
 | `error_bodies` | error replies, read only as far as needed |
 | `ids` | call ids where a transcript's own don't fit |
+| `names` | tools' names where a provider doesn't take them |
+| `media` | what a provider says about attachments, and which one it means |
 | `doctor` | one question to the provider, for `agui-gate doctor` |
 """

@@ -9,17 +9,22 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Any
 
 import msgspec
 
 from agui_gate.errors import (
+    ContentRefused,
     ContextLength,
+    MediaRefused,
     ProviderAuth,
     ProviderError,
     ProviderRejected,
     ProviderUnavailable,
     RateLimited,
 )
+
+from .media import is_about_content, is_about_media, place_in, value_at
 
 log = logging.getLogger("agui_gate.adapters")
 
@@ -54,6 +59,13 @@ class Failure(Exception):
         """Whether the request was accepted first, and failed later: then nobody knows what was done for it."""
         self.status: int | None = None
         """The HTTP status, where the provider replied with an error."""
+        self.place = ""
+        """The path in the request that it is about, where the provider names one."""
+
+    def point_at(self, body: dict[str, Any]) -> None:
+        """Say which attachment of this request it is about, if it is about one."""
+        if isinstance(self.error, MediaRefused) and self.place:
+            self.error.value = value_at(body, self.place)
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -83,6 +95,7 @@ _CONTEXT = re.compile(
     r"context window|maximum context length|context length|context size|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+_NEVER_CONTENT = frozenset({408, 409, 502, 503, 504, 529})
 _TOOL_PLACE = re.compile(r"\b(?:tools|functions)[.\[](\d{1,4})\b")
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
@@ -99,17 +112,26 @@ def classify_status(status: int, told: Told, api: Api, *, model: str = "", tools
         )
     if status == 429:
         return _rate_limit(told)
+    if status not in _NEVER_CONTENT and (refused := _refused_content(told, status)) is not None:
+        return refused
     if status in (408, 409) or status >= 500:
         kind = Kind.TRANSIENT if status in (503, 529) else Kind.AMBIGUOUS
         error = ProviderUnavailable(f"The provider is not available right now ({status}).")
         return Failure(error, kind, told.retry_after)
+    return Failure(_rejection(status, told, api, model, tools))
+
+
+def _rejection(status: int, told: Told, api: Api, model: str, tools: Sequence[str]) -> ProviderError:
+    """A refusal for good, of the request as it is."""
     if 300 <= status < 400:
-        return Failure(ProviderRejected(f"The provider redirects to another address ({status}): check base_url."))
+        return ProviderRejected(f"The provider redirects to another address ({status}): check base_url.")
     if status == 404 or told.code == "model_not_found":  # 400 on some hosts
-        return Failure(_not_found(told, api, model))
+        return _not_found(told, api, model)
     if _is_too_long(told):
-        return Failure(_too_long())
-    return Failure(ProviderRejected(_refusal(status, told, tools)))
+        return _too_long()
+    if status == 413:
+        return ContentRefused(f"The request is larger than the provider takes ({_why(status, told)}).", too_long=True)
+    return ProviderRejected(_refusal(status, told, tools))
 
 
 def classify_code(told: Told, api: Api) -> Failure:
@@ -120,6 +142,8 @@ def classify_code(told: Told, api: Api) -> Failure:
         return known
     if told.code in _LIMITED:
         return _rate_limit(told)
+    if (refused := _refused_content(told)) is not None:
+        return refused
     if told.code in _AUTH:
         return Failure(ProviderAuth(f"The provider does not accept the API key for this request: check {api.key}."))
     if _is_too_long(told):
@@ -127,6 +151,22 @@ def classify_code(told: Told, api: Api) -> Failure:
     if told.code.startswith(_REFUSED) or "content_policy" in told.code:
         return Failure(ProviderRejected(_refusal(None, told)))
     return Failure(ProviderUnavailable("The provider failed while it answered."), Kind.AMBIGUOUS)
+
+
+def _refused_content(told: Told, status: int | None = None) -> Failure | None:
+    """The refusal of something that was said or attached, if it is one. Without ``status`` the request was accepted."""
+    if _is_too_long(told) or told.code == "model_not_found":
+        return None
+    if is_about_media(told.code, told.message, told.param):
+        acted = status is None or status >= 500
+        failure = Failure(
+            MediaRefused(f"The provider can't take an attachment ({_why(status, told)}).", accepted=acted)
+        )
+        failure.place = place_in(told.message, told.param)
+        return failure
+    if is_about_content(told.code, told.message):
+        return Failure(ContentRefused(f"The provider refuses this for its content ({_why(status, told)})."))
+    return None
 
 
 def unreachable(detail: str, *, sent: bool) -> Failure:
@@ -157,15 +197,19 @@ def _too_long() -> ContextLength:
 
 def _refusal(status: int | None, told: Told, tools: Sequence[str] = ()) -> str:
     """Status, code and parameter path, the latter two only where they are plain names; the tool, if it is about one."""
-    safe = [
-        f"{name} {value}" for name, value in (("code", told.code), ("at", told.param)) if _SAFE_TOKEN.fullmatch(value)
-    ]
-    why = ", ".join(([str(status)] if status else []) + safe) or "no reason given"
+    why = _why(status, told)
     tool = _refused_tool(told, tools)
     if tool is not None:
         return f"The provider refuses the tool {tool!r} ({why}): check its name, description and parameters' schema."
     hint = ": check the tools' names and schemas" if told.param.startswith(("tools", "functions")) else ""
     return f"The provider refuses the request ({why}){hint}."
+
+
+def _why(status: int | None, told: Told) -> str:
+    safe = [
+        f"{name} {value}" for name, value in (("code", told.code), ("at", told.param)) if _SAFE_TOKEN.fullmatch(value)
+    ]
+    return ", ".join(([str(status)] if status else []) + safe) or "no reason given"
 
 
 def _refused_tool(told: Told, tools: Sequence[str]) -> str | None:

@@ -14,7 +14,7 @@ from .failures import Failure, Kind, unreachable
 from .halves import Halves
 from .recovery import Ladder
 from .sse import SSESplitter
-from .transport import read
+from .transport import Transport, read
 
 if TYPE_CHECKING:
     import httpx2
@@ -139,6 +139,15 @@ async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None
     with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
         await chunks.aclose()
         await response.aclose()
+
+
+async def sent(transport: Transport, body: dict[str, Any]) -> "httpx2.Response":
+    """The reply to a request, its body unread. Raises `Failure`, which says what of the request it is about."""
+    try:
+        return await transport.open(encoded(body), tool_names(body))
+    except Failure as failure:
+        failure.point_at(body)
+        raise
 
 
 def encoded(body: dict[str, Any]) -> bytes:

@@ -10,7 +10,8 @@ import anyio
 
 from agui_gate.adapter import Finding, TurnRequest
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
+from agui_gate_adapters.common.names import stream_named
+from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 from .failures import Ladder, api_of
@@ -82,7 +83,7 @@ class OpenAIChat:
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
-        return run_turn(self._begin, request, Ladder(), self._sleep)
+        return stream_named(request, lambda named: run_turn(self._begin, named, Ladder(), self._sleep))
 
     async def check(self) -> Sequence[Finding]:
         """Whether package, key, address and model work; within 10 s, never raises."""
@@ -99,8 +100,7 @@ class OpenAIChat:
         machine = ChatMachine(
             settings.model, self._transport.api, self._new_call_id, provider=profile.name, says_end=profile.says_end
         )
-        sent = body(request, settings)
-        return Opened(await self._transport.open(encoded(sent), tool_names(sent)), machine)
+        return Opened(await sent(self._transport, body(request, settings)), machine)
 
     def _new_call_id(self) -> str:
         """An id for a call that came without one, of the kind that the server takes back."""

@@ -43,7 +43,7 @@ def _fits(call_id: str, rule: Rule) -> bool:
 def _minted(call: SettledCall, rule: Rule, number: int, used: set[str], turn_id: str) -> str:
     """A new id, the same every time; where the model expects its own kind, of that kind."""
     if rule == "verbatim":
-        call_id = f"functions.{call.part.name}:{number}"
+        call_id = f"functions.{call.part.name}:{number}"  # the name is one that providers take: see `common.names`
         if len(call_id) <= MAX_CALL_ID and call_id not in used:
             return call_id
     for attempt in count():

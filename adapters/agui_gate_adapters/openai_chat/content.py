@@ -1,15 +1,16 @@
 """A user's message in this API's words. What the server can't take is told, so that the model knows of it."""
 
-import mimetypes
 from typing import Any
 
 from agui_gate.adapter import Content, Media, UserTurn
+from agui_gate_adapters.common.media import READABLE
 
 from .profiles import Profile
 
 Body = dict[str, Any]
 """A JSON object on its way to the provider."""
 
+_PDF = "application/pdf"
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
@@ -35,7 +36,7 @@ def _part(part: Content, profile: Profile, role: str) -> Body:
     if role == "user":  # nobody else's messages may hold anything but text
         match part.kind:
             case "image" if profile.images:
-                made = _image(part)
+                made = _image(part, profile)
             case "audio" if profile.audio:
                 made = _audio(part)
             case "document" if profile.documents:
@@ -43,8 +44,9 @@ def _part(part: Content, profile: Profile, role: str) -> Body:
     return made or {"type": "text", "text": _told(part)}
 
 
-def _image(part: Media) -> Body | None:
-    if part.source == "file":
+def _image(part: Media, profile: Profile) -> Body | None:
+    unread = part.source == "data" and profile.four_images and (part.mime_type or "image/png") not in READABLE
+    if part.source == "file" or unread:
         return None
     return {"type": "image_url", "image_url": {"url": _address(part, "image/png")}}
 
@@ -58,13 +60,11 @@ def _audio(part: Media) -> Body | None:
 
 
 def _document(part: Media) -> Body | None:
-    if part.source == "url":
+    if part.source == "url" or (part.source == "data" and (part.mime_type or _PDF) != _PDF):
         return None
     if part.source == "file":
         return {"type": "file", "file": {"file_id": part.value}}
-    suffix = mimetypes.guess_extension(part.mime_type or "application/pdf") or ".bin"
-    data = _address(part, "application/pdf")
-    return {"type": "file", "file": {"filename": f"document{suffix}", "file_data": data}}
+    return {"type": "file", "file": {"filename": "document.pdf", "file_data": _address(part, _PDF)}}
 
 
 def _address(part: Media, default_type: str) -> str:

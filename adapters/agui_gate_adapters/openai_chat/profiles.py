@@ -45,6 +45,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     empty_content: str | None = None
     """The content of a message that only calls. Templates of local models tend to write None where it is null."""
     images: bool = True
+    four_images: bool = False
+    """Whether only PNG, JPEG, GIF and WebP are read. Elsewhere that depends on the server's library."""
     audio: bool = False
     documents: bool = False
     reply_after_tools: bool = False
@@ -62,6 +64,7 @@ _OPENAI = Profile(
     name="openai",
     developer=True,
     max_tokens="max_completion_tokens",
+    four_images=True,
     audio=True,
     documents=True,
 )

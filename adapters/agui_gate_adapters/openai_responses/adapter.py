@@ -11,8 +11,9 @@ import msgspec
 from agui_gate.adapter import ConversationRef, Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn, tool_names
+from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 from . import continuing
@@ -165,8 +166,7 @@ class OpenAIResponses:
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
-        ladder = ReplayLadder(lambda: self._plan(request, plain=True), lambda: self._plan(request, alone=True))
-        return run_turn(self._begin, self._plan(request), ladder, self._sleep)
+        return stream_named(request, self._stream)
 
     async def check(self) -> Sequence[Finding]:
         """Whether package, key, address and model work; within 10 s, never raises."""
@@ -175,6 +175,10 @@ class OpenAIResponses:
     async def aclose(self) -> None:
         """Close the connections that this adapter opened. Safe to call twice."""
         await self._transport.aclose()
+
+    def _stream(self, request: TurnRequest) -> Batches:
+        ladder = ReplayLadder(lambda: self._plan(request, plain=True), lambda: self._plan(request, alone=True))
+        return run_turn(self._begin, self._plan(request), ladder, self._sleep)
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
         if not alone and continuing.continues(self.origin):
@@ -195,7 +199,7 @@ class OpenAIResponses:
             Hosting(self._approval_expires_after, keeps_lists=not keeps),
             self._forgot if "previous_response_id" in body and not self._keeps_state else None,
         )
-        response = await self._transport.open(encoded(body), tool_names(body))
+        response = await sent(self._transport, body)
         if current.instead:
             self._forgot()
         return Opened(response, machine)

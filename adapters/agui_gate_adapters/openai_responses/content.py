@@ -4,9 +4,13 @@ import mimetypes
 from typing import Any
 
 from agui_gate.adapter import Content, Media, UserTurn
+from agui_gate_adapters.common.media import READABLE
 
 Body = dict[str, Any]
 """A JSON object on its way to the provider. Never holds None: null members are refused (R13)."""
+
+
+_PNG = "image/png"
 
 
 def user_message(turn: UserTurn) -> Body:
@@ -18,13 +22,14 @@ def _part(part: Content) -> Body:
     if not isinstance(part, Media):
         return _text(part.text)
     match part.kind:
-        case "image":
+        case "image" if part.source != "data" or (part.mime_type or _PNG) in READABLE:
             return _image(part)
         case "document":
             return _document(part)
         case _:
             # The model should know that something was there; a refusal of the whole turn would help nobody.
-            return _text(f"[{part.kind} attachment left out: this model's API does not accept {part.kind}]")
+            what = part.mime_type if part.kind == "image" else part.kind
+            return _text(f"[{part.kind} attachment left out: this model's API does not accept {what}]")
 
 
 def _text(text: str) -> Body:
@@ -34,7 +39,7 @@ def _text(text: str) -> Body:
 def _image(part: Media) -> Body:
     if part.source == "file":
         return {"type": "input_image", "detail": "auto", "file_id": part.value}
-    return {"type": "input_image", "detail": "auto", "image_url": _address(part, "image/png")}
+    return {"type": "input_image", "detail": "auto", "image_url": _address(part, _PNG)}
 
 
 def _document(part: Media) -> Body:

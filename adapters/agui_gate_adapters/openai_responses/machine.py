@@ -251,7 +251,7 @@ def _failure(error: ErrorBody) -> Failure:
     # Accepted first and failed later: in a conversation the items may be there, so it is never surely undone.
     if failure.kind is Kind.TRANSIENT:
         failure = Failure(failure.error, Kind.AMBIGUOUS)
-    failure.accepted = True
+    failure.accepted = True  # as its error says by itself, where it is about an attachment
     return failure
 
 

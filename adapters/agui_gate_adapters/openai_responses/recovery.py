@@ -6,7 +6,7 @@
 | ambiguous | the same; in a conversation everything without it, as it may hold the items already | once |
 | locked | the same, after 0.5, 1 and 2 s | three times |
 | forgotten, mismatch | everything by value, without any continuation | once |
-| uncontinued, or any other 4xx for a continuation (but not about key, rate or length) | everything, as in stateless
+| uncontinued, or another 4xx for a continuation (not about key, rate, length, content) | everything, as in stateless
 mode; if that is taken, so is every later turn (`continuing.py`) | once |
 
 A mismatch would be a bug of ours and is logged as one.
@@ -18,7 +18,15 @@ failure it may have run, and the caller is told so: `ProviderUnavailable`.
 
 from collections.abc import Callable
 
-from agui_gate.errors import ConsentLost, ContextLength, ProviderAuth, ProviderUnavailable, RateLimited
+from agui_gate.errors import (
+    ConsentLost,
+    ContentRefused,
+    ContextLength,
+    MediaRefused,
+    ProviderAuth,
+    ProviderUnavailable,
+    RateLimited,
+)
 from agui_gate_adapters.common.failures import Failure, Kind, log
 from agui_gate_adapters.common.recovery import Step, retry_wait
 
@@ -83,7 +91,8 @@ class ReplayLadder:
 
 
 def _is_unexplained(failure: Failure) -> bool:
-    known = isinstance(failure.error, ProviderAuth | RateLimited | ContextLength)
+    known = isinstance(failure.error, ProviderAuth | RateLimited | ContextLength | MediaRefused)
+    known = known or (isinstance(failure.error, ContentRefused) and not failure.error.too_long)
     return failure.status is not None and 400 <= failure.status < 500 and not known
 
 

@@ -53,6 +53,8 @@ class Host:
         self.pace = pace
         self.chunk: Chunking = chunk
         self.rng = random.Random(seed)
+        self.flagged: tuple[str, ...] = ()
+        """Phrases that are against the provider's policy: a request that has one in it is refused."""
         self._player: Player | None = None
         self._asked: Asked | None = None
         """What is being asked, from `play` to `accept`; nothing is awaited in between."""
@@ -100,6 +102,10 @@ class Host:
         told = decode(reply.body)
         self.journal.refuse(method, path, body, violation, told.get("error", told))
         return reply
+
+    def is_flagged(self, raw: bytes) -> bool:
+        """Whether this request has something in it that is against the policy. (JSON writes plain words plainly.)"""
+        return any(phrase.encode() in raw for phrase in self.flagged)
 
     def forget_first(self, body: Json) -> None:
         """Lose all state now if the next turn's fault says so; call it before the request is checked."""

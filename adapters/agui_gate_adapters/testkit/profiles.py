@@ -44,6 +44,10 @@ class Profile(msgspec.Struct, frozen=True):
     without a word as by LiteLLM before a model without this API, which also leaves nulls out of what it streams."""
     zdr: bool = False
     """Zero data retention: nothing is stored, and state fields are refused (R6b)."""
+    media: bool = True
+    """Refuse attachments that can't be read or had."""
+    call_names: bool = True
+    """Refuse names of calls in the history that no tool can have; known of Chat, and by analogy here."""
     reject_call_id_replay: bool = True
     """Strict: refuse a server-issued call that is sent again without its id when continuing."""
     reasoning_groups_unstored: bool = True

@@ -63,6 +63,8 @@ class Responses:
         broken = check_request(self.state, told, self.profile, models=self._host.models)
         if broken:
             return self._host.refuse(self, "POST", _PATH, broken[0], body)
+        if self._host.is_flagged(raw):
+            return self._host.refuse(self, "POST", _PATH, v.flagged(), body)
         return self._answer(body, told, len(raw))
 
     def retrieve(self, response_id: str, *, advance: bool = True) -> Json:

@@ -5,6 +5,8 @@ tested against), the HTTP status, and the members of the `error` object. The wor
 adapter's error classifier meets the same strings here as in production. Rules without a number are named by a word:
 
 * `auth`, `json`, `model`, `bounds`, `type`, `schema`: plain request errors;
+* `media`, `name`, `policy`: what makes a conversation unusable if it is sent again: attachments, names of calls in the
+  history, and what was said;
 * `strict`: legal for the real API as far as anyone knows, but always a bug in an adapter; its `code` is
   `emulator_strict`, so nobody takes it for the provider's.
 """
@@ -160,12 +162,26 @@ def too_many_properties(path: str, limit: int, got: int) -> Violation:
     return Violation("bounds", 400, message, path, "object_above_max_properties")
 
 
-def bad_pattern(path: str, pattern: str) -> Violation:
-    """A name with characters that are not allowed."""
+def bad_pattern(path: str, pattern: str, rule: str = "schema") -> Violation:
+    """A name with characters that are not allowed; of a tool, or (`name`) of a call in the history."""
     message = (
         f"Invalid '{path}': string does not match pattern. Expected a string that matches the pattern '{pattern}'."
     )
-    return Violation("schema", 400, message, path, "invalid_value")
+    return Violation(rule, 400, message, path, "invalid_value")
+
+
+def bad_media(message: str, param: str | None, code: str = "invalid_value") -> Violation:
+    """An attachment that can't be read or had."""
+    return Violation("media", 400, message, param, code)
+
+
+def flagged() -> Violation:
+    """What was said is against the provider's policy."""
+    message = (
+        "Invalid prompt: your prompt was flagged as potentially violating our usage policy. "
+        "Please try again with a different prompt."
+    )
+    return Violation("policy", 400, message, None, "invalid_prompt")
 
 
 def bad_function_schema(path: str, name: str, reason: str) -> Violation:

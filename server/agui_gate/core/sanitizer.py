@@ -19,6 +19,9 @@ What else it does:
   ("reasoning … without its required following item"). Reasoning with nothing after it goes, for the same reason (S19).
 * Arguments that are not a JSON object become ``{}``; a person can't have approved them and they never ran.
 * Messages that say nothing are left out.
+* What no provider could take, or one refused (`LeftOutEntry`), is a note in its place.
+* What only a client says about calls is marked as that: results that nobody here can verify, and what the user did in
+  a component, which is a message of the user's and no call (`ActionEntry`).
 
 Linear in the number of entries. Entries are not changed.
 """
@@ -28,10 +31,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.media import normal
 from agui_gate.core.transcript import (
+    ActionEntry,
     AssistantTurn,
     CallPart,
+    Content,
     Entry,
+    LeftOutEntry,
+    Media,
     Output,
     ReasoningPart,
     ResultEntry,
@@ -76,6 +84,13 @@ NO_RESULT = _note("The provider gave no result. Whether the call took effect is 
 """For a call that the provider ran itself."""
 
 
+UNVERIFIED = "[The client reports this result. This server did not run the call and can't verify it.]"
+"""Before a result that only a client knows, of a call that isn't the client's own."""
+
+_Notes = Mapping[int | None, str]
+"""By the number of a message's part; None stands for the whole message."""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """The settlement's word on one call: what it came to, and the JSON arguments it ran (or would have run) with.
 
@@ -96,14 +111,18 @@ Settled = tuple[UserTurn | AssistantTurn, ...]
 def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
     """Settle ``entries``. Doing it again changes nothing: ``sanitize(loosen(t), edits(t)) == t``."""
     said = distinct(entries)
-    results = iter(pair(said))
+    left_out = _LeftOut(entries)
+    results = iter(left_out.told(pair(said)))
+    outcomes = left_out.settled(outcomes)
     turns: list[UserTurn | AssistantTurn] = []
     for entry in said:
         turn: UserTurn | AssistantTurn | None = None
         if isinstance(entry, UserEntry):
-            turn = _user_turn(entry)
+            turn = _user_turn(entry, left_out.messages.get(entry.id, {}))
         elif isinstance(entry, TurnEntry):
             turn = _assistant_turn(entry, results, outcomes)
+        elif isinstance(entry, ActionEntry):
+            turn = _action_turn(entry, left_out.messages.get(entry.call_id, {}))
         if turn is not None:
             turns.append(turn)
     return tuple(turns)
@@ -212,10 +231,69 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
     return paired
 
 
-def _user_turn(entry: UserEntry) -> UserTurn | None:
+class _LeftOut:
+    """What the model is told as notes: by message and part, and by call."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.messages: dict[str, dict[int | None, str]] = {}
+        self.calls: dict[str, str] = {}
+        for entry in entries:
+            if isinstance(entry, UserEntry):
+                self.messages.pop(entry.id, None)  # an edit: the notes are about what it replaced
+            elif isinstance(entry, LeftOutEntry):
+                self._note(entry)
+
+    def _note(self, entry: LeftOutEntry) -> None:
+        if entry.call_id:
+            self.calls[entry.call_id] = entry.note
+        else:
+            self.messages.setdefault(entry.message_id, {})[entry.part] = entry.note
+
+    def told(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
+        """The results as the model is told them."""
+        for result in results:
+            if result is None or not (result.unverified or result.call_id in self.calls):
+                yield result
+            else:
+                yield msgspec.structs.replace(result, output=self._output(result))
+
+    def settled(self, outcomes: Outcomes) -> Outcomes:
+        """The ledger's outcomes as the model is told them."""
+        if not self.calls:
+            return outcomes
+        return {
+            place: Outcome(Output(self.calls[place[1]], one.output.is_error), one.arguments, one.consent)
+            if place[1] in self.calls
+            else one
+            for place, one in outcomes.items()
+        }
+
+    def _output(self, result: ResultEntry) -> Output:
+        if (told := self.calls.get(result.call_id)) is not None:
+            return Output(told, result.output.is_error)
+        return Output(f"{UNVERIFIED}\n{result.output.content}", result.output.is_error)
+
+
+def _user_turn(entry: UserEntry, notes: _Notes) -> UserTurn | None:
     """The message without blank text, which providers refuse; None if nothing is left."""
-    content = tuple([part for part in entry.content if not (isinstance(part, Text) and _blank(part.text))])
+    if None in notes:
+        return UserTurn(entry.id, (Text(notes[None]),), entry.role)
+    parts = [_part(part, notes.get(place)) for place, part in enumerate(entry.content)]
+    content = tuple([part for part in parts if not (isinstance(part, Text) and _blank(part.text))])
     return UserTurn(entry.id, content, entry.role) if content else None
+
+
+def _part(part: Content, told: str | None) -> Content:
+    if told is not None:
+        return Text(told)
+    return normal(part) if isinstance(part, Media) else part
+
+
+def _action_turn(entry: ActionEntry, notes: _Notes) -> UserTurn:
+    """What the client says that the user did: in the user's name, since no model made that call."""
+    told = f"{entry.name} {entry.arguments}: {entry.output.content}"
+    text = notes.get(None) or f"[The client reports what the user did; this server can't verify it: {told}]"
+    return UserTurn(entry.call_id, (Text(text),))
 
 
 def _assistant_turn(

@@ -159,11 +159,15 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
 
 
 class ResultEntry(Struct, tag="result", tag_field="type"):
-    """The output of a call that needed no approval, hosted ones included (others have theirs in the ledger alone)."""
+    """The output of a call that needed no approval, hosted ones included (others have theirs in the ledger alone).
+
+    ``unverified``: a client says so, of a call that is not its own; the model is told.
+    """
 
     call_id: str
     message_id: str
     output: Output
+    unverified: bool = False
 
 
 class CardEntry(Struct, tag="card", tag_field="type"):
@@ -229,7 +233,46 @@ class ReplacedEntry(Struct, tag="replaced", tag_field="type"):
     cards: tuple[tuple[str, str], ...] = ()
 
 
-Entry = UserEntry | TurnEntry | ResultEntry | CardEntry | CardClosedEntry | ReportedEntry | PassedEntry | ReplacedEntry
+class LeftOutEntry(Struct, tag="left_out", tag_field="type"):
+    """The model is told ``note`` in the place of something that came in: no provider could take it, or one refused it.
+
+    About the message ``message_id`` (its content's part number ``part``, or all of it), or the output of ``call_id``.
+    The message itself stays in the journal as it came. One that comes again with other content, an edit, is not meant.
+    """
+
+    note: str
+    message_id: str = ""
+    part: int | None = None
+    call_id: str = ""
+
+
+class ActionEntry(Struct, tag="action", tag_field="type"):
+    """What the client says that the user did in a component: a call that no model made, and its result.
+
+    ``message_id`` is the assistant's message that shows the call, ``result_id`` the tool message. Nothing of it can be
+    verified here, and the model is told so.
+    """
+
+    message_id: str
+    call_id: str
+    name: str
+    arguments: str
+    result_id: str
+    output: Output
+
+
+Entry = (
+    UserEntry
+    | TurnEntry
+    | ResultEntry
+    | CardEntry
+    | CardClosedEntry
+    | ReportedEntry
+    | PassedEntry
+    | ReplacedEntry
+    | LeftOutEntry
+    | ActionEntry
+)
 
 
 class SettledCall(Struct, tag="call", tag_field="type"):

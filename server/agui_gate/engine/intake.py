@@ -2,12 +2,12 @@
 
 The server's journal is the authority for what the server issued. From the client's replayed history it takes only
 what the client alone can know: new messages of the user (by id; without an id, by their place among equal ones),
-results of client tools, and answers. A thread the server has never seen is built from the client's history, with
-nothing in it trusted as an approval.
+results of client tools, what the user did in a component (`actions.py`), and answers. A thread the server has never
+seen is built from the client's history (`importing.py`).
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Container, Sequence
 from itertools import takewhile
 from typing import Any, cast
 
@@ -16,28 +16,26 @@ import msgspec
 from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
     Content,
     Entry,
+    LeftOutEntry,
     Output,
     ResultEntry,
     Role,
-    TextPart,
     TurnEntry,
     UserEntry,
 )
+from agui_gate.engine.actions import Actions
 from agui_gate.engine.cards_shown import CardsShown
+from agui_gate.engine.importing import NewId as NewId
+from agui_gate.engine.importing import admitted, import_history
 from agui_gate.engine.settlement import agrees
 from agui_gate.protocol.inbound import Message, RunInput, parts
 
-UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
-
 ANSWERED_BEFORE = "it is to a card that was answered before"
-
-NewId = Callable[[], str]
 
 
 class Intake(msgspec.Struct, kw_only=True):
@@ -58,27 +56,45 @@ class Intake(msgspec.Struct, kw_only=True):
 
 
 def take(
-    run: RunInput, entries: Sequence[Entry], approvals: Sequence[Approval], new_id: NewId, way: Way = "resume"
+    run: RunInput,
+    entries: Sequence[Entry],
+    approvals: Sequence[Approval],
+    new_id: NewId,
+    way: Way = "resume",
+    ours: Container[str] = (),
 ) -> Intake:
-    """Compare a request with the thread it is for. ``way`` is how its `resume[]` came."""
+    """Compare a request with the thread it is for. ``way`` is how its `resume[]` came.
+
+    ``ours`` are the names of the tools that the server runs.
+    """
     if not entries:
-        intake = Intake(entries=list(import_history(run.messages, new_id)))
-        intake.said = bool(intake.entries) and isinstance(intake.entries[-1], UserEntry)
+        theirs = [name for name in run.client_tools if name not in ours]
+        intake = Intake(entries=list(import_history(run.messages, new_id, theirs)))
+        said = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry)]
+        intake.said = bool(said) and isinstance(said[-1], UserEntry)
         intake.unknown = bool(run.resume) and not intake.entries
         return intake
-    return _Comparison(run, entries, approvals, new_id).take(way)
+    return _Comparison(run, entries, approvals, new_id, ours).take(way)
 
 
 class _Comparison:
     """One request against one known thread."""
 
-    def __init__(self, run: RunInput, entries: Sequence[Entry], approvals: Sequence[Approval], new_id: NewId) -> None:
+    def __init__(
+        self,
+        run: RunInput,
+        entries: Sequence[Entry],
+        approvals: Sequence[Approval],
+        new_id: NewId,
+        ours: Container[str],
+    ) -> None:
         self.run, self.entries, self.new_id = run, entries, new_id
         self.by_approval = {a.id: a for a in approvals}
         self.by_call = {a.call_id: a for a in approvals}
         self.cards = CardsShown(entries)
         self.calls = {c.id: c for e in entries if isinstance(e, TurnEntry) for c in e.calls}
         self.resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
+        self.actions = Actions(run.messages, entries, ours)
         self.users = {e.id: i for i, e in enumerate(entries) if isinstance(e, UserEntry)}
         unnamed = [e.content for e in entries if isinstance(e, UserEntry) and e.minted]
         self.unnamed = len(unnamed)
@@ -127,11 +143,19 @@ class _Comparison:
         elif call_id in self.by_call:
             self._on_call(self.by_call[call_id], message)
         elif call_id not in self.calls:
-            self.intake.unknown |= message is self.run.messages[-1]
+            self._of_nobody(call_id, message)
         elif self.calls[call_id].kind == "client" and call_id not in self.resulted:
             self.resulted.add(call_id)
             output = Output(message.text if message.error is None else message.error, message.error is not None)
             self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), output))
+
+    def _of_nobody(self, call_id: str, message: Message) -> None:
+        """A result of a call that nobody made here: what the user did in a component, or nothing."""
+        if call_id not in self.actions:
+            self.intake.unknown |= message is self.run.messages[-1]
+        elif done := self.actions.take(message, self.new_id):
+            self.intake.entries += done
+            self.intake.said = True
 
     def _on_call(self, approval: Approval, message: Message) -> None:
         """A tool message for a gated call: an answer, or what clients replay of its result, which says nothing."""
@@ -172,11 +196,11 @@ class _Comparison:
         content = parts(message.content)
         if known or not content:
             return
-        entry = UserEntry(message.id or self.new_id(), content, _role(message), minted=not message.id)
+        entry = UserEntry(message.id or self.new_id(), content, cast(Role, message.role), minted=not message.id)
         if not entry.minted:
             self.users[entry.id] = len(self.entries)
-        self.intake.entries.append(entry)
-        self.intake.said = True
+        self.intake.entries += admitted(entry)
+        self.intake.said |= entry.role == "user"
 
     def _settled(self, answer: Answer) -> bool:
         found = self._found(answer.id)
@@ -225,7 +249,7 @@ class _Comparison:
         content = parts(last.content)
         if isinstance(entry, UserEntry) and content and content != entry.content:
             intake.keep = index
-            intake.entries.append(UserEntry(last.id, content, entry.role))
+            intake.entries += admitted(UserEntry(last.id, content, entry.role))
             intake.said = True
         elif self._answered(index):
             intake.keep = index + 1
@@ -243,36 +267,3 @@ class _Comparison:
     def _has_outcome(self, call: CallPart) -> bool:
         approval = self.by_call.get(call.id)
         return call.id in self.resulted or (approval is not None and approval.state is not State.PENDING)
-
-
-def import_history(messages: Sequence[Message], new_id: NewId) -> Iterator[Entry]:
-    """A client's history as loose entries, for a thread the server has never seen. Cards and activity stay out (B8)."""
-    cards = {c.id for m in messages for c in m.tool_calls or () if c.function.name == CARD_TOOL}
-    for message in messages:
-        if message.role in ("user", "system", "developer"):
-            content = parts(message.content)
-            if content:
-                yield UserEntry(message.id or new_id(), content, _role(message), minted=not message.id)
-        elif message.role == "assistant":
-            turn = _imported_turn(message, new_id)
-            if turn.parts:
-                yield turn
-        elif message.role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
-            text = message.text if message.error is None else message.error
-            output = Output(UNTRUSTED, True) if an.looks_like_answer(text) else Output(text, message.error is not None)
-            yield ResultEntry(message.tool_call_id, message.id or new_id(), output)
-
-
-def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
-    turn_id = message.id or new_id()
-    text = message.text
-    found: list[TextPart | CallPart] = [TextPart(turn_id, text)] if text.strip() else []
-    for call in message.tool_calls or ():
-        if call.function.name != CARD_TOOL and call.id and call.function.name:
-            arguments = call.function.arguments or "{}"
-            found.append(CallPart(call.id, call.id, call.function.name, arguments, turn_id, kind="client"))
-    return TurnEntry(turn_id, tuple(found))
-
-
-def _role(message: Message) -> Role:
-    return cast(Role, message.role)  # callers have checked which roles come here

@@ -10,11 +10,13 @@ import msgspec
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import (
+    ActionEntry,
     CallPart,
     CardClosedEntry,
     CardEntry,
     ConversationRef,
     Entry,
+    LeftOutEntry,
     Output,
     PassedEntry,
     ReplacedEntry,
@@ -66,11 +68,12 @@ class OpenThread:
         self.passing: frozenset[str] = frozenset()
         """Held calls whose consent the next request tells it."""
         self._held: set[str] = set()
+        self._acted: set[str] = set()
         for entry in self.entries:
             self._note(entry)
         self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
         self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
-        self.call_ids = self._known | self._resulted | self._reported | set(self.approvals)
+        self.call_ids = self._known | self._resulted | self._reported | self._acted | set(self.approvals)
         """All call ids the client has seen here, also in a history that it brought: none of them is given again."""
         self._settled: Transcript | None = None
         self.ended = False
@@ -85,7 +88,9 @@ class OpenThread:
             self.entries.append(entry)
             self._unsaved.append(entry)
             self._note(entry)
-            if isinstance(entry, ResultEntry):
+            if isinstance(entry, ActionEntry):
+                self.call_ids.add(entry.call_id)
+            elif isinstance(entry, ResultEntry):
                 self._resulted.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
             elif isinstance(entry, ReportedEntry):
@@ -96,8 +101,10 @@ class OpenThread:
                 self.call_ids.update(ids)
 
     def _note(self, entry: Entry) -> None:
-        """What matters for held calls, which only the server's own journal can say."""
-        if isinstance(entry, PassedEntry):
+        """What matters for held calls, which only the server's own journal can say; and ids that are taken."""
+        if isinstance(entry, ActionEntry):
+            self._acted.add(entry.call_id)
+        elif isinstance(entry, PassedEntry):
             (self.passed.discard if entry.back else self.passed.add)(entry.call_id)
         elif isinstance(entry, TurnEntry):
             self._held.update(call.id for call in entry.calls if call.kind == "held")
@@ -122,8 +129,8 @@ class OpenThread:
         last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
         ref = last.ref if last else None
         self.ref = ref if ref and ref.previous_response_id else None
-        cards = {e.id for e in self.entries if isinstance(e, CardEntry)}
-        self.append(e for e in cut if self._outlives(e, cards))
+        shown = {e.id for e in self.entries if isinstance(e, CardEntry | UserEntry)}
+        self.append(e for e in cut if self._outlives(e, shown))
         # Their ids are not given again: idempotency keys are made of them.
         self.append(ReportedEntry(call_id) for call_id in dropped if call_id not in self._reported)
         self.append(said)
@@ -135,11 +142,19 @@ class OpenThread:
         self._replaced += [a.id for a in approvals if not a.replaced]
         self.approvals |= {a.call_id: msgspec.structs.replace(a, replaced=True) for a in approvals}
 
-    def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
-        """Whether ``entry`` stays although it is behind a cut: what a call or a card that stays was given later."""
-        if isinstance(entry, ResultEntry):
-            return entry.call_id in self._known
-        return isinstance(entry, ReportedEntry) or (isinstance(entry, CardClosedEntry) and entry.card_id in cards)
+    def _outlives(self, entry: Entry, shown: Container[str]) -> bool:
+        """Whether ``entry`` stays although it is behind a cut: what a call, a card or a message that stays was given
+        later. ``shown``: the ids of those cards and messages.
+        """
+        match entry:
+            case ResultEntry():
+                return entry.call_id in self._known
+            case CardClosedEntry():
+                return entry.card_id in shown
+            case LeftOutEntry():
+                return entry.message_id in shown or entry.call_id in self._known
+            case _:
+                return isinstance(entry, ReportedEntry)
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""
@@ -217,18 +232,18 @@ class OpenThread:
         )
 
     # --- reading ------------------------------------------------------------------------------------------------
-    def transcript(self) -> Transcript:
+    def transcript(self, more: Sequence[Entry] = ()) -> Transcript:
         """The settled transcript, as it is now. Made once for each state: a long one takes milliseconds.
 
-        One that says yes to a held call is made for one request and not kept.
+        One that says yes to a held call is made for one request and not kept; nor is one with ``more`` entries.
         """
-        if self.passing:
-            return self._settle()
+        if self.passing or more:
+            return self._settle(more)
         if self._settled is None:
             self._settled = self._settle()
         return self._settled
 
-    def _settle(self) -> Transcript:
+    def _settle(self, more: Sequence[Entry] = ()) -> Transcript:
         settled = {
             (a.turn_id, a.call_id): Outcome(a.output, _edited(a), False if a.state in _NO else None)
             for a in self.approvals.values()
@@ -238,7 +253,7 @@ class OpenThread:
             consent = True if approval.call_id in self.passing else None
             place = (approval.turn_id, approval.call_id)
             settled[place] = Outcome(outcomes.APPROVED, approval.arguments, consent)
-        return sanitize(self.entries, settled)
+        return sanitize([*self.entries, *more] if more else self.entries, settled)
 
     @property
     def shows_replaced(self) -> bool:

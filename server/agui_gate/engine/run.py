@@ -18,13 +18,14 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
+from agui_gate.core.transcript import LeftOutEntry, Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import Intake, NewId, take
 from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.refusals import left_out
 from agui_gate.engine.settlement import Settlement, judge
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
@@ -100,9 +101,8 @@ class Run:
             self._equip(await self._agent.ready())
         self._snapshot_due = self._left_early()
         await self._recover()
-        intake = take(
-            self._input, self._thread.entries, list(self._thread.approvals.values()), self._new_id, self._live.way
-        )
+        approvals = list(self._thread.approvals.values())
+        intake = take(self._input, self._thread.entries, approvals, self._new_id, self._live.way, self._agent.by_name)
         self._thread.capacity.check_new(
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
@@ -166,6 +166,9 @@ class Run:
         else:
             self._thread.append(intake.entries)
         self._live.opened(*self._thread.snapshot())
+        for entry in intake.entries:
+            if isinstance(entry, LeftOutEntry):
+                self._seq.other(left_out(entry))
         if imported:
             self._close_imported(intake)
 

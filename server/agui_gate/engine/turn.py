@@ -1,7 +1,7 @@
 """One turn of the model: ask it, stream what it says, and deal with the calls it makes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -12,16 +12,26 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, Transcript, TurnEntry
+from agui_gate.core.transcript import CallKind, CallPart, LeftOutEntry, Output, ResultEntry, Transcript, TurnEntry
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
+from agui_gate.engine.refusals import Withheld, blamed, left_out
 from agui_gate.engine.tools import run_tool
 from agui_gate.engine.waiting import Asker
-from agui_gate.errors import ConsentLost, LimitReached, ProviderError, ProviderUnavailable
+from agui_gate.engine.words import Words
+from agui_gate.errors import (
+    ConsentLost,
+    ContentRefused,
+    ContextLength,
+    LimitReached,
+    MediaRefused,
+    ProviderError,
+    ProviderUnavailable,
+)
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.tool_choice import chosen
@@ -52,7 +62,7 @@ class Turns:
         self._seq, self._asker, self._consents = sequencer, asker, consents
         self._new_id, self._clock = new_id, clock
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
-        self._instructions = _instructions(agent, run)
+        self._words = Words(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
         self._fresh_state: dict[str, object] = {}  # one object, for tools that run in parallel too
         self._judged: dict[str, Judged] = {}
@@ -73,16 +83,38 @@ class Turns:
         return await self._record_turn(recorder)
 
     async def _ask(self) -> Recorder:
+        """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
         self._thread.capacity.check_turn()
+        withheld = Withheld(self._thread)
+        while True:
+            try:
+                return await self._ask_once(withheld)
+            except MediaRefused as refused:
+                unsure = refused.accepted and self._consents.passing
+                if withheld.taken or unsure or not withheld.more(refused):
+                    raise
+                if refused.accepted or withheld.whole:
+                    self._thread.ref = None  # what is refused may be in what the provider remembers
+            except (ContentRefused, ContextLength) as refused:
+                self._leave_out(blamed(self._thread, refused))
+                raise
+
+    def _leave_out(self, entries: Sequence[LeftOutEntry]) -> None:
+        """From now on."""
+        self._thread.append(entries)
+        for entry in entries:
+            self._seq.other(left_out(entry))
+
+    async def _ask_once(self, withheld: Withheld) -> Recorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
         recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, origin, limits)
-        transcript = self._thread.transcript()
+        transcript = self._thread.transcript(withheld.entries)
         choice = self._choice(transcript)
-        told = "\n\n".join(part for part in (self._instructions, self._thread.note()) if part)
+        told, transcript = self._words.told(transcript, self._thread.note())
         request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice)
         await self._thread.doubt()
         try:
-            await self._listen(request, recorder, limits.turn_seconds)
+            await self._listen(request, recorder, limits.turn_seconds, withheld)
         except BaseException as error:
             self._cut(recorder)
             if isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable):
@@ -94,7 +126,7 @@ class Turns:
         recorder.close_calls()
         return recorder
 
-    async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float) -> None:
+    async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float, withheld: Withheld) -> None:
         """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
         loop = asyncio.get_running_loop()
         deadline = asyncio.timeout(seconds)
@@ -102,6 +134,9 @@ class Turns:
             async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
                 since = loop.time()
                 async for batch in batches:
+                    if not withheld.taken:
+                        withheld.taken = True
+                        self._leave_out(withheld.entries)
                     if self._consents.passing:
                         await self._consents.taken()
                     recorder.feed(batch)
@@ -275,14 +310,3 @@ def _unrunnable(call: CallPart, recorder: Recorder) -> Output:
     if call.id in recorder.unended:
         return outcomes.CUT_OFF
     return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
-
-
-def _instructions(agent: Agent, run: RunInput) -> str:
-    """The agent's instructions, and what the application said about the situation."""
-    items = [f"- {item.description or 'context'}: {_as_text(item.value)}" for item in run.context or ()]
-    context = "Context from the application:\n" + "\n".join(items) if items else ""
-    return "\n\n".join(part for part in (agent.instructions, context) if part)
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

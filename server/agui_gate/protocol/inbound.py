@@ -182,15 +182,24 @@ def check_depth(value: Any) -> None:
     raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.", well_formed=True)
 
 
-def parts(content: Any) -> tuple[Content, ...]:
-    """A message's content as parts. Raises `InvalidRequest` for what is neither text nor a known part."""
+def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
+    """A message's content as parts. Raises `InvalidRequest` (naming ``path``) for what is neither text nor a part.
+
+    Only shapes are looked at. What a part holds never refuses a request, since clients send it again with every run:
+    see `agui_gate.core.media`.
+    """
     if content is None:
         return ()
     if isinstance(content, str):
         return (Text(content),) if content else ()
     if not isinstance(content, list):
-        raise InvalidRequest("Message content must be text or a list of parts.", well_formed=True)
-    found = tuple(_part(part) for part in content)
+        raise InvalidRequest(f"{path}: message content must be text or a list of parts.", well_formed=True)
+    found = []
+    for place, part in enumerate(content):
+        try:
+            found.append(_part(part))
+        except InvalidRequest as error:
+            raise InvalidRequest(f"{path}[{place}]: {error.message}", well_formed=True) from None
     return tuple(part for part in found if part != Text(""))
 
 
@@ -258,8 +267,8 @@ def _check(value: RunInput) -> None:
     check_id(value.run_id, "runId")
     if len(value.messages) > MAX_MESSAGES:
         raise TooLarge(f"A run takes at most {MAX_MESSAGES:,} messages; send fewer (the server keeps the thread).")
-    for message in value.messages:
-        _check_message(message)
+    for place, message in enumerate(value.messages):
+        _check_message(message, f"messages[{place}].content")
     extras = [value.state, value.forwarded_props]
     extras += [entry.payload for entry in value.resume or ()]
     extras += [tool.parameters for tool in value.tools or ()]
@@ -268,10 +277,10 @@ def _check(value: RunInput) -> None:
         check_depth(extra)
 
 
-def _check_message(message: Message) -> None:
+def _check_message(message: Message, path: str) -> None:
     content = message.content
     if content is not None and not isinstance(content, str) and message.role != "activity":
         check_depth(content)
-        parts(content)
+        parts(content, path)
     if message.function_approvals:
         check_depth(message.function_approvals)

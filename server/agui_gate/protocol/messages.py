@@ -23,6 +23,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.sanitizer import CARD_TOOL, distinct, pair
 from agui_gate.core.transcript import (
+    ActionEntry,
     CallPart,
     CardClosedEntry,
     CardEntry,
@@ -72,6 +73,8 @@ def agui_messages(
                 view.part(entry, part)
                 if isinstance(part, CallPart):
                     view.result(entry, part, next(results))
+        elif isinstance(entry, ActionEntry):
+            view.action(entry)
         elif isinstance(entry, CardEntry):
             view.card(entry)
         elif isinstance(entry, CardClosedEntry):
@@ -152,6 +155,11 @@ class _View:
             return
         self._places[id(message)] = place
         self._assistant(part.parent_id or entry.id).append(message)
+
+    def action(self, entry: ActionEntry) -> None:
+        """Show what the user did in a component as the client told it."""
+        group = self.call(entry.message_id, entry.call_id, entry.name, entry.arguments, None)
+        group.append(_tool_message(entry.result_id, entry.call_id, entry.output))
 
     def card(self, entry: CardEntry) -> None:
         record = self._by_id.get(entry.approval_id)

@@ -2,7 +2,7 @@
 
 import anthropic
 
-from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, RateLimited
+from agui_gate.errors import ContentRefused, ContextLength, ProviderAuth, ProviderRejected, RateLimited
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from tests.adapters.subject import Subject, Way
 from tests.adapters.support import Json
@@ -21,7 +21,7 @@ REFUSED: list[tuple[int, str, type[Exception], str]] = [
     (402, "pay", ProviderRejected, "billing_error"),
     (404, "model: sk-secret", ProviderRejected, "does not know the model 'some-model'"),
     (404, "Not found", ProviderRejected, "no Messages API at this address"),
-    (413, "Request exceeds the maximum size", ProviderRejected, "request_too_large"),
+    (413, "Request exceeds the maximum size", ContentRefused, "request_too_large"),
     (400, "prompt is too long: 3 tokens > 2 maximum", ContextLength, "longer"),
     (400, "input length and `max_tokens` exceed context limit: 3 > 2", ContextLength, "longer"),
     (400, "Your credit balance is too low to access the API", RateLimited, "credit"),

@@ -15,7 +15,9 @@ from agui_gate.adapter import (
     TurnRequest,
     UserTurn,
 )
+from agui_gate_adapters.anthropic_messages.adapter import LONGEST_NAME
 from agui_gate_adapters.anthropic_messages.request import plan
+from agui_gate_adapters.common.names import Names
 from agui_gate_adapters.testkit.anthropic import check_messages
 from tests.adapters.support import WEATHER, Json, Part, call
 
@@ -73,6 +75,7 @@ def test_any_transcript_is_legal(
     """A1 to A12, whatever was said; and the same bytes the second time."""
     ids_ = (msgspec.structs.replace(turn, id=f"{turn.id}{place}") for place, turn in enumerate(turns))
     request = TurnRequest(tuple(ids_), "Be brief.", (WEATHER,) if tools else ())
+    request = Names(request, LONGEST_NAME).request(request)
     made = plan(request, settings(thinking=thinking, cache=cache, hosted_tools=(SEARCH,) if tools else ()))
     assert check_messages(made.body, OLDER) == []
     again = plan(request, settings(thinking=thinking, cache=cache, hosted_tools=(SEARCH,) if tools else ()))

@@ -359,11 +359,16 @@ def test_there_may_only_be_one_system_message() -> None:
 
 _numbers = itertools.count()
 _text = st.text(st.characters(codec="utf-8"), max_size=8)
-_media = st.builds(
-    Media,
-    st.sampled_from(["image", "audio", "video", "document"]),
-    st.sampled_from(["url", "data", "file"]),
-    st.just("https://x/"),
+_media = st.sampled_from(
+    [
+        *(Media(kind, "url", "https://x/") for kind in ("image", "audio", "video", "document")),
+        *(Media(kind, "file", "f") for kind in ("image", "audio", "video", "document")),
+        Media("image", "data", "R0lGODlh", "image/gif"),
+        Media("audio", "data", "QUJD", "audio/wav"),
+        Media("video", "data", "QUJD", "video/mp4"),
+        Media("document", "data", "JVBERi0=", "application/pdf"),
+        Media("document", "data", "QUJD", "text/plain"),
+    ]
 )
 _users = st.builds(
     UserTurn, st.uuids().map(str), st.lists(st.builds(Text, _text) | _media, max_size=3).map(tuple),

@@ -2,7 +2,15 @@
 
 import pytest
 
-from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
+from agui_gate.errors import (
+    ContentRefused,
+    ContextLength,
+    MediaRefused,
+    ProviderAuth,
+    ProviderRejected,
+    ProviderUnavailable,
+    RateLimited,
+)
 from agui_gate_adapters.common.failures import Kind, Told, classify_code, classify_status
 from agui_gate_adapters.openai_responses.failures import API
 
@@ -72,8 +80,8 @@ def test_the_model_and_the_place_are_named_and_nothing_else() -> None:
         ("something_new", ProviderUnavailable),
         ("rate_limit_exceeded", RateLimited),
         ("insufficient_quota", RateLimited),
-        ("invalid_prompt", ProviderRejected),
-        ("image_too_large", ProviderRejected),
+        ("invalid_prompt", ContentRefused),
+        ("image_too_large", MediaRefused),
         ("context_length_exceeded", ContextLength),
         ("invalid_api_key", ProviderAuth),
     ],

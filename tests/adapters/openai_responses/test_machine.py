@@ -24,7 +24,13 @@ from agui_gate.adapter import (
     TurnDone,
     Usage,
 )
-from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
+from agui_gate.errors import (
+    ContentRefused,
+    ContextLength,
+    ProviderAuth,
+    ProviderUnavailable,
+    RateLimited,
+)
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
@@ -296,7 +302,7 @@ def test_usage() -> None:
     [
         (e("failed", response={"error": {"code": "server_error", "message": "x"}}), ProviderUnavailable),
         (e("failed", response={"error": {"code": "rate_limit_exceeded", "message": "x"}}), RateLimited),
-        (e("failed", response={"error": {"code": "invalid_prompt", "message": "x"}}), ProviderRejected),
+        (e("failed", response={"error": {"code": "invalid_prompt", "message": "x"}}), ContentRefused),
         (e("failed", response=None), ProviderUnavailable),
         (e("error", code="context_length_exceeded", message="x", param=None), ContextLength),
         (e("error", error={"type": "x", "code": "invalid_api_key", "message": "secret"}), ProviderAuth),

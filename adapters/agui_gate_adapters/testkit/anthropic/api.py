@@ -72,7 +72,7 @@ class Messages:
         body = parse_object(raw)
         if body is None:
             return self._host.refuse(self, "POST", _PATH, v.bad_json())
-        broken = self._check(body, headers)
+        broken = self._check(body, headers) or ([v.flagged()] if self._host.is_flagged(raw) else [])
         return self._host.refuse(self, "POST", _PATH, broken[0], body) if broken else self._answer(body)
 
     def count(self, raw: bytes, headers: Mapping[str, str]) -> Reply:

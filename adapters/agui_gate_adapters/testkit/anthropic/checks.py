@@ -16,6 +16,7 @@ from typing import Any, Final
 from agui_gate_adapters.testkit.anthropic import pairing, thinking
 from agui_gate_adapters.testkit.anthropic import rule_violations as rv
 from agui_gate_adapters.testkit.anthropic import violations as v
+from agui_gate_adapters.testkit.anthropic.media import check_media
 from agui_gate_adapters.testkit.anthropic.merging import Merged, blocks_of, merge
 from agui_gate_adapters.testkit.anthropic.profiles import ANTHROPIC_PROFILES, AnthropicProfile
 from agui_gate_adapters.testkit.anthropic.record import Record
@@ -61,6 +62,7 @@ def _steps(
     yield _check_model(body, models)
     yield thinking.check_settings(body, profile, betas)
     yield _check_limits(body, profile)
+    yield check_media(body)
     messages = merge(body["messages"], merged_indices=profile.merged_indices)
     yield pairing.check_contents(messages, profile)
     yield pairing.check_places(messages, latest=version >= LATEST)

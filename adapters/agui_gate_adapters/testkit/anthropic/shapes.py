@@ -72,7 +72,7 @@ _SEARCH_RESULT: Final[dict[str, Member]] = {
 }
 _CALL: Final[dict[str, Member]] = {
     "id": required(TEXT),
-    "name": required(TEXT),
+    "name": required(pattern("^[a-zA-Z0-9_-]{1,128}$")),
     "input": required(OBJECT),
     "caller": optional(OBJECT),
     **_CACHED,

@@ -138,6 +138,16 @@ def unknown_role(role: object) -> Violation:
     return refused("A12", f'messages: Unexpected role "{role}". {hint}')
 
 
+def bad_media(message: str) -> Violation:
+    """An image or a document that can't be read or had."""
+    return refused("media", message)
+
+
+def flagged() -> Violation:
+    """What was said led to what the provider doesn't let out."""
+    return refused("policy", "Output blocked by content filtering policy")
+
+
 def no_messages() -> Violation:
     """A12: an empty list of messages."""
     return refused("A12", "messages: at least one message is required")

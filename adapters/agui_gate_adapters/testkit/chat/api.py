@@ -8,6 +8,7 @@ from typing import Final
 from agui_gate_adapters.testkit import state_violations as sv
 from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.api import Create
+from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.answer import ChatAnswer
 from agui_gate_adapters.testkit.chat.checks import check_chat_request
 from agui_gate_adapters.testkit.chat.errors import error_body
@@ -57,6 +58,9 @@ class Chat:
         broken = check_chat_request(body, self.profile, models=self._host.models)
         if broken:
             return self._host.refuse(self, "POST", _PATH, broken[0], body)
+        if self._host.is_flagged(raw):
+            flagged = cv.flagged() if self.profile.prelude else v.flagged()
+            return self._host.refuse(self, "POST", _PATH, flagged, body)
         play = self._host.play(self, _PATH, body, asked_of(body), streamed=bool(body.get("stream")))
         if isinstance(play, Reply):
             return play

@@ -53,6 +53,12 @@ class ChatProfile(msgspec.Struct, frozen=True):
     """Refuse call ids that are not nine letters or digits."""
     repeated_calls: bool = False
     """Accept one call id twice in one turn; each then needs its own answer."""
+    call_names: bool = True
+    """Refuse names of calls in the history that no tool can have."""
+    images: bool = True
+    """Read pictures."""
+    system_first: bool = False
+    """Refuse a system message that is not the first message."""
     reply_after_tools: bool = False
     """Refuse a user message right after answers; an assistant's has to stand between them."""
     reasoning_back: Literal["ignored", "required", "refused"] = "ignored"
@@ -95,6 +101,7 @@ _PROFILES: Final = (
     ChatProfile("azure", prelude=True, key_header=True),
     ChatProfile(
         "vllm",
+        system_first=True,
         unknown_members=False,
         content_required=False,
         max_call_id=None,
@@ -123,6 +130,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "deepseek",
+        images=False,
         unknown_members=False,
         developer_role=False,
         max_call_id=None,
@@ -143,6 +151,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "mistral",
+        system_first=True,
         refused=frozenset({"stream_options", "max_completion_tokens", "store", "logprobs", "user"}),
         developer_role=False,
         max_call_id=None,
@@ -158,6 +167,7 @@ _PROFILES: Final = (
     ChatProfile("minimax", unknown_members=False, words="minimax", reasoning_field="reasoning_content"),
     ChatProfile(
         "llama_cpp",
+        system_first=True,
         unknown_members=False,
         content_required=False,
         max_call_id=None,
@@ -174,6 +184,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "lenient",
+        system_first=True,
         unknown_members=False,
         content_required=False,
         max_call_id=None,
@@ -187,6 +198,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "bare",
+        call_names=False,
         unknown_members=False,
         content_required=False,
         max_call_id=None,

@@ -120,6 +120,34 @@ def unknown_role(path: str, role: str) -> Violation:
     return Violation("role", 400, message, None, "invalid_request_error")
 
 
+def no_images(path: str) -> Violation:
+    """A picture for a server that reads none; the wording is a Rust deserializer's."""
+    told = "unknown variant `image_url`, expected `text`"
+    message = f"Failed to deserialize the JSON body into the target type: {path}: {told}"
+    return Violation("media", 400, message, None, "invalid_request_error")
+
+
+def unreadable_image(profile: ChatProfile) -> Violation:
+    """A picture that a local server can't load, whatever the reason."""
+    if profile.errors == "vllm":
+        return Violation("media", 400, "cannot identify image file <_io.BytesIO object at 0x7f3c1c0d5b70>", None)
+    return Violation("media", 400, "Failed to load image or audio file", None)
+
+
+def late_system() -> Violation:
+    """A system message that is not the first, in templates of Qwen and others (vllm-project/vllm#41114)."""
+    return Violation("order", 400, "System message must be at the beginning.", None)
+
+
+def flagged() -> Violation:
+    """Azure's filter of what was said (openai/openai-python#331)."""
+    message = (
+        "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. "
+        "Please modify your prompt and retry."
+    )
+    return Violation("policy", 400, message, "prompt", "content_filter")
+
+
 def reasoning_lost(profile: ChatProfile, index: int) -> Violation:
     """A turn with calls that came back without its reasoning."""
     code = None if profile.errors == "short" else "invalid_request_error"

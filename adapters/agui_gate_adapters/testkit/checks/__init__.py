@@ -17,6 +17,7 @@ from itertools import chain
 from agui_gate_adapters.testkit.checks import graph, lookup
 from agui_gate_adapters.testkit.checks.body import check_envelope, check_fields, check_types
 from agui_gate_adapters.testkit.checks.items import check_items
+from agui_gate_adapters.testkit.checks.media import check_history_names, check_media
 from agui_gate_adapters.testkit.checks.tools import check_tool_choice, check_tools
 from agui_gate_adapters.testkit.profiles import PROFILES, Profile
 from agui_gate_adapters.testkit.state import ProviderState
@@ -71,6 +72,7 @@ def _steps(
         check_tools(tools, profile),
         check_tool_choice(body.get("tool_choice"), tools),
     )
+    yield chain(check_media(input_items(body), profile), check_history_names(input_items(body), profile))
     yield lookup.check_continuation(state, body, profile)
     yield lookup.check_emptiness(body)
     items, context = input_items(body), context_of(state, body)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.checks.body import json_type
+from agui_gate_adapters.testkit.checks.media import check_name
 from agui_gate_adapters.testkit.profiles import Profile
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
@@ -48,9 +48,6 @@ _TYPES: Final = (
     "namespace",
 )
 _CHOICES: Final = ("none", "auto", "required")
-_NAME_PATTERN: Final = "^[a-zA-Z0-9_-]+$"
-_NAME: Final = re.compile(_NAME_PATTERN)
-_MAX_NAME: Final = 64
 
 
 def check_tools(tools: list[object], profile: Profile) -> Iterator[Violation]:
@@ -88,10 +85,7 @@ def check_named(tool: Json, path: str, profile: Profile) -> Iterator[Violation]:
     if not isinstance(name, str):
         yield v.wrong_type(f"{path}.name", "a string", json_type(name))
         return
-    if len(name) > _MAX_NAME:
-        yield v.too_long(f"{path}.name", _MAX_NAME, len(name), rule="schema")
-    elif not _NAME.match(name):
-        yield v.bad_pattern(f"{path}.name", _NAME_PATTERN)
+    yield from check_name(name, f"{path}.name", rule="schema")
     if tool["type"] == "function":
         yield from _check_function(tool, name, path, profile)
 

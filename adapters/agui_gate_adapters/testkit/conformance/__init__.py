@@ -14,12 +14,13 @@ scripted AG-UI client in front, and ends by asking the emulator whether it had t
 from agui_gate_adapters.testkit.conformance.approvals import Approvals
 from agui_gate_adapters.testkit.conformance.failures import Failures
 from agui_gate_adapters.testkit.conformance.ground import Ground, Suite
+from agui_gate_adapters.testkit.conformance.poison import Poison
 from agui_gate_adapters.testkit.conformance.threads import Threads
 from agui_gate_adapters.testkit.conformance.tools import Tools
 from agui_gate_adapters.testkit.conformance.turns import Turns
 
-__all__ = ["AdapterConformance", "Approvals", "Failures", "Ground", "Suite", "Threads", "Tools", "Turns"]
+__all__ = ["AdapterConformance", "Approvals", "Failures", "Ground", "Poison", "Suite", "Threads", "Tools", "Turns"]
 
 
-class AdapterConformance(Turns, Tools, Approvals, Threads, Failures):
+class AdapterConformance(Turns, Tools, Approvals, Threads, Failures, Poison):
     """All groups at once."""

@@ -44,11 +44,17 @@ class Suite:
 
     @asynccontextmanager
     async def ground(
-        self, tools: Sequence[Any] = (), script: Any = None, *, store: str = "memory://", **agent: Any
+        self,
+        tools: Sequence[Any] = (),
+        script: Any = None,
+        *,
+        store: str = "memory://",
+        may_refuse: Sequence[str] = (),
+        **agent: Any,
     ) -> AsyncIterator["Ground"]:
         """A server with one agent that has these tools, and a provider that plays this script.
 
-        Leaving the block without an error requires that the provider refused nothing.
+        Leaving the block without an error requires that the provider refused nothing, but by the rules ``may_refuse``.
         """
         emulator = self.emulator(script)
         async with serve(emulator) as base_url, connecting() as http:
@@ -60,7 +66,7 @@ class Suite:
                 except AssertionError as failure:
                     failure.add_note(ground.why())
                     raise
-        refused = [(entry.rule, entry.error) for entry in emulator.refusals]
+        refused = [(entry.rule, entry.error) for entry in emulator.refusals if entry.rule not in may_refuse]
         assert not refused, f"the provider refused {refused}"
 
 
@@ -92,6 +98,12 @@ class Ground:
     def told(self) -> "Told":
         """What the newest model request told the model."""
         return Told(self.requests[-1].items)
+
+    @property
+    def advertised(self) -> set[str]:
+        """The names of the newest model request's tools, as the provider was told them."""
+        body = self.requests[-1].body or {}
+        return {str(tool.get("name") or tool["function"]["name"]) for tool in body.get("tools") or ()}
 
 
 class Told:

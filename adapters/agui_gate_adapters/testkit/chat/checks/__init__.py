@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from agui_gate_adapters.testkit.chat.checks.body import check_envelope, check_members
+from agui_gate_adapters.testkit.chat.checks.media import check_media
 from agui_gate_adapters.testkit.chat.checks.messages import (
     check_calls,
     check_content,
@@ -41,6 +42,7 @@ def _steps(body: Json, profile: ChatProfile, models: frozenset[str] | None) -> I
     messages = body["messages"]
     yield check_roles(messages, profile)
     yield chain(check_shapes(messages, profile), check_calls(messages, profile))
+    yield check_media(messages, profile)
     yield check_tools(body, profile)
     yield check_pairs(messages, profile)
     yield check_order(messages, profile)

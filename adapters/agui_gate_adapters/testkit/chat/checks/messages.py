@@ -10,6 +10,7 @@ from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
 from agui_gate_adapters.testkit.checks.body import json_type
+from agui_gate_adapters.testkit.checks.media import check_name
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -43,6 +44,8 @@ def check_roles(messages: list[object], profile: ChatProfile) -> Iterator[Violat
             yield v.missing(f"{path}.role", rule="role")
         elif message["role"] not in _ROLES:
             yield v.unsupported_value(f"{path}.role", str(message["role"]), _ROLES, rule="role")
+        elif message["role"] == "system" and index and profile.system_first:
+            yield cv.late_system()
         elif message["role"] == "developer" and not profile.developer_role:
             yield cv.unknown_role(f"{path}.role", "developer")
 
@@ -125,10 +128,10 @@ def _check_calls(calls: object, path: str, profile: ChatProfile) -> Iterator[Vio
         elif call["type"] not in _CALL_TYPES:
             yield v.unsupported_value(f"{where}.type", str(call["type"]), _CALL_TYPES, rule="call")
         elif call["type"] == "function":
-            yield from _check_function(call.get("function"), f"{where}.function")
+            yield from _check_function(call.get("function"), f"{where}.function", profile)
 
 
-def _check_function(function: object, path: str) -> Iterator[Violation]:
+def _check_function(function: object, path: str, profile: ChatProfile) -> Iterator[Violation]:
     if not isinstance(function, dict):
         yield v.missing(path, rule="call")
         return
@@ -137,6 +140,8 @@ def _check_function(function: object, path: str) -> Iterator[Violation]:
             yield v.missing(f"{path}.{member}", rule="call")
         elif not isinstance(function[member], str):
             yield v.wrong_type(f"{path}.{member}", "a string", json_type(function[member]), rule="call")
+    if profile.call_names and isinstance(function.get("name"), str):
+        yield from check_name(function["name"], f"{path}.name")
 
 
 def _check_id(holder: Json, member: str, path: str, profile: ChatProfile) -> Iterator[Violation]:

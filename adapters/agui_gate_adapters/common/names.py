@@ -1,0 +1,122 @@
+"""Names of tools towards a provider, which takes fewer names than there are.
+
+Providers refuse a request for one name with a dot or a space in it, whether a tool has it or a call in the history: and
+models invent such names (`functions.pay`, `multi_tool_use.parallel`), as histories bring them. A name that is fine goes
+as it is. Any other goes under one that is made from it: the same each time (prompt caches), and never one that
+something else in the request has. A call that comes back under such a name is given its own again, so that a client's
+tool may be called what it likes. Nothing is ever guessed: a name that only looks like a tool's is not that tool's.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+
+import msgspec
+
+from agui_gate.adapter import (
+    AssistantTurn,
+    CallStart,
+    ModelEvent,
+    NamedTool,
+    SettledCall,
+    ToolChoice,
+    TurnRequest,
+    UserTurn,
+)
+
+from .ids import stable_id
+
+Batches = AsyncGenerator[Sequence[ModelEvent], None]
+
+LONGEST = 64
+"""Characters that most providers take."""
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
+_DIGITS = 10
+
+
+class Names:
+    """The names of one request, both ways. ``longest``: characters that this provider takes."""
+
+    def __init__(self, request: TurnRequest, longest: int = LONGEST) -> None:
+        self._longest = longest
+        names = dict.fromkeys(_all(request))
+        taken = {name for name in names if self._fits(name)}
+        self._wire: dict[str, str] = {}
+        for name in names:
+            if name not in taken:
+                self._wire[name] = made = self._made(name, taken)
+                taken.add(made)
+        self._ours = {wire: name for name, wire in self._wire.items()}
+
+    def __bool__(self) -> bool:
+        """Whether any name goes under another."""
+        return bool(self._wire)
+
+    def wire(self, name: str) -> str:
+        """What the provider is told."""
+        return self._wire.get(name, name)
+
+    def ours(self, wire: str) -> str:
+        """What was meant by a name that the provider says."""
+        return self._ours.get(wire, wire)
+
+    def request(self, request: TurnRequest) -> TurnRequest:
+        """The request with the names that the provider is told."""
+        tools = tuple(msgspec.structs.replace(tool, name=self.wire(tool.name)) for tool in request.tools)
+        return msgspec.structs.replace(
+            request,
+            tools=tools,
+            transcript=tuple(map(self._turn, request.transcript)),
+            tool_choice=self._choice(request.tool_choice),
+        )
+
+    def _turn(self, turn: UserTurn | AssistantTurn) -> UserTurn | AssistantTurn:
+        if isinstance(turn, UserTurn) or not any(call.part.name in self._wire for call in turn.local_calls):
+            return turn
+        parts = tuple(self._call(part) if isinstance(part, SettledCall) else part for part in turn.parts)
+        return msgspec.structs.replace(turn, parts=parts)
+
+    def _call(self, call: SettledCall) -> SettledCall:
+        name = self.wire(call.part.name) if call.part.local else call.part.name
+        return msgspec.structs.replace(call, part=msgspec.structs.replace(call.part, name=name))
+
+    def _choice(self, choice: ToolChoice | None) -> ToolChoice | None:
+        return NamedTool(self.wire(choice.name)) if isinstance(choice, NamedTool) else choice
+
+    def _fits(self, name: str) -> bool:
+        return len(name) <= self._longest and _NAME.fullmatch(name) is not None
+
+    def _made(self, name: str, taken: set[str]) -> str:
+        readable = _NOT_IN_NAMES.sub("_", name)[: self._longest - _DIGITS - 1].strip("_") or "tool"
+        attempt = 0
+        while (made := stable_id(f"{readable}_", name, str(attempt), digits=_DIGITS)) in taken:
+            attempt += 1
+        return made
+
+
+def _all(request: TurnRequest) -> Iterator[str]:
+    yield from (tool.name for tool in request.tools)
+    for turn in request.transcript:
+        if isinstance(turn, AssistantTurn):
+            yield from (call.part.name for call in turn.local_calls)
+
+
+def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:
+    """What ``stream`` yields for this request under names that the provider takes. Costs nothing where all are fine."""
+    names = Names(request, longest)
+    return _renamed(stream(names.request(request)), names) if names else stream(request)
+
+
+async def _renamed(batches: Batches, names: Names) -> Batches:
+    """The batches, with calls under their own names."""
+    async with aclosing(batches):
+        async for batch in batches:
+            yield [_named(event, names) for event in batch]
+
+
+def _named(event: ModelEvent, names: Names) -> ModelEvent:
+    if not isinstance(event, CallStart) or event.hosted:
+        return event
+    return msgspec.structs.replace(event, name=names.ours(event.name))

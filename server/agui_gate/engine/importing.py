@@ -1,0 +1,83 @@
+"""A client's messages as entries of a journal: new ones, and whole histories of threads that nobody here has seen.
+
+Nothing of a history is trusted as an approval. Results of calls that are not the client's own are marked as unverified:
+this server did not see those calls run.
+"""
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import cast
+
+from agui_gate.core import answers as an
+from agui_gate.core.media import note, problem
+from agui_gate.core.sanitizer import CARD_TOOL
+from agui_gate.core.transcript import (
+    CallPart,
+    Entry,
+    LeftOutEntry,
+    Media,
+    Output,
+    ResultEntry,
+    Role,
+    TextPart,
+    TurnEntry,
+    UserEntry,
+)
+from agui_gate.protocol.inbound import Message, parts
+
+UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
+
+NewId = Callable[[], str]
+
+
+def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
+    """A user's, system's or developer's message; None if it says nothing."""
+    content = parts(message.content)
+    if not content:
+        return None
+    return UserEntry(message.id or new_id(), content, cast(Role, message.role), minted=not message.id)
+
+
+def admitted(entry: UserEntry) -> Iterator[Entry]:
+    """The message, and notes in the place of what no provider could take of it."""
+    yield entry
+    for place, part in enumerate(entry.content):
+        if isinstance(part, Media) and (reason := problem(part)) is not None:
+            yield LeftOutEntry(note(part, reason), entry.id, place)
+
+
+def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Iterator[Entry]:
+    """A client's history as loose entries, for a thread the server has never seen. Cards and activity stay out (B8).
+
+    ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results.
+    """
+    cards = {c.id for m in messages for c in m.tool_calls or () if c.function.name == CARD_TOOL}
+    theirs = {c.id for m in messages for c in m.tool_calls or () if c.function.name in client_tools}
+    for message in messages:
+        if message.role in ("user", "system", "developer"):
+            entry = user_entry(message, new_id)
+            if entry is not None:
+                yield from admitted(entry)
+        elif message.role == "assistant":
+            turn = _imported_turn(message, new_id)
+            if turn.parts:
+                yield turn
+        elif message.role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
+            yield _imported_result(message, message.tool_call_id, new_id, verified=message.tool_call_id in theirs)
+
+
+def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
+    turn_id = message.id or new_id()
+    text = message.text
+    found: list[TextPart | CallPart] = [TextPart(turn_id, text)] if text.strip() else []
+    for call in message.tool_calls or ():
+        if call.function.name != CARD_TOOL and call.id and call.function.name:
+            arguments = call.function.arguments or "{}"
+            found.append(CallPart(call.id, call.id, call.function.name, arguments, turn_id, kind="client"))
+    return TurnEntry(turn_id, tuple(found))
+
+
+def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:
+    text = message.text if message.error is None else message.error
+    if an.looks_like_answer(text):
+        return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
+    return ResultEntry(call_id, message.id or new_id(), Output(text, message.error is not None), not verified)

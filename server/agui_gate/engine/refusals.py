@@ -1,0 +1,169 @@
+"""What a provider refuses for its content ends one request, not the thread.
+
+| refused | what follows |
+|---|---|
+| an attachment (`MediaRefused`) | the request once more without it, then once more without any |
+| what was said (`ContentRefused`) | the run fails; what was new in it is left out from then on |
+| a message or a result that is too long (`ContextLength`, with something long in what was new) | as above |
+| the key, the model, a tool's schema, … | the run fails; nothing is left out, since the content was not the reason |
+
+What is left out is a note to the model in its place, and an entry of the journal (`LeftOutEntry`): the thread
+remembers, also after a restart. People still see the message, and editing it sends it as it then is. Attachments are
+only remembered once a request without them was accepted, as a refusal may have had another reason.
+
+Nothing is asked again that says yes to a held call, unless the provider is known not to have acted (see `Consents`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agui_gate.core import events as ev
+from agui_gate.core.media import normal, note
+from agui_gate.core.transcript import (
+    ActionEntry,
+    Entry,
+    LeftOutEntry,
+    Media,
+    ReportedEntry,
+    ResultEntry,
+    Text,
+    TurnEntry,
+    UserEntry,
+)
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.errors import ContentRefused, ContextLength, MediaRefused
+
+LONG = 1_000
+"""Characters of a message or a result that may be why a conversation is too long."""
+
+REFUSED_MEDIA = "the provider could not take it"
+TOO_LARGE_MEDIA = "it was too large for the model"
+REFUSED = "[A message was here. The provider refused it for its content, so it was left out.]"
+REFUSED_RESULT = "[The result was left out: the provider refused it for its content.]"
+TOO_LONG = "[A message was here. It was too long for the model, so it was left out.]"
+TOO_LONG_RESULT = "[The result was left out: it was too long for the model.]"
+
+
+def left_out(entry: LeftOutEntry) -> ev.Custom:
+    """What the client is told of something that is left out."""
+    where = {"callId": entry.call_id} if entry.call_id else {"messageId": entry.message_id}
+    part = {} if entry.part is None else {"part": entry.part}
+    return ev.Custom("agui-gate:left_out", {**where, **part, "message": entry.note})
+
+
+class Withheld:
+    """The attachments that one turn's request goes without, more with each refusal.
+
+    ``taken``: the provider took a request, so nothing is asked again.
+    """
+
+    def __init__(self, thread: OpenThread) -> None:
+        self._thread = thread
+        self.entries: list[LeftOutEntry] = []
+        self.taken = False
+        self._all = False
+
+    def more(self, refused: MediaRefused) -> bool:
+        """Withhold what was refused; False if there is nothing more to withhold."""
+        if self._all:
+            return False
+        found = self._named(refused.value) if refused.value and not self.entries else []
+        if not found and not self.entries:
+            found = self._newest()
+        if not found:
+            found, self._all = self._sent(self._thread.entries), True
+        self.entries += found
+        return bool(found)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything has to be sent by value: what is refused may be in what the provider remembers."""
+        return self._all
+
+    def _named(self, value: str) -> list[LeftOutEntry]:
+        sent = self._sent(self._thread.entries)
+        return [entry for entry, media in zip(sent, self._media(sent), strict=True) if value.endswith(media.value)]
+
+    def _newest(self) -> list[LeftOutEntry]:
+        """The attachments of what was said since the model last spoke."""
+        return self._sent(_since_turn(self._thread.entries))
+
+    def _sent(self, entries: Sequence[Entry]) -> list[LeftOutEntry]:
+        """Notes for the attachments in ``entries`` that would be sent."""
+        gone = {(e.message_id, e.part) for e in [*self._thread.entries, *self.entries] if isinstance(e, LeftOutEntry)}
+        return [
+            LeftOutEntry(note(normal(part), REFUSED_MEDIA), entry.id, place)
+            for entry in entries
+            if isinstance(entry, UserEntry) and (entry.id, None) not in gone
+            for place, part in enumerate(entry.content)
+            if isinstance(part, Media) and part.value and (entry.id, place) not in gone
+        ]
+
+    def _media(self, sent: Sequence[LeftOutEntry]) -> list[Media]:
+        messages = {e.id: e.content for e in self._thread.entries if isinstance(e, UserEntry)}
+        parts = (messages[entry.message_id][entry.part or 0] for entry in sent)
+        return [normal(part) for part in parts if isinstance(part, Media)]
+
+
+def blamed(thread: OpenThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
+    """What is left out from now on after ``refused``: what was new; of a conversation too long, the longest of it."""
+    new = _since_turn(thread.entries)
+    gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
+    too_long = isinstance(refused, ContextLength) or refused.too_long
+    if not too_long and any(entry.note in (REFUSED, REFUSED_RESULT) for entry in gone):
+        new = _since_turn(thread.entries, ours=True)  # once more, and without what was new then: it is something older
+    before = {entry.message_id or entry.call_id for entry in gone}
+    said = [one for entry in new if (one := _said(entry, thread)) is not None and one.id not in before]
+    if not too_long:
+        return [one.note(REFUSED, REFUSED_RESULT) for one in said]
+    longest = max(said, key=lambda one: one.length, default=None)
+    if longest is None or longest.length < LONG:
+        return []
+    return longest.media or [longest.note(TOO_LONG, TOO_LONG_RESULT)]
+
+
+def _since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
+    """What came after the model last spoke. ``ours``: to us, not in a history that a client brought."""
+    for place in range(len(entries) - 1, -1, -1):
+        entry = entries[place]
+        if isinstance(entry, TurnEntry) and (entry.origin or not ours):
+            return entries[place + 1 :]
+    return entries
+
+
+class _Said(NamedTuple):
+    """Something that the model is told. ``media``: notes for its attachments, if they are the larger part of it."""
+
+    id: str
+    length: int
+    is_result: bool
+    media: list[LeftOutEntry]
+
+    def note(self, message: str, result: str) -> LeftOutEntry:
+        if self.is_result:
+            return LeftOutEntry(result, call_id=self.id)
+        return LeftOutEntry(message, self.id)
+
+
+def _said(entry: Entry, thread: OpenThread) -> _Said | None:
+    match entry:
+        case UserEntry():
+            return _message(entry)
+        case ActionEntry():
+            return _Said(entry.call_id, len(entry.arguments) + len(entry.output.content), False, [])
+        case ResultEntry():
+            return _Said(entry.call_id, len(entry.output.content), True, [])
+        case ReportedEntry():
+            approval = thread.approvals.get(entry.call_id)
+            output = approval.output if approval is not None else None
+            return _Said(entry.call_id, len(output.content), True, []) if output is not None else None
+        case _:
+            return None
+
+
+def _message(entry: UserEntry) -> _Said:
+    media = [(place, part) for place, part in enumerate(entry.content) if isinstance(part, Media)]
+    attached = sum(len(part.value) for _, part in media)
+    text = sum(len(part.text) for part in entry.content if isinstance(part, Text))
+    notes = [LeftOutEntry(note(normal(part), TOO_LARGE_MEDIA), entry.id, place) for place, part in media]
+    return _Said(entry.id, text + attached, False, notes if attached > text else [])
