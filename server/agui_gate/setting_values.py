@@ -122,6 +122,16 @@ def _switch(value: Any) -> bool:
     return known[text]
 
 
+LEVELS = ("debug", "info", "warning", "error")
+"""How much is logged: each tells what the next one does, and more."""
+
+
+def _level(value: Any) -> str:
+    if not isinstance(value, str) or value.lower() not in LEVELS:
+        raise ValueError(f"must be one of {', '.join(LEVELS)}, not {value!r}")
+    return value.lower()
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "store": _store,
     "bus": _bus,
@@ -151,6 +161,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "header_seconds": _seconds(0.1, 3600),
     "body_seconds": _seconds(0.1, 3600),
     "keep_alive_seconds": _seconds(0, 3600),
+    "log_level": _level,
     "host": _text,
     "port": _number(0, 65_535),
     "page": _switch,

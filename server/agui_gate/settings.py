@@ -52,6 +52,7 @@ class Settings:
       ``principal_bytes``, ``principal_threads``: what ``memory://`` keeps of one principal.
     * ``max_connections``, ``header_…``, ``keep_alive_seconds``: of the connections of `agui-gate serve`, see
       `agui_gate.cli.connections`. ``body_seconds``: how long a request's body may take, whatever serves it.
+    * ``log_level``: how much is logged (`agui_gate.logs`).
     * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
     * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
     """
@@ -84,6 +85,7 @@ class Settings:
     header_seconds: float = 15.0
     body_seconds: float = 60.0
     keep_alive_seconds: float = 75.0
+    log_level: str = "info"
     host: str = "127.0.0.1"
     port: int = 8000
     page: bool = True

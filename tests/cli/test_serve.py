@@ -145,3 +145,29 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(tmp_path: Path, cli: Cli)
     result = cli("serve", "cli_shop:agent", "--port", "0", "--store", "sqlite:///other.db")
     assert result.exit_code == 2
     assert result.stderr == "error: The database other.db belongs to another application; choose another file.\n"
+
+
+@pytest.mark.parametrize(("level", "told"), [("info", True), ("warning", False)])
+def test_a_decision_is_a_line_on_stderr(tmp_path: Path, level: str, told: bool) -> None:
+    """Keys and values, as stderr is no terminal here; nothing for what goes well (issue 9)."""
+    arguments = ("cli_shop:agent", "--store", "memory://", "--log-level", level)
+    with serving(tmp_path, *arguments) as (server, client):
+        before = server.text
+        client.post("/", json=run_input("refund 5"))
+        (asked,) = client.get("/approvals").json()["approvals"]
+        client.post(f"/approvals/{asked['id']}", json={"approved": False})
+        server.stop(signal.SIGTERM)
+    lines = [line for line in server.text[len(before) :].splitlines() if "level=" in line]
+    assert len(lines) == (1 if told else 0)
+    for line in lines:
+        assert "level=info event=decided" in line
+        assert f"approval={asked['id']}" in line
+
+
+def test_a_second_server_on_one_file_says_so(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "cli_shop:agent") as (first, _),
+        serving(tmp_path, "cli_shop:agent") as (second, _),
+    ):
+        assert "store_is_shared" not in first.text
+        assert f"event=store_is_shared with_processes={first.process.pid}" in second.text

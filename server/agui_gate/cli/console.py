@@ -59,25 +59,17 @@ def _can_show(text: str) -> bool:
     return True
 
 
-def log_to_stderr(ctx: click.Context) -> None:
-    """Send logs to stderr, warnings and worse; everything with ``--debug``. stdout is for what the command gives."""
-    import structlog
+def log_to_stderr(ctx: click.Context, at: str = "warning") -> None:
+    """Send logs to stderr from level ``at`` on; everything with ``--debug``. stdout is for what the command gives."""
+    from agui_gate.logs import to_stderr
 
-    level = logging.DEBUG if debugging(ctx) else logging.WARNING
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    level = logging.DEBUG if debugging(ctx) else logging.getLevelNamesMapping()[at.upper()]
+    logging.basicConfig(
+        level=max(level, logging.WARNING) if level > logging.DEBUG else level,
+        stream=sys.stderr,
+        format="%(levelname)s %(name)s: %(message)s",
+    )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     for noisy in ("httpx2", "httpcore2", "openai"):
         logging.getLogger(noisy).setLevel(max(level, logging.INFO))
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S"),
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(),
-                exception_formatter=structlog.dev.plain_traceback,  # the other one prints variables, secrets too
-            ),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    to_stderr(level)

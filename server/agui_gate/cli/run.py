@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Run TARGET once."""
     _check(message, thread)
-    log_to_stderr(ctx)
+    log_to_stderr(ctx, "error")  # what fails is told by the run itself
     loaded = load_target(target, model)
     chosen = pick_agent(loaded, agent)
     engine = make_engine(loaded, chosen, store, config)

@@ -8,6 +8,7 @@ from agui_gate.cli.console import log_to_stderr, note
 from agui_gate.cli.program import debug_option
 from agui_gate.cli.serving import Plan, prepare
 from agui_gate.cli.target import model_option
+from agui_gate.setting_values import LEVELS
 
 HELP = """Serve TARGET, which is module:object: an Agent, a list of agents, or an ASGI application.
 
@@ -36,6 +37,7 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [default: 8000]")
 @click.option("--store", metavar="URL", help="memory://, sqlite:///file.db.  [default: sqlite:///agui-gate.db]")
 @click.option("--bus", metavar="URL", help="memory://.  [default: memory://]")
+@click.option("--log-level", type=click.Choice(LEVELS), help="How much is told on stderr.  [default: info]")
 @click.option("--reload", is_flag=True, help="Start again when a Python file here changes.")
 @click.option("--no-page", is_flag=True, help="Leave out the built-in page at GET /.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
@@ -49,6 +51,7 @@ def command(
     port: int | None,
     store: str | None,
     bus: str | None,
+    log_level: str | None,
     reload: bool,
     no_page: bool,
     config: Path | None,
@@ -56,20 +59,22 @@ def command(
     """Serve TARGET."""
     log_to_stderr(ctx)
     options = {"host": host, "port": port, "store": store, "bus": bus, "page": False if no_page else None}
+    options["log_level"] = log_level
     plan = Plan(target, config, options, model)
     if reload:
         from agui_gate.cli.reloading import reload_forever
 
         reload_forever(plan)
     else:
-        _serve(plan)
+        _serve(ctx, plan)
 
 
-def _serve(plan: Plan) -> None:
+def _serve(ctx: click.Context, plan: Plan) -> None:
     from agui_gate.cli.connections import limits_from, raise_descriptors
     from agui_gate.cli.server import Server, address_of, bind, configure, serve_forever
 
     ready = prepare(plan)
+    log_to_stderr(ctx, ready.settings.log_level)
     limits = limits_from(ready.settings, raise_descriptors())
     for warning in ready.settings.warnings:
         note(warning)

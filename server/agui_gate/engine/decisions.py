@@ -11,7 +11,7 @@ from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import belonging, outcomes
+from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS, Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
@@ -154,6 +154,7 @@ class Decisions:
 
         judgement = judge([answer], {approval.id: approval}, agent.by_name, approval.principal, why_not)
         if error := judgement.refused.get(approval.id):
+            telling.refused(approval, approval.principal, error.message)
             raise error
         return judgement.verdicts[0]
 
@@ -194,4 +195,5 @@ class Decisions:
 
 
 def _decided_before(approval: Approval) -> Decided:
+    telling.late(approval, approval.principal)
     return Decided(record=outcomes.completed(approval), ours=False)

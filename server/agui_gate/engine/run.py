@@ -19,7 +19,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import LeftOutEntry, Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
-from agui_gate.engine import belonging, outcomes
+from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import Intake, NewId, take
 from agui_gate.engine.keeping import END_SECONDS
@@ -30,7 +30,7 @@ from agui_gate.engine.settlement import Settlement, judge
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
-from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved
+from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved, ProviderError
 from agui_gate.protocol import records
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
@@ -86,10 +86,19 @@ class Run:
                 await to_the_end(self._stopped("failed", error))
             self._settled()
             if isinstance(error, AguiGateError):
+                self._tell(error)
                 self._seq.fail(error.code, error.message)
             else:
                 log.error("run_failed", run=self._key, exc_info=caught)
                 self._seq.fail("internal", "Something went wrong on the server. Its log has the details.")
+
+    def _tell(self, error: AguiGateError) -> None:
+        """In the log, why the run failed, if it was not for what its client sent."""
+        thread_id = self._thread.thread.id
+        if isinstance(error, ProviderError):
+            telling.provider_failed(error, self._agent.name, thread_id, self._key)
+        elif error.status >= 500:
+            telling.failed(error, thread_id, self._key)
 
     def deciding(self) -> bool:
         """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
@@ -188,6 +197,7 @@ class Run:
             self._asker.refused[approval_id] = error.message
             value = {"approvalId": approval_id, "message": error.message}
             self._seq.other(ev.Custom("agui-gate:answer_refused", value))
+            telling.refused(pending[approval_id], self._thread.thread.principal, error.message)
         for approval in {a.id: a for a in intake.late}.values():
             self._answered_late(approval)
         await self._settlement.carry_out(judgement.verdicts)
@@ -197,6 +207,7 @@ class Run:
         tool = self._agent.by_name.get(approval.tool)
         told = records.record(approval, tool.parameters if tool else None)
         message = records.already(approval, self._clock())
+        telling.late(approval, self._thread.thread.principal)
         value = {"approvalId": approval.id, "message": message, "record": told}
         self._seq.other(ev.Custom("agui-gate:answer_refused", value))
 
@@ -222,6 +233,7 @@ class Run:
         """Turns of the model, until it is done, waits for somebody, or reaches the limit."""
         if not self._has_work(intake):
             if intake.unknown and not intake.entries and not intake.repeated:
+                telling.unknown_answer(self._input.thread_id, self._thread.thread.principal)
                 raise ApprovalRefused("This answer is to nothing that was asked here, so nothing was run.")
             await self._finish("finished")
             return

@@ -15,7 +15,7 @@ import structlog
 from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import edits, outcomes
+from agui_gate.engine import edits, outcomes, telling
 from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound, Unavailable
 from agui_gate.stores.base import ApprovalStore
 from agui_gate.tool import Tool
@@ -195,6 +195,7 @@ class Settlement:
         except IllegalMove:
             return await self._lost(verdict.approval)
         if self._is_held(claimed):
+            telling.settled(claimed)
             self._on_closed(claimed)
             return claimed
         return await self._execute(claimed)
@@ -223,6 +224,7 @@ class Settlement:
                 moved = await self._store.move(approval.id, to, decision=decision, output=output)
         except IllegalMove:
             return await self._lost(approval)
+        telling.settled(moved)
         self._on_closed(moved)
         return moved
 

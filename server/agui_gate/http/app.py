@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -26,6 +27,8 @@ from agui_gate.stores.base import Bounds, Store
 if TYPE_CHECKING:
     from agui_gate.settings import Settings
 
+log = structlog.get_logger("agui_gate.http")
+
 LOOPBACK_ORIGIN = r"https?://(localhost|[a-z0-9-]+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?"
 
 
@@ -44,11 +47,11 @@ def create_app(
 
     Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
     """
-    ensure_configured()
     if settings is None:
         from agui_gate.settings import load_settings
 
         settings = load_settings()
+    ensure_configured(settings.log_level)
     _check(agents, bus or settings.bus)
     limits = _limits(settings)
     opened = _store(store, settings, limits)
@@ -87,6 +90,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlett
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         await engine.start()
+        _name_neighbours(engine)
         try:
             yield
         finally:
@@ -107,6 +111,17 @@ def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlett
     app.state.send_timeout = settings.send_timeout
     app.state.body_seconds = settings.body_seconds
     return app
+
+
+def _name_neighbours(engine: Engine) -> None:
+    """Say what works over several processes on one store, and what doesn't."""
+    if others := engine.store.neighbours:
+        log.warning(
+            "store_is_shared",
+            with_processes=", ".join(map(str, others)),
+            means="Approvals, stopping and deleting work across processes, live events do not: who comes back to a run "
+            "in another process sees the conversation as it was saved. Use one process, or let clients stay with one.",
+        )
 
 
 def _cors(guard: Guard, origins: Sequence[str]) -> Middleware:

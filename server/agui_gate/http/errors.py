@@ -32,6 +32,15 @@ async def on_own_error(request: Request, error: Exception) -> Response:
     """An error we raised on purpose."""
     assert isinstance(error, AguiGateError)
     response = error_response(status_of(error), error.code, error.message)
+    if response.status_code >= 500:
+        log.warning(
+            "request_refused",
+            status=response.status_code,
+            code=error.code,
+            why=error.message,
+            method=request.method,
+            path=request.url.path[:200],
+        )
     if response.status_code == 401:
         response.headers["www-authenticate"] = "Bearer"
     return response
@@ -54,7 +63,7 @@ async def on_bug(request: Request, error: Exception) -> Response:
 
     It is answered outside of the CORS middleware, and a page of an allowed origin must be able to read it too.
     """
-    log.error("request_failed", path=request.url.path, exc_info=error)
+    log.error("request_failed", status=500, method=request.method, path=request.url.path[:200], exc_info=error)
     response = error_response(500, "internal", "Something went wrong on the server. Its log has the details.")
     origin = request.headers.get("origin")
     if origin is not None and request.app.state.guard.allows_origin(origin):

@@ -1,0 +1,96 @@
+"""What the engine tells the log: who decided what, what was refused, what failed. Never what was said.
+
+Ids, names and words of ours only. Of a provider's failure its class, status, code and request id are told, and those
+only if they look like what they are.
+"""
+
+import re
+from collections.abc import Iterator
+
+import structlog
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.errors import AguiGateError
+
+log = structlog.get_logger("agui_gate.decisions")
+
+_WORD = re.compile(r"[\w.:/-]{1,100}")
+_DEPTH = 8
+"""Causes of causes that are looked at."""
+
+
+def settled(record: Approval) -> None:
+    """A record was moved: a line for a decision and its outcome, none for what nobody decided."""
+    decision = record.decision
+    about = {
+        "approval": record.id,
+        "tool": record.tool,
+        "thread": record.thread_id,
+        "agent": record.agent,
+        "by": decision.by if decision else None,
+        "way": decision.way if decision else None,
+    }
+    if record.state is State.UNKNOWN:
+        log.warning("outcome_unknown", **about)
+    elif decision is not None:
+        log.info("decided", approved=decision.approved, state=str(record.state), **about)
+
+
+def refused(record: Approval, by: str, why: str) -> None:
+    """An answer could not be taken. Of ``why`` only the beginning is told: its end may quote an argument."""
+    reason = why.partition(":")[0][:100]
+    log.warning("answer_refused", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, why=reason)
+
+
+def late(record: Approval, by: str) -> None:
+    """An answer to what was decided before: often a second click."""
+    log.info(
+        "answer_late", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, state=str(record.state)
+    )
+
+
+def unknown_answer(thread_id: str, by: str) -> None:
+    """An answer to nothing that was asked."""
+    log.warning("answer_refused", thread=thread_id, by=by, why="it answers nothing that was asked here")
+
+
+def provider_failed(error: AguiGateError, agent: str, thread_id: str, run_key: str) -> None:
+    """A model's provider did not deliver, for good: retries have been made."""
+    causes = list(_causes(error))
+    log.warning(
+        "provider_failed",
+        agent=agent,
+        thread=thread_id,
+        run=run_key,
+        code=error.code,
+        cause="/".join(type(cause).__name__ for cause in causes) or type(error).__name__,
+        status=_first(causes, "status_code", "status"),
+        provider_code=_first(causes, "code", "type"),
+        request_id=_first(causes, "request_id"),
+    )
+
+
+def failed(error: AguiGateError, thread_id: str, run_key: str) -> None:
+    """A run ended because something of ours did not work."""
+    log.warning("run_failed", thread=thread_id, run=run_key, code=error.code, why=error.message)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What it was raised from, without our own wrappers of errors."""
+    cause = error.__cause__
+    for _ in range(_DEPTH):
+        if cause is None:
+            return
+        if type(cause).__name__ != "Failure" and not isinstance(cause, AguiGateError):
+            yield cause
+        cause = cause.__cause__
+
+
+def _first(causes: list[BaseException], *names: str) -> str | int | None:
+    """The first of these that one of the causes has and that is a number or a plain word."""
+    for cause in causes:
+        for name in names:
+            value = getattr(cause, name, None)
+            if isinstance(value, int) or (isinstance(value, str) and _WORD.fullmatch(value)):
+                return value
+    return None
