@@ -1,6 +1,10 @@
 """The demo tells what happened, whatever one types, edits, rejects or repeats (issue 9): server, agent, emulator."""
 
+import random
+import re
+from collections import Counter
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -87,6 +91,54 @@ async def test_what_was_decided_elsewhere_is_told_with_the_next_words(demo: Prod
     asked = await chat.say("Refund 20 euros of order 1003")
     await demo.decide(asked.interrupts[0]["id"], {"approved": True})
     assert (await chat.say("Thank you")).text.startswith("I've refunded order **1003** (amount: 20 €).")
+
+
+SAID = (
+    "Refund order 1001",
+    "Refund 20 euros of order 1003",
+    "refund -5 euros of order 1004",
+    "refund 1002 and 1005, 10 euros each",
+    "Find Anna's orders and refund the first one",
+    "Find Ben's orders and refund all of them",
+    "refund order 9999",
+    "refund it",
+    "Refund 0,5 euro of 1003 then 1,5 of 1005",
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_it_never_says_what_did_not_happen(demo: Product, seed: int) -> None:
+    """Whatever is asked for, edited, rejected and repeated: the refunds that are told are those that ran."""
+    chance, chat = random.Random(seed), demo.chat()
+    for text in chance.choices(SAID, k=6):
+        stream = await chat.say(text)
+        told = stream.text
+        while stream.interrupts:
+            stream = await chat.resume(*[(one["id"], at_random(chance, one)) for one in stream.interrupts])
+            told += stream.text
+        thread = await demo.get(f"/threads/{chat.thread_id}")
+        assert "{" not in told
+        assert claimed(told) == ran_since(thread)
+
+
+def at_random(chance: random.Random, interrupt: dict[str, Any]) -> dict[str, Any]:
+    arguments = interrupt["metadata"]["arguments"]
+    edited = {"approved": True, "editedArgs": {**arguments, "amount": chance.choice([-5, 0, 2.5, 7.25, 12.345, 500])}}
+    return chance.choice([{"approved": True}, edited, {"approved": False, "reason": "no"}])
+
+
+def claimed(told: str) -> Counter[tuple[str, str]]:
+    return Counter(re.findall(r"I've refunded order \*\*(\d+)\*\* \(amount: ([\d.]+) €\)", told))
+
+
+def ran_since(thread: dict[str, Any]) -> Counter[tuple[str, str]]:
+    """The refunds that took effect after the person's last words."""
+    last = max(at for at, message in enumerate(thread["messages"]) if message["role"] == "user")
+    calls = {call["id"] for message in thread["messages"][last:] for call in message.get("toolCalls", ())}
+    done = [one for one in thread["calls"] if one["call_id"] in calls and one["state"] == "done"]
+    return Counter(
+        (one["effective_arguments"]["order_id"], f"{one['effective_arguments']['amount']:g}") for one in done
+    )
 
 
 async def again(chat: Chat) -> Stream:

@@ -5,7 +5,7 @@
  * `card`, `kind` is `approval` or `question`, `fields` are what may be changed (or, for a question, what is asked).
  */
 
-import { makeFields } from "./fields.js";
+import { inOrder, makeFields } from "./fields.js";
 import { parseObject } from "./json.js";
 import { CARD_TOOL, isClosed } from "./records.js";
 import { findCall, findResult } from "./state.js";
@@ -71,7 +71,7 @@ function fromInterrupt(state, interrupt) {
   const { id, toolCallId, message, expiresAt, responseSchema, metadata = {} } = interrupt;
   const call = findCall(state, toolCallId);
   const issued = parseObject(call?.function.arguments) ?? {};
-  const args = metadata.arguments ? inOrderOf(issued, metadata.arguments) : issued;
+  const args = metadata.arguments ? inOrder(metadata.arguments, { properties: issued }) : issued;
   const tool = call?.function.name ?? metadata.tool ?? "";
   const schema = schemaFor(state, tool, responseSchema?.properties?.editedArgs);
   const question = interrupt.reason !== "tool_call" && !responseSchema?.properties?.approved;
@@ -93,12 +93,6 @@ function fromInterrupt(state, interrupt) {
 
 /** The JSON Schema of a tool's arguments: what the ask says itself, else what is known of the agent's tools. */
 const schemaFor = (state, tool, own) => own ?? state.schemas[tool];
-
-/** The server keeps arguments sorted by name; people read them in the order of the tool's signature. */
-function inOrderOf(issued, args) {
-  const names = [...Object.keys(issued).filter((name) => Object.hasOwn(args, name)), ...Object.keys(args)];
-  return Object.fromEntries(names.map((name) => [name, args[name]]));
-}
 
 const RAN = " Already ran in this thread: ";
 

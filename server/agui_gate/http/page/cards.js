@@ -7,7 +7,7 @@ import { argumentTable, inputRow } from "./arguments.js";
 import { changes } from "./asks.js";
 import { createCountdown } from "./countdown.js";
 import { h, icon } from "./dom.js";
-import { humanize, summary } from "./fields.js";
+import { humanize, inOrder, summary } from "./fields.js";
 import { createInput, readAll, readEdits } from "./form.js";
 import { keyed, withKeys } from "./keys.js";
 import { bothArguments } from "./records.js";
@@ -65,11 +65,12 @@ function earlierLines({ schema }, earlier) {
   if (earlier.length === 0) return [];
   const lines = earlier.slice(-MOST_EARLIER).map(({ record, arguments: args }) => {
     const { issued, ran } = bothArguments(record, args);
-    const what = summary(ran, unitsFor(issued, { schema, message: record.message }));
+    const what = summary(inOrder(ran, schema), unitsFor(issued, { schema, message: record.message }));
     return h("li", {}, [...shown(what), what ? " · " : "", outcome(record), record.replaced ? ", in an answer that was replaced" : ""]);
   });
   const more = earlier.length - lines.length;
-  const title = `Already ran in this chat${earlier.length > 1 ? ` ${earlier.length} times` : ""}:`;
+  const ran = earlier.some(({ record }) => record.state !== "failed");
+  const title = `Already ${ran ? "ran" : "tried"} in this chat${earlier.length > 1 ? ` ${earlier.length} times` : ""}:`;
   const list = h("ul", {}, more > 0 ? h("li", {}, `${more} earlier`) : null, lines);
   return [h("div", { class: "card-earlier" }, icon("warning"), h("div", {}, h("strong", {}, title), list))];
 }

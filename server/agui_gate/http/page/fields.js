@@ -137,6 +137,12 @@ export function put(changed, values, [top, ...path], value) {
   owner[path.at(-1)] = value;
 }
 
+/** Arguments in the order in which the tool's schema names them; what that doesn't name follows as it came. */
+export function inOrder(args, schema) {
+  const names = [...Object.keys(schema?.properties ?? {}).filter((name) => Object.hasOwn(args, name)), ...Object.keys(args)];
+  return Object.fromEntries(names.map((name) => [name, args[name]]));
+}
+
 /** `order_id` → `Order id`. */
 export function humanize(name) {
   const words = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").replace(/[_-]+/g, " ").trim();

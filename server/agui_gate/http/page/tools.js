@@ -3,7 +3,7 @@
 import { argumentTable } from "./arguments.js";
 import { createCard } from "./cards.js";
 import { h, icon, same, setText } from "./dom.js";
-import { summary } from "./fields.js";
+import { inOrder, summary } from "./fields.js";
 import { parseJson, parseObject } from "./json.js";
 import { bothArguments, changedNames } from "./records.js";
 import { reveal, shown } from "./reveal.js";
@@ -75,14 +75,14 @@ function showLine(view, row) {
   view.node.dataset.status = row.status;
   view.symbol.replaceChildren(symbol ? icon(symbol) : h("span", { class: "spinner" }));
   setText(view.name, reveal(row.name));
-  setText(view.preview, both ? reveal(summary(inOrder(both, called), unitsOf(row, both))) : "");
+  setText(view.preview, both ? reveal(summary(ordered(row, both, called), unitsOf(row, both))) : "");
   setText(view.status, both && changedNames(both).length > 0 ? `${label}, edited` : label);
   view.body.replaceChildren(...bodyParts(row, called, both));
   showDecision(view.decision, row, called);
 }
 
-/** What ran, in the order in which the call has it. */
-const inOrder = ({ ran }, called) => Object.fromEntries([...Object.keys(called), ...Object.keys(ran)].filter((name) => name in ran).map((name) => [name, ran[name]]));
+/** What ran, in the order of the tool's schema or else of the call. */
+const ordered = ({ schema }, { ran }, called) => inOrder(ran, schema ?? { properties: called });
 
 const unitsOf = ({ schema, record }, { issued }) => unitsFor(issued, { schema, message: record?.message });
 
@@ -103,7 +103,7 @@ function bodyParts(row, called, both) {
   if (!both) return [h("h3", {}, "Arguments"), h("pre", { tabindex: "0" }, shown(row.arguments || "…")), ...resultParts(row)];
   const changed = new Map(changedNames(both).map((name) => [name, both.issued[name]]));
   const title = changed.size > 0 ? "Arguments, as changed by the person who approved" : "Arguments";
-  const table = argumentTable(inOrder(both, called), { unit: unitsOf(row, both), changed });
+  const table = argumentTable(ordered(row, both, called), { unit: unitsOf(row, both), changed });
   return [h("h3", {}, title), table, ...resultParts(row)];
 }
 
