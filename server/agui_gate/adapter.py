@@ -269,10 +269,13 @@ class TurnRequest(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of `agui-gate doctor`: what was checked, whether it is well, and what to do if it is not."""
+    """One line of `agui-gate doctor`: what was checked, whether it is well, and what to do if it is not.
+
+    ``ok`` is None where the check can't tell: that breaks nothing, and is said.
+    """
 
     what: str
-    ok: bool
+    ok: bool | None
     detail: str = ""
     fix: str = ""
 

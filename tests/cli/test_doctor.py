@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.requirements import shows
 
 
 def test_all_is_well(cli: Cli) -> None:
@@ -44,6 +45,15 @@ def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str,
     found = next(i for i, text in enumerate(lines) if text.startswith(line))
     assert lines[found + 1].startswith(f"  → {fix}")
     assert lines[-1] == "1 thing is broken."
+
+
+@shows("T20")
+def test_what_can_not_be_told_breaks_nothing(cli: Cli) -> None:
+    """Issue 9, line 20."""
+    result = cli("doctor", "cli_shop:silent", env={"AGUI_GATE_STORE": "memory://"})
+    assert result.exit_code == 0
+    assert "! silent: model: can't tell\n  → Add --ask, which asks the model. Look at it." in result.stdout
+    assert "broken" not in result.stdout
 
 
 def test_advice_breaks_nothing(cli: Cli) -> None:

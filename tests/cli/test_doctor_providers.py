@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from agui_gate import Agent, tool
 from agui_gate.adapter import Adapter, Finding
@@ -20,6 +20,7 @@ from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
+from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-secret-0123456789"
@@ -124,11 +125,80 @@ async def test_an_unknown_model(name: str) -> None:
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_an_address_that_answers_html(name: str) -> None:
     async with pages() as url:
-        (found,) = await findings(agent_of(name, f"{url}/v1"), ask=True)
+        (unasked,) = await findings(agent_of(name, f"{url}/v1"))
+        found, asked = await findings(agent_of(name, f"{url}/v1"), ask=True)
         message = await error_of(agent_of(name, f"{url}/v1"))
-    assert not found.ok
+    assert (found.ok, asked.ok, unasked.ok) == (None, False, None)
+    assert unasked.fix == f"Add --ask, which asks the model. {found.fix}"
     assert re.search(r"base_url \((OPENAI|ANTHROPIC)_BASE_URL\)", found.fix)
     assert "check base_url" in message
+    assert "check base_url" in asked.detail
+
+
+@asynccontextmanager
+async def describing_nothing(status: int, body: Any) -> AsyncIterator[str]:
+    """A server that answers runs and knows no route for its models, as eight that were tried (issue 9, line 20)."""
+
+    async def nothing(_: Request) -> Response:
+        return HTMLResponse(body, status) if isinstance(body, str) else JSONResponse(body, status)
+
+    emulator = Emulator([{"output": [{"type": "message", "text": "well"}], "repeat": True}])
+    routes = [Route("/v1/models", nothing), Route("/v1/models/{model:path}", nothing), Mount("/", emulator.app)]
+    async with serving(Starlette(routes=routes)) as url:
+        yield f"{url}/v1"
+
+
+NO_ROUTE = [
+    (404, "<html>Cannot GET /v1/models/some-model</html>"),
+    (404, {"detail": "Not Found"}),
+    (404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}}),
+    (404, {"error": "Unknown endpoint: GET /v1/models/some-model"}),
+    (405, {"detail": "Method Not Allowed"}),
+    (501, {"error": {"message": "not implemented"}}),
+    (400, {"error": {"message": "no fixture matches"}}),
+    (200, "<html>It works!</html>"),
+    (200, {"models": []}),
+]
+
+
+@shows("T20")
+@pytest.mark.parametrize(("status", "body"), NO_ROUTE)
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_server_that_says_nothing_about_its_models_is_not_called_broken(
+    name: str, status: int, body: Any
+) -> None:
+    async with describing_nothing(status, body) as url:
+        (unasked,) = await findings(agent_of(name, url))
+        found, asked = await findings(agent_of(name, url), ask=True)
+    assert (unasked.ok, found.ok, asked.ok) == (None, None, True)
+    assert found.detail.startswith("can't tell: this server does not describe its models")
+    assert unasked.fix.startswith("Add --ask, which asks the model. If runs fail:")
+
+
+UNKNOWN: dict[str, Any] = {
+    "openai": {"error": {"message": "The model `some-model` does not exist", "code": "model_not_found"}},
+    "ollama": {"error": {"message": 'model "some-model" not found, try pulling it first', "type": "api_error"}},
+    "vllm": {"error": {"message": "The model `some-model` does not exist.", "type": "NotFoundError", "code": 404}},
+    "anthropic": {"type": "error", "error": {"type": "not_found_error", "message": "model: some-model"}},
+}
+
+
+@shows("T20")
+@pytest.mark.parametrize("kind", UNKNOWN)
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_server_that_knows_its_models_and_not_this_one_is_told_apart(name: str, kind: str) -> None:
+    async with describing_nothing(404, UNKNOWN[kind]) as url:
+        (found,) = await findings(agent_of(name, url), ask=True)
+    assert (found.ok, "model's name" in found.fix) == (False, True)
+
+
+@shows("T20")
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 502])
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_what_is_surely_broken_stays_so(name: str, status: int) -> None:
+    async with describing_nothing(status, "<html>no</html>") as url:
+        (found,) = await findings(agent_of(name, url), ask=True)
+    assert found.ok is False
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -1,4 +1,9 @@
-"""One question to the provider, and what to do about the answer."""
+"""One question to the provider, and what to do about the answer.
+
+The question is about the model, as it costs nothing. Many servers that speak an API well have no such route (llama.cpp,
+proxies, test servers). An answer that only says so is no finding about runs: then the check can't tell, and says what
+can. The vendors' own hosts have the route, so there a missing one means a wrong address.
+"""
 
 from typing import Any, Protocol
 
@@ -10,6 +15,9 @@ from agui_gate.errors import ProviderAuth, ProviderError, ProviderRejected, Rate
 from .failures import Api, Failure
 
 LIMIT_SECONDS = 10.0
+
+_DESCRIBING = frozenset({"api.openai.com", "api.anthropic.com"})
+_NO_ROUTE = frozenset({400, 404, 405, 501})
 
 
 class Asker(Protocol):
@@ -35,15 +43,34 @@ async def check(asker: Asker, model: str, host: str) -> Finding:
     except TimeoutError:
         return Finding(what, False, f"no answer within {LIMIT_SECONDS:.0f} s", address)
     except Failure as failure:
+        if _says_nothing(failure, model) and not _describes_models(host):
+            return _unsure(what, f"({failure.status})", address)
         fix = _fix(failure.error, model, asker.api.key) or address
         return Finding(what, False, failure.error.message, fix)
     except Exception as error:
         return Finding(what, False, f"the check failed ({type(error).__name__})", address)
-    if not isinstance(known, dict) or "id" not in known:
+    if isinstance(known, dict) and "id" in known:
+        return Finding(what, True, "answers, and knows the model")
+    if _describes_models(host):
         return Finding(what, False, "the answer is not from a model API (a web page, perhaps)", address)
-    return Finding(what, True, "answers, and knows the model")
+    return _unsure(what, "(its answer is something else, a web page perhaps)", address)
 
 
+def _describes_models(host: str) -> bool:
+    return host in _DESCRIBING or host.endswith(".azure.com")
+
+
+def _says_nothing(failure: Failure, model: str) -> bool:
+    """Whether there is no such route, which says nothing about the others."""
+    return failure.status in _NO_ROUTE and repr(model) not in failure.error.message
+
+
+def _unsure(what: str, why: str, address: str) -> Finding:
+    """Nobody knows yet whether runs work."""
+    return Finding(what, None, f"can't tell: this server does not describe its models {why}", f"{_IF} {address}")
+
+
+_IF = "If runs fail:"
 _ADDRESS = "Check base_url ({}): it must be the address of the API (usually up to /v1), and reachable from here."
 
 

@@ -97,6 +97,7 @@ _CONTEXT = re.compile(
 )
 _NEVER_CONTENT = frozenset({408, 409, 502, 503, 504, 529})
 _TOOL_PLACE = re.compile(r"\b(?:tools|functions)[.\[](\d{1,4})\b")
+_PATH = re.compile(r"\S*/\S*")
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
@@ -185,7 +186,7 @@ def _rate_limit(told: Told) -> Failure:
 
 
 def _not_found(told: Told, api: Api, model: str) -> ProviderRejected:
-    message = told.message.lower()
+    message = _PATH.sub("", told.message.lower())  # "Cannot GET /v1/models/x" says nothing about the model x
     if told.code == "model_not_found" or "model" in message or "deployment" in message:
         return ProviderRejected(f"The provider does not know the model {model!r}.")
     return ProviderRejected(f"The provider has no {api.name} at this address (404): check base_url.")

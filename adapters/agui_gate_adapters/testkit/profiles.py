@@ -42,6 +42,8 @@ class Profile(msgspec.Struct, frozen=True):
     continuation: Literal["kept", "refused", "dropped"] = "kept"
     """What becomes of `previous_response_id` and of conversations: refused as llama.cpp does it (R6c), or dropped
     without a word as by LiteLLM before a model without this API, which also leaves nulls out of what it streams."""
+    describes_models: bool = True
+    """Answer `GET /models/{id}`; many servers have no such route."""
     zdr: bool = False
     """Zero data retention: nothing is stored, and state fields are refused (R6b)."""
     media: bool = True
@@ -76,6 +78,6 @@ PROFILES: Final[dict[ProfileName, Profile]] = {
         output_window_seconds=600,
     ),
     "compat_lenient": _LENIENT,
-    "llama_cpp": msgspec.structs.replace(_LENIENT, name="llama_cpp", continuation="refused"),
+    "llama_cpp": msgspec.structs.replace(_LENIENT, name="llama_cpp", continuation="refused", describes_models=False),
     "litellm": msgspec.structs.replace(_LENIENT, name="litellm", continuation="dropped"),
 }

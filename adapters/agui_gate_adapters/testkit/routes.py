@@ -134,6 +134,8 @@ def _model_routes(host: Host, responses: Responses, messages: Messages | None) -
 
     async def one(request: Request) -> Reply:
         name = request.path_params["id"]
+        if not responses.profile.describes_models:
+            raise Refused(no_such_route("GET", request.url.path))
         if host.models is not None and name not in host.models:
             raise Refused(no_such_model(name))
         return _json(_model_view(name))

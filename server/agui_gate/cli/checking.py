@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
+import msgspec
+
 from agui_gate.adapter import Finding, Text, TurnRequest, UserTurn
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError
@@ -18,8 +20,8 @@ async def check_agent(agent: Agent, *, ask: bool) -> AsyncIterator[Finding]:
     try:
         well = True
         for found in await agent.adapter.check():
-            well = well and found.ok
-            yield _of(agent, found)
+            well = well and found.ok is not False
+            yield _of(agent, found if ask else _with_hint(found))
         if ask and well:
             yield _of(agent, await _asked(agent))
         for source in agent.sources:
@@ -29,6 +31,13 @@ async def check_agent(agent: Agent, *, ask: bool) -> AsyncIterator[Finding]:
         await agent.adapter.aclose()
         for source in agent.sources:
             await source.aclose()
+
+
+def _with_hint(found: Finding) -> Finding:
+    """What can't be told can be asked for."""
+    if found.ok is not None:
+        return found
+    return msgspec.structs.replace(found, fix=f"Add --ask, which asks the model. {found.fix}".strip())
 
 
 def _of(agent: Agent, found: Finding) -> Finding:

@@ -23,6 +23,7 @@ SHORT_TOKEN = 16
 HELP = """Check settings, store, page and provider; say what to fix.
 
 Without TARGET and --model everything but the provider is checked; with them, each agent's key, address and model too.
+Some servers answer runs, but no question about their models: --ask finds out.
 
 \b
 Examples:
@@ -32,7 +33,7 @@ Examples:
   agui-gate doctor --model anthropic:claude-sonnet-4-5
 
 \b
-Exit codes: 0 nothing is broken; 1 something is (lines marked ✗).
+Exit codes: 0 nothing is broken (lines marked ! are advice, or can't be told); 1 something is (lines marked ✗).
 """
 
 
@@ -65,8 +66,8 @@ async def _print_all(findings: AsyncIterator[Finding]) -> int:
         detail = f": {finding.detail}" if finding.detail else ""
         click.echo(f"{mark(None if advice else finding.ok)} {finding.what}{detail}")
         if finding.fix:
-            click.secho(f"  → {finding.fix}", dim=finding.ok)
-        broken += not finding.ok
+            click.secho(f"  → {finding.fix}", dim=finding.ok is not False)
+        broken += finding.ok is False
     return broken
 
 

@@ -61,6 +61,13 @@ class SickModel(RuleModel):
         return [Finding("model", False, "the key is wrong", "Set another key.")]
 
 
+class SilentModel(RuleModel):
+    """Its check can't tell."""
+
+    async def check(self) -> Sequence[Finding]:
+        return [Finding("model", None, "can't tell", "Look at it.")]
+
+
 class NamedModel(RuleModel):
     """Says its name first."""
 
@@ -91,6 +98,7 @@ def refund(order_id: str, amount: float) -> str:
 agent = Agent(name="shop", model=RuleModel(), tools=[refund])
 cards = Agent(name="cards", model=RuleModel(), tools=[refund], hitl="card")
 sick = Agent(name="sick", model=SickModel())
+silent = Agent(name="silent", model=SilentModel())
 toolless = Agent(name="toolless", model=RuleModel(), tools=[MCPTools.stdio("no-such-command", name="docs")])
 both = [agent, cards]
 app = create_app(agent, settings=Settings(store="memory://"))
