@@ -42,7 +42,7 @@ def what_goes(cut: Sequence[Entry], approvals: Mapping[str, Approval]) -> Replac
     ``approvals`` are the thread's, by call id.
     """
     calls = [call for entry in cut if isinstance(entry, TurnEntry) for call in entry.calls]
-    gated = [call.id for call in calls if call.id in approvals and _ran(approvals[call.id])]
+    gated = [(call.id, call.arguments) for call in calls if call.id in approvals and _ran(approvals[call.id])]
     outputs = {entry.call_id: entry.output for entry in cut if isinstance(entry, ResultEntry)}
     free = [
         RanCall(call.id, call.name, canonical(call.arguments), outputs[call.id])
@@ -76,7 +76,7 @@ def _short(ran: RanCall) -> RanCall:
 
 
 def _lines(entry: ReplacedEntry, approvals: Mapping[str, Approval]) -> Iterator[str]:
-    for call_id in entry.gated:
+    for call_id, _ in entry.gated:
         if (approval := approvals.get(call_id)) is not None:
             result = approval.output.content if approval.output else ""
             yield _line(approval.tool, approval.effective_arguments, result, approval.decided_at)

@@ -204,8 +204,7 @@ class Run:
 
     def _answered_late(self, approval: Approval) -> None:
         """Say what is true of a call that was decided before: the page may show what was clicked."""
-        tool = self._agent.by_name.get(approval.tool)
-        told = records.record(approval, tool.parameters if tool else None)
+        told = records.record(approval, self._asker.parameters(approval))
         message = records.already(approval, self._clock())
         telling.late(approval, self._thread.thread.principal)
         value = {"approvalId": approval.id, "message": message, "record": told}
@@ -220,7 +219,7 @@ class Run:
             self._closed(approval)
         for approval in {a.id: a for a in intake.repeated}.values():
             if approval.output is not None:
-                told = records.metadata(approval)
+                told = records.metadata(approval, self._asker.parameters(approval))
                 self._seq.result(approval.call_id, result_id(approval.call_id), approval.output.content, told)
                 self._snapshot_due = True
 
@@ -338,7 +337,7 @@ class Run:
         completed = self._thread.approvals[approval.call_id]
         if completed.output is None or not self._thread.shows(approval.call_id):
             return
-        told = records.metadata(completed)
+        told = records.metadata(completed, self._asker.parameters(completed))
         self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content, told)
         self._asker.close_cards(completed)
         self._thread.append([ReportedEntry(approval.call_id)])

@@ -73,7 +73,7 @@ class Asker:
         return ev.InterruptOutcome(tuple(self._interrupt(approval) for approval in approvals))
 
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
-        parameters = self._parameters(approval)
+        parameters = self.parameters(approval)
         shown = cards.interrupt(approval, parameters, self._ran(approval, parameters))
         refused = self.refused.get(approval.id)
         if refused is None:
@@ -85,7 +85,7 @@ class Asker:
     def _card(self, approval: Approval) -> str:
         self._end_cards(approval, cards.REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
-        parameters = self._parameters(approval)
+        parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
         arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran)
         self._seq.call(card_id, CARD_TOOL, message_id)
@@ -98,7 +98,8 @@ class Asker:
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
         return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.entries)
 
-    def _parameters(self, approval: Approval) -> dict[str, Any]:
+    def parameters(self, approval: Approval) -> dict[str, Any]:
+        """The JSON Schema of the tool that is asked about."""
         tool = None if self._thread.is_held(approval) else self._agent.by_name.get(approval.tool)
         return tool.parameters if tool else {"type": "object"}
 
@@ -111,7 +112,7 @@ class Asker:
         ]
         for card in still_open:
             message_id = f"{card.id}-result"
-            self._seq.result(card.id, message_id, content, metadata(approval))
+            self._seq.result(card.id, message_id, content, metadata(approval, self.parameters(approval)))
             self._thread.append([CardClosedEntry(card.id, message_id, content)])
 
 

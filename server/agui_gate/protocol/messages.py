@@ -100,6 +100,7 @@ class _View:
         self._never = len(entries)
         self._records = {(approval.turn_id, approval.call_id): approval for approval in approvals}
         self._by_id = {approval.id: approval for approval in approvals}
+        self._order: dict[str, dict[str, Any]] = {}
         self._by_call = {approval.call_id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
         self._assistants: dict[str, list[Message]] = {}
@@ -124,7 +125,7 @@ class _View:
         """Show one part of a turn as it was streamed: empty texts and invisible reasoning were not."""
         if isinstance(part, CallPart):
             record = self._records.get((entry.id, part.id))
-            self.call(part.parent_id or entry.id, part.id, part.name, _as_run(part, record), record)
+            self.call(part.parent_id or entry.id, part.id, part.name, part.arguments, record)
         elif isinstance(part, TextPart):
             if part.text:
                 message = self._assistant(part.id)[0]
@@ -136,17 +137,27 @@ class _View:
             self._groups.append([message])
 
     def call(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
+        """A call of the model's. A gated one gets the arguments that ran. Returns its message's group."""
+        issued = parse_object(arguments)
+        if record is not None:
+            self._order[record.id] = {"properties": issued or {}}
+            arguments = _as_run(arguments, issued, record)
+        elif issued is None:
+            arguments = "{}"
+        return self._hang(message_id, call_id, name, arguments, record)
+
+    def _hang(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
         """Hang a call on its message, and return the message's group."""
         group = self._assistant(message_id)
         call: Message = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        group[0].setdefault("toolCalls", []).append(_with(record, call))
+        group[0].setdefault("toolCalls", []).append(self._with(record, call))
         return group
 
     def result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
         record = self._records.get((entry.id, part.id))
         if record is not None and record.output is not None:
-            message = _with(record, _tool_message(result_id(part.id), part.id, record.output))
+            message = self._with(record, _tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
             message = _tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
@@ -163,7 +174,7 @@ class _View:
 
     def card(self, entry: CardEntry) -> None:
         record = self._by_id.get(entry.approval_id)
-        self._cards[entry.id] = self.call(entry.message_id, entry.id, CARD_TOOL, entry.arguments, record), record
+        self._cards[entry.id] = self._hang(entry.message_id, entry.id, CARD_TOOL, entry.arguments, record), record
 
     def card_closed(self, entry: CardClosedEntry) -> None:
         """Add a card's answer. The first one counts, except that a note gives way to an answer after it."""
@@ -172,17 +183,24 @@ class _View:
             return
         known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
         if known is None:
-            group.append(_with(record, _tool_message(entry.message_id, entry.card_id, Output(entry.content))))
+            group.append(self._with(record, _tool_message(entry.message_id, entry.card_id, Output(entry.content))))
         elif known["content"] == REPLACED:
             known["content"] = entry.content
 
     def replaced(self, entry: ReplacedEntry) -> None:
         """What was approved and ran in an answer that is gone: calls of a message of its own, with their results."""
-        for record in [self._by_call[call_id] for call_id in entry.gated if call_id in self._by_call]:
-            group = self.call(entry.id, record.call_id, record.tool, record.effective_arguments, record)
+        for call_id, issued in entry.gated:
+            record = self._by_call.get(call_id)
+            if record is None:
+                continue
+            group = self.call(entry.id, call_id, record.tool, issued, record)
             group[0] |= {"content": RAN_BEFORE, "metadata": {METADATA: {"replaced": True}}}
             if record.output is not None:
-                group.append(_with(record, _tool_message(result_id(record.call_id), record.call_id, record.output)))
+                group.append(self._with(record, _tool_message(result_id(call_id), call_id, record.output)))
+
+    def _with(self, record: Approval | None, item: Message) -> Message:
+        """``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
+        return item if record is None else item | {"metadata": metadata(record, self._order.get(record.id))}
 
     def _assistant(self, message_id: str) -> list[Message]:
         group = self._assistants.get(message_id)
@@ -192,19 +210,11 @@ class _View:
         return group
 
 
-def _with(record: Approval | None, item: Message) -> Message:
-    """``item`` with what the ledger says of it."""
-    return item if record is None else item | {"metadata": metadata(record)}
-
-
-def _as_run(part: CallPart, record: Approval | None) -> str:
+def _as_run(text: str, issued: dict[str, Any] | None, record: Approval) -> str:
     """The arguments that ran or would run, in the model's own words unless they mean something else."""
-    issued = parse_object(part.arguments)
-    if record is None or part.malformed:
-        return part.arguments if issued is not None else "{}"
     effective = record.effective_arguments
     if issued is not None and canonical(issued) == canonical(effective):
-        return part.arguments
+        return text
     return msgspec.json.encode(in_order(effective, {"properties": issued or {}})).decode()
 
 

@@ -65,15 +65,15 @@ def decision(approval: Approval) -> Json | None:
     return told | {"reason": made.reason} if made.reason else told
 
 
-def metadata(approval: Approval) -> Json:
-    """What a call, its card and their results say of the record.
+def metadata(approval: Approval, parameters: Json | None = None) -> Json:
+    """What a call, its card and their results say of the record. ``parameters``: as in `record`.
 
     The arguments are here only where a person changed them: as they were issued, and as they ran.
     """
     told: Json = {"id": approval.id, "state": str(approval.state), "decision": decision(approval)}
     if approval.effective_arguments != approval.arguments:
-        told["arguments"] = shown(approval.arguments, None)
-        told["effective_arguments"] = shown(approval.effective_arguments, None)
+        told["arguments"] = shown(approval.arguments, parameters)
+        told["effective_arguments"] = shown(approval.effective_arguments, parameters)
     if approval.replaced:
         told["replaced"] = True
     return {METADATA: told}
