@@ -75,7 +75,7 @@ class Settings:
     tool_threads: int = 64
     thread_bytes: int = 32 * 1024 * 1024
     thread_entries: int = 20_000
-    state_bytes: int = 1024 * 1024
+    state_bytes: int = 512 * 1024
     principal_runs: int = 1000
     principal_bytes: int = 256 * 1024 * 1024
     principal_threads: int = 10_000

@@ -123,7 +123,7 @@ class StateSnapshot(Event, tag="STATE_SNAPSHOT"):
 class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
     """The whole conversation as the client should show it."""
 
-    messages: list[dict[str, Any]]
+    messages: list[dict[str, Any]] | msgspec.Raw
 
 
 class ActivitySnapshot(Event, tag="ACTIVITY_SNAPSHOT"):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from agui_gate.core.transcript import CardClosedEntry, Entry, Output, ResultEntry, TurnEntry
+from agui_gate.core.transcript import CardClosedEntry, Entry, Output, TurnEntry
 from agui_gate.engine.limits import Limits
 from agui_gate.errors import LimitReached
 from agui_gate.stores.base import Thread
@@ -31,11 +31,14 @@ class Capacity:
         self._limits = limits
         self.size, self.entries = thread.bytes, len(thread.entries)
 
-    def added(self, entries: Iterable[Entry]) -> None:
-        """These are in the journal now. (What a result holds was counted by `fitted`, or came with the request.)"""
-        for entry in entries:
-            self.entries += 1
-            self.size += ALWAYS // 10 if isinstance(entry, ResultEntry) else len(_encode(entry))
+    def added(self, entries: Sequence[Entry]) -> None:
+        """These are in the journal now."""
+        self.entries += len(entries)
+        self.size += len(_encode(entries))
+
+    def took(self, output: Output) -> None:
+        """This is in the record of a gated call now."""
+        self.size += len(output.content)
 
     def dropped(self, entries: Sequence[Entry]) -> None:
         """These are not there any more."""
@@ -51,7 +54,6 @@ class Capacity:
         full = size > self._limits.thread_bytes or number > self._limits.thread_entries
         if (said and full) or (answers and size + answers > self._limits.thread_bytes + ANSWER):
             raise self._full()
-        self.size += sum(len(_encode(e)) for e in said if isinstance(e, ResultEntry))
 
     def check_turn(self) -> None:
         """Raise `LimitReached` if there is no room for one more answer of the model."""
@@ -59,13 +61,12 @@ class Capacity:
             raise self._full()
 
     def fitted(self, output: Output) -> Output:
-        """``output``, cut where there is no room for the whole of it. It counts from now on."""
+        """``output``, cut where there is no room for the whole of it. Record it before anything is awaited."""
         room = max(ALWAYS, self._limits.thread_bytes - self.size)
         content = output.content
         if len(content) > ALWAYS and (size := len(_encode(content))) > room:
             content = f"{content[: max(ALWAYS, room * len(content) // size)]}… (cut: this conversation is full)"
-            output = msgspec.structs.replace(output, content=content)
-        self.size += len(content)
+            return msgspec.structs.replace(output, content=content)
         return output
 
     def _full(self) -> LimitReached:

@@ -11,6 +11,8 @@ messages, anything else is asked by interrupt.
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from agui_gate.agent import Agent
 from agui_gate.bus.log import EventLog, Reader
 from agui_gate.core import events as ev
@@ -20,6 +22,7 @@ from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.live import LiveRun
+from agui_gate.off_loop import json_list
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
@@ -36,7 +39,7 @@ class _Told:
         self._frames: list[bytes] = []
         self.sequencer = Sequencer(run.thread_id, run.run_id, lambda event: self._frames.append(encoder.frame(event)))
 
-    def conversation(self, messages: list[dict[str, Any]], state: Any) -> None:
+    def conversation(self, messages: msgspec.Raw, state: Any) -> None:
         """The messages and the state; before them RUN_STARTED, the first time."""
         self.sequencer.started()
         self.sequencer.other(ev.MessagesSnapshot(messages))
@@ -59,6 +62,12 @@ class Joining(Reader):
         self._told = _Told(run, key)
         self._joined = self._told_once = False
 
+    async def read(self) -> bytes:
+        """See `Reader.read`."""
+        if not self._joined:
+            await self._live.opening.messages.prepare()
+        return await super().read()
+
     def _take(self) -> bytes:
         if self._joined:
             return super()._take()
@@ -77,7 +86,7 @@ def as_it_stands(agent: Agent, run: RunInput, thread: Thread, key: str) -> Reade
     told = _Told(run, key)
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     entries = [*thread.entries, *_settled_cards(thread.entries, approvals)]
-    messages = agui_messages(entries, approvals, file_sources=False)
+    messages = json_list(agui_messages(entries, approvals, file_sources=False))
     told.conversation(messages, {} if thread.state is None else thread.state)
     told.sequencer.finish(_asked(agent, run, thread, approvals))
     ended = EventLog()

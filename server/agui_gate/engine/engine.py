@@ -19,6 +19,7 @@ from agui_gate.core.dialect import Dialect, choose
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.connect import Joining, as_it_stands
+from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
 from agui_gate.engine.heart import Heart, beating
@@ -29,6 +30,7 @@ from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
+from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import Change, StopRequest, Store
@@ -149,8 +151,9 @@ class Engine:
         key = f"run_{new_id()[:16]}"
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key, create=create)
         try:
+            opened = await if_large(heaviness(thread), OpenThread, self.store, thread, key, self.limits, self._keeper)
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
-        except AguiGateError:
+        except (AguiGateError, asyncio.CancelledError):
             await to_the_end(self.store.commit(thread, Change(status=thread.run_status or "cancelled"), key))
             raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
@@ -159,7 +162,6 @@ class Engine:
         live.way = way
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
-        opened = OpenThread(self.store, thread, key, self.limits, self._keeper)
         return self._begin(agent, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
@@ -214,7 +216,9 @@ class Engine:
             if not watching:
                 live.enter()
             return Joining(run, live, key), live
-        return None if thread is None else (as_it_stands(agent, run, thread, key), None)
+        if thread is None:
+            return None
+        return await if_large(heaviness(thread), as_it_stands, agent, run, thread, key), None
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""

@@ -28,7 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tool_threads: int = 64
     thread_bytes: int = 32 * MIB
     thread_entries: int = 20_000
-    state_bytes: int = MIB
+    state_bytes: int = MIB // 2
     principal_runs: int = 1000
 
     @property

@@ -7,7 +7,7 @@ the run is stopped after a short grace in which a reader may come back.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -23,7 +23,25 @@ DISCONNECT_GRACE = 0.5
 
 log = structlog.get_logger("agui_gate.live")
 
-Messages = Callable[[], list[dict[str, Any]]]
+
+class Messages(Protocol):
+    """A conversation's messages as JSON, as they were at one moment."""
+
+    def __call__(self) -> msgspec.Raw:
+        """Them, made the first time that somebody asks."""
+        ...
+
+    async def prepare(self) -> None:
+        """Make them now, without keeping the event loop busy."""
+        ...
+
+
+class _Nothing:
+    def __call__(self) -> msgspec.Raw:
+        return msgspec.Raw(b"[]")
+
+    async def prepare(self) -> None:
+        return
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -65,7 +83,7 @@ class LiveRun:
         self.run_id = run_id
         self.published = published
         self.stop_alone = stop_alone
-        self.opening = Opening(1, list, {})
+        self.opening = Opening(1, _Nothing(), {})
         self.deciding: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[None] | None = None
         self.way: Way = "resume"

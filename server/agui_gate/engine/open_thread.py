@@ -1,7 +1,7 @@
 """A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -29,13 +29,17 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.engine import keeping, outcomes, replaced
 from agui_gate.engine.capacity import Capacity
+from agui_gate.engine.conversation import Conversation, conversation_json, shown
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import to_the_end
-from agui_gate.protocol.messages import agui_messages
+from agui_gate.off_loop import LARGE, LARGE_BYTES, off_loop
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
 TITLE_LENGTH = 80
+
+LARGE_STATE = 32 * 1024
+"""Bytes of a shared state that takes a while to encode."""
 
 _NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED})
 """What a provider that holds a call is told as a no. (Of a consent that was passed on it is told nothing again.)"""
@@ -76,6 +80,7 @@ class OpenThread:
         self.call_ids = self._known | self._resulted | self._reported | self._acted | set(self.approvals)
         """All call ids the client has seen here, also in a history that it brought: none of them is given again."""
         self._settled: Transcript | None = None
+        self._prepared: tuple[int, msgspec.Raw] | None = None
         self.ended = False
 
     # --- changing -----------------------------------------------------------------------------------------------
@@ -223,9 +228,7 @@ class OpenThread:
             entries=entries,
             approvals=approvals,
             replaced=self._replaced,
-            state=msgspec.json.decode(state)
-            if state != self._saved_state
-            else msgspec.UNSET,  # tools may change theirs meanwhile
+            state=msgspec.Raw(state) if state != self._saved_state else msgspec.UNSET,  # tools may change theirs
             ref=self.ref,
             default_title=None if self.thread.title else self._title(),
             status=status,
@@ -238,12 +241,23 @@ class OpenThread:
         One that says yes to a held call is made for one request and not kept; nor is one with ``more`` entries.
         """
         if self.passing or more:
-            return self._settle(more)
+            return sanitize([*self.entries, *more] if more else self.entries, self._outcomes())
         if self._settled is None:
-            self._settled = self._settle()
+            self._settled = sanitize(self.entries, self._outcomes())
         return self._settled
 
-    def _settle(self, more: Sequence[Entry] = ()) -> Transcript:
+    async def prepare(self) -> None:
+        """Make `transcript` ready, off the loop where it is long. Nothing else may work on the thread meanwhile."""
+        if self._settled is None and not self.passing and len(self.entries) > LARGE:
+            self._settled = await off_loop(sanitize, self.entries[:], self._outcomes())
+
+    async def prepare_messages(self) -> None:
+        """Make `messages` ready, for the next call of it, likewise."""
+        if self.capacity.size > LARGE_BYTES or len(self.entries) > LARGE:
+            made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()))
+            self._prepared = (len(self.entries), made)
+
+    def _outcomes(self) -> dict[tuple[str, str], Outcome]:
         settled = {
             (a.turn_id, a.call_id): Outcome(a.output, _edited(a), False if a.state in _NO else None)
             for a in self.approvals.values()
@@ -253,7 +267,7 @@ class OpenThread:
             consent = True if approval.call_id in self.passing else None
             place = (approval.turn_id, approval.call_id)
             settled[place] = Outcome(outcomes.APPROVED, approval.arguments, consent)
-        return sanitize([*self.entries, *more] if more else self.entries, settled)
+        return settled
 
     @property
     def shows_replaced(self) -> bool:
@@ -264,14 +278,16 @@ class OpenThread:
         """What the model is told below its instructions: what ran in answers that were replaced."""
         return replaced.note(self.entries, self.approvals)
 
-    def messages(self) -> list[dict[str, Any]]:
-        """The conversation as AG-UI messages, in shapes that every client takes."""
-        return agui_messages(self.entries, list(self.approvals.values()), file_sources=False)
+    def messages(self) -> msgspec.Raw:
+        """The conversation as AG-UI messages, in shapes that every client takes: JSON."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None and prepared[0] == len(self.entries):
+            return prepared[1]
+        return conversation_json(self.entries, list(self.approvals.values()))
 
-    def snapshot(self) -> tuple[Callable[[], list[dict[str, Any]]], Any]:
+    def snapshot(self) -> tuple["Conversation", Any]:
         """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
-        entries, approvals = self.entries[:], list(self.approvals.values())
-        return lambda: agui_messages(entries, approvals, file_sources=False), self.shown_state()
+        return Conversation(self.entries[:], list(self.approvals.values())), self.shown_state()
 
     def state_json(self) -> bytes:
         """The shared state; as it was last, while a tool at work has put in what is not JSON."""
@@ -281,8 +297,12 @@ class OpenThread:
 
     def shown_state(self) -> msgspec.Raw:
         """The shared state as clients are shown it, for whom there always is one."""
-        state = self.state_json()
-        return msgspec.Raw(b"{}" if state == b"null" else state)
+        return shown(self.state_json())
+
+    @property
+    def has_large_state(self) -> bool:
+        """Whether encoding the shared state takes long enough to be noticed where it is done many times."""
+        return len(self._state_json) > LARGE_STATE
 
     def last_turn(self) -> TurnEntry | None:
         """The newest assistant turn: the only one whose calls can still be open."""

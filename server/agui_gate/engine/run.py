@@ -31,13 +31,17 @@ from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved, ProviderError
+from agui_gate.off_loop import if_large
 from agui_gate.protocol import records
-from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.inbound import MAX_ANSWERS, RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.stores.base import RunStatus, Store
 
 CLEANUP_TIMEOUT = 10.0
 """Seconds that closing the records of a failed or cancelled run may take."""
+
+BREATH = 200
+"""Calls that are closed at once before others get their turn."""
 
 log = structlog.get_logger("agui_gate.run")
 
@@ -110,8 +114,7 @@ class Run:
             self._equip(await self._agent.ready())
         self._snapshot_due = self._left_early()
         await self._recover()
-        approvals = list(self._thread.approvals.values())
-        intake = take(self._input, self._thread.entries, approvals, self._new_id, self._live.way, self._agent.by_name)
+        intake = await self._take()
         self._thread.capacity.check_new(
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
@@ -123,11 +126,24 @@ class Run:
         self._report(intake)
         if intake.said:
             self._give_up_on_client()
-        self._snapshot()
+        if self._snapshot_due:
+            await self._thread.prepare_messages()
+            self._snapshot()
         if self._thread.waits:
             await self._wait()
             return
         await self._converse(intake)
+
+    async def _take(self) -> Intake:
+        """What the request brings, compared with the thread."""
+        size = len(self._input.messages) + len(self._thread.entries)
+        approvals = list(self._thread.approvals.values())
+        intake = await if_large(
+            size, take, self._input, self._thread.entries, approvals, self._new_id, self._live.way, self._agent.by_name
+        )
+        if len(intake.answers) > MAX_ANSWERS:
+            raise LimitReached(f"A run takes at most {MAX_ANSWERS:,} answers. Send each answer once.")
+        return intake
 
     def _left_early(self) -> bool:
         """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
@@ -179,9 +195,9 @@ class Run:
             if isinstance(entry, LeftOutEntry):
                 self._seq.other(left_out(entry))
         if imported:
-            self._close_imported(intake)
+            await self._close_imported(intake)
 
-    def _close_imported(self, intake: Intake) -> None:
+    async def _close_imported(self, intake: Intake) -> None:
         """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
         resulted = {e.call_id for e in intake.entries if isinstance(e, ResultEntry)}
         for entry in intake.entries:
@@ -189,6 +205,8 @@ class Run:
                 if call.id not in resulted:
                     resulted.add(call.id)
                     self._turns.result(call, outcomes.UNANSWERED_CLIENT)
+                    if not len(resulted) % BREATH:
+                        await asyncio.sleep(0)
 
     async def _settle(self, intake: Intake) -> None:
         pending = {approval.id: approval for approval in self._thread.pending()}
@@ -230,6 +248,7 @@ class Run:
 
     async def _converse(self, intake: Intake) -> None:
         """Turns of the model, until it is done, waits for somebody, or reaches the limit."""
+        await self._thread.prepare()
         if not self._has_work(intake):
             if intake.unknown and not intake.entries and not intake.repeated:
                 telling.unknown_answer(self._input.thread_id, self._thread.thread.principal)
@@ -262,6 +281,7 @@ class Run:
         cards = self._asker.show_cards(pending) if self._asker.style == "card" else []
         interrupting = bool(pending) and not cards and not client
         if interrupting:
+            await self._thread.prepare_messages()
             self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
         outcome = self._asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
@@ -321,7 +341,9 @@ class Run:
     # --- small things -------------------------------------------------------------------------------------------
     async def _run_approved(self, approval: Approval) -> Output:
         judged = approval.schema_digest is not None  # None: asked before arguments were judged
-        return await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments, judged=judged)
+        output = await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments, judged=judged)
+        self._thread.capacity.took(output)
+        return output
 
     async def _keep(self, approval: Approval, to: State, output: Output) -> Approval:
         """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""

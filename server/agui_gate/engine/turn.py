@@ -15,6 +15,7 @@ from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, LeftOutEntry, Output, ResultEntry, Transcript, TurnEntry
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
+from agui_gate.engine.conversation import shown
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.open_thread import OpenThread, committed_ref
@@ -66,6 +67,7 @@ class Turns:
         self._specs = (*agent.specs, *self._client_specs())
         self._fresh_state: dict[str, object] = {}  # one object, for tools that run in parallel too
         self._judged: dict[str, Judged] = {}
+        self._one_by_one = asyncio.Lock()
         self.done: list[TurnDone] = []
 
     async def one(self) -> TurnEntry:
@@ -85,6 +87,7 @@ class Turns:
     async def _ask(self) -> Recorder:
         """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
         self._thread.capacity.check_turn()
+        await self._thread.prepare()
         withheld = Withheld(self._thread)
         while True:
             try:
@@ -183,8 +186,8 @@ class Turns:
         output = await run_tool(tool, name, arguments, context, limits, judged=judged)
         if state:
             self._thread.state = state
-        if self._thread.state_json() != before:
-            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
+        if (after := self._thread.state_json()) != before:
+            self._seq.other(ev.StateSnapshot(shown(after)))
         return self._thread.capacity.fitted(output)
 
     def result(self, call: CallPart, output: Output) -> None:
@@ -216,6 +219,9 @@ class Turns:
 
     async def _in_turn(self, call: CallPart, recorder: Recorder, slots: asyncio.Semaphore) -> None:
         async with slots:
+            if self._thread.has_large_state:  # it is encoded when a call begins, and when it ends
+                async with self._one_by_one:
+                    await asyncio.sleep(0)
             await self._free(call, recorder)
 
     async def _free(self, call: CallPart, recorder: Recorder) -> None:

@@ -12,10 +12,11 @@ from agui_gate.engine.decisions import Decided
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
+from agui_gate.http.decoding import json_value
 from agui_gate.http.limits import json_body
 from agui_gate.http.threads import limit_of
 from agui_gate.http.views import approval_view, json_response
-from agui_gate.protocol.inbound import check_id, decode_json
+from agui_gate.protocol.inbound import check_id
 from agui_gate.protocol.records import already
 from agui_gate.stores.base import Which
 
@@ -58,7 +59,7 @@ class ApprovalRoutes:
     async def decide(self, request: Request) -> Response:
         """`POST /approvals/{id}`. Already decided: 409 with the record."""
         principal = await self._guard.principal(request)
-        payload = decode_json(await json_body(request, self._max_body))
+        payload = await json_value(await json_body(request, self._max_body))
         way, go_on = _way(payload), _go_on(payload)
         await self._engine.start()
         decided = await self._engine.decide(principal, request.path_params["id"], payload, way=way, go_on=go_on)

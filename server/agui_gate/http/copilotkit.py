@@ -28,13 +28,14 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
 from agui_gate.http import copilotkit_views as views
 from agui_gate.http.auth import Guard
+from agui_gate.http.decoding import decoded, run_input
 from agui_gate.http.errors import on_own_error
 from agui_gate.http.limits import json_body
 from agui_gate.http.runs import begun_before, nothing, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, thread_view
-from agui_gate.protocol.inbound import check_id, decode
+from agui_gate.protocol.inbound import check_id
 from agui_gate.protocol.spelling import one_spelling
 from agui_gate.stores.base import Thread, ThreadHead
 
@@ -89,7 +90,7 @@ class CopilotKitRoutes:
     async def suggest(self, request: Request) -> Response:
         """`POST /agent/{id}/suggest`: a run of which nothing is kept, as an event stream; it ends with its reader."""
         principal, body = await self._read(request)
-        agent, run = self._agent(request.path_params["agent"]), decode(body)
+        agent, run = self._agent(request.path_params["agent"]), await run_input(body)
         await self._engine.start()
         return await begun_before(self._engine, request, principal, run) or stream(
             await self._engine.aside(agent, run, principal)
@@ -108,7 +109,7 @@ class CopilotKitRoutes:
     async def single(self, request: Request) -> Response:
         """`POST /copilotkit`: any of the above in an envelope ``{"method", "params", "body"}``."""
         principal, body = await self._read(request)
-        call = views.decoded(body, views.Call)
+        call = await decoded(lambda text: views.decoded(text, views.Call), body)
         agent, inner = call.params.get("agentId", DEFAULT), bytes(call.body)
         match call.method:
             case "info":
@@ -125,14 +126,14 @@ class CopilotKitRoutes:
         return json_response(views.info(self._agents))
 
     async def _run(self, request: Request, principal: str, name: str, body: bytes) -> Response:
-        agent, run = self._agent(name), decode(body)
+        agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
         return await begun_before(self._engine, request, principal, run) or stream(
             await self._engine.run(agent, run, principal, stop_alone=False)
         )
 
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:
-        agent, run = self._agent(name), decode(body)
+        agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
         found = await self._engine.connect(agent, run, principal, watching=True)
         if found is None:  # a page connects before its first message, and reports anything but a 200 as an error

@@ -11,12 +11,12 @@ from agui_gate.http.approvals import ApprovalRoutes
 from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
 from agui_gate.http.copilotkit import CopilotKitRoutes
+from agui_gate.http.decoding import run_input
 from agui_gate.http.limits import json_body
 from agui_gate.http.runs import RunRoutes, begun_before, nothing, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
 from agui_gate.http.views import agent_view, capabilities, json_response
-from agui_gate.protocol.inbound import decode
 
 
 class Routes:
@@ -50,7 +50,7 @@ class Routes:
         """`POST /` and `POST /agents/{name}`: one run, as an event stream."""
         principal = await self._guard.principal(request)
         agent = self._agent(request.path_params.get("name"))
-        run = decode(await json_body(request, self._max_body))
+        run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
         return await begun_before(self._engine, request, principal, run) or stream(
             await self._engine.run(agent, run, principal)
@@ -63,7 +63,7 @@ class Routes:
         """
         principal = await self._guard.principal(request)
         agent = self._agent(request.path_params["name"])
-        run = decode(await json_body(request, self._max_body))
+        run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
         found = await self._engine.connect(agent, run, principal)
         if found is None:

@@ -12,13 +12,15 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
-from agui_gate.http.views import calls_view, head_view, json_response, thread_view
+from agui_gate.http.views import calls_view, head_view, json_response, thread_response
 from agui_gate.protocol.inbound import check_id, decode_json
 
 MAX_PAGE = 100
 PAGE = 50
 MAX_TITLE = 200
 """Characters."""
+MAX_CHANGES = 64 * 1024
+"""Bytes of a change."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FLAGS = {"true": True, "false": False}
@@ -63,7 +65,7 @@ class ThreadRoutes:
         thread = await self._engine.store.read_thread(principal, thread_id)
         if thread is None:
             raise _missing()
-        return json_response(thread_view(thread, self._engine.agents))
+        return await thread_response(thread, self._engine.agents)
 
     async def _calls(self, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
@@ -74,7 +76,7 @@ class ThreadRoutes:
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""
         principal, thread_id = await self._named(request)
-        changes = _changes(await json_body(request, self._max_body))
+        changes = _changes(await json_body(request, min(self._max_body, MAX_CHANGES)))
         head = await self._engine.store.update_thread(
             principal, thread_id, title=changes.title, archived=changes.archived
         )

@@ -9,6 +9,8 @@ from starlette.responses import Response
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import outcomes
+from agui_gate.engine.conversation import heaviness
+from agui_gate.off_loop import if_large, json_list
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.protocol.records import record
@@ -47,6 +49,17 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
         "approvals": [approval_view(approval, agents) for approval in pending],
         "calls": [approval_view(approval, agents) for approval in approvals],
     }
+
+
+async def thread_response(thread: Thread, agents: Agents) -> Response:
+    """`thread_view` as a JSON answer. A long thread keeps nobody waiting but who asks for it."""
+    body = await if_large(heaviness(thread), _thread_json, thread, agents)
+    return Response(body, media_type="application/json")
+
+
+def _thread_json(thread: Thread, agents: Agents) -> bytes:
+    view = thread_view(thread, agents)
+    return msgspec.json.encode({**view, "messages": json_list(view["messages"])})
 
 
 def calls_view(calls: Calls, agents: Agents) -> dict[str, Any]:

@@ -20,6 +20,10 @@ from agui_gate.protocol.spelling import member, one_spelling
 MAX_DEPTH = 64
 MAX_ID = 256
 MAX_MESSAGES = 10_000
+MAX_TOOLS = 1_000
+MAX_CONTEXT = 10_000
+MAX_ANSWERS = 1_000
+"""Answers to approvals in one request. More calls than a turn may make can't be waiting."""
 
 Role = Literal["user", "assistant", "tool", "system", "developer", "activity", "reasoning"]
 _MEDIA = ("image", "audio", "video", "document")
@@ -267,6 +271,7 @@ def _check(value: RunInput) -> None:
     check_id(value.run_id, "runId")
     if len(value.messages) > MAX_MESSAGES:
         raise TooLarge(f"A run takes at most {MAX_MESSAGES:,} messages; send fewer (the server keeps the thread).")
+    _check_numbers(value)
     for place, message in enumerate(value.messages):
         _check_message(message, f"messages[{place}].content")
     extras = [value.state, value.forwarded_props]
@@ -275,6 +280,17 @@ def _check(value: RunInput) -> None:
     extras += [item.value for item in value.context or ()]
     for extra in extras:
         check_depth(extra)
+
+
+def _check_numbers(value: RunInput) -> None:
+    answers = len(value.resume or ()) + sum(len(m.function_approvals) for m in value.messages if m.function_approvals)
+    for what, number, most in (
+        ("answers", answers, MAX_ANSWERS),
+        ("tools", len(value.tools or ()), MAX_TOOLS),
+        ("items of context", len(value.context or ()), MAX_CONTEXT),
+    ):
+        if number > most:
+            raise TooLarge(f"A run takes at most {most:,} {what}.")
 
 
 def _check_message(message: Message, path: str) -> None:

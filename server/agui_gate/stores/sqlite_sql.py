@@ -8,6 +8,7 @@ import msgspec
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
+from agui_gate.off_loop import collector_paused
 from agui_gate.stores.base import Change, RunStatus, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import LEASE_MS, lapsed
@@ -109,9 +110,10 @@ def read_head(row: ThreadRow, at: Moment) -> Thread:
 def read_thread(db: Database, row: ThreadRow, at: Moment) -> Thread:
     """Read the rest of a thread: its state, journal and approvals."""
     thread = read_head(row, at)
-    thread.state = None if row.state is None else msgspec.json.decode(row.state)
-    thread.entries = _read_journal(db, row.key) if row.entries else []
-    thread.approvals = approvals_where(db, "thread = ?", row.key)
+    with collector_paused():
+        thread.state = None if row.state is None else msgspec.json.decode(row.state)
+        thread.entries = _read_journal(db, row.key) if row.entries else []
+        thread.approvals = approvals_where(db, "thread = ?", row.key)
     return thread
 
 

@@ -1,0 +1,47 @@
+"""A thread as clients are told it: messages and shared state as JSON."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agui_gate.core.approvals import Approval
+from agui_gate.core.transcript import Entry
+from agui_gate.off_loop import LARGE, LARGE_BYTES, json_list, off_loop
+from agui_gate.protocol.messages import agui_messages
+from agui_gate.stores.base import Thread
+
+
+class Conversation:
+    """A thread as it was at one moment; called, it gives its messages, made the first time that somebody asks."""
+
+    __slots__ = ("_approvals", "_entries", "_made")
+
+    def __init__(self, entries: list[Entry], approvals: list[Approval]) -> None:
+        self._entries, self._approvals = entries, approvals
+        self._made: msgspec.Raw | None = None
+
+    def __call__(self) -> msgspec.Raw:
+        """The messages, as a JSON list."""
+        if self._made is None:
+            self._made = conversation_json(self._entries, self._approvals)
+        return self._made
+
+    async def prepare(self) -> None:
+        """Make them now, off the loop where that is heavy."""
+        if self._made is None and len(self._entries) > LARGE:
+            await off_loop(self)
+
+
+def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval]) -> msgspec.Raw:
+    """A thread as AG-UI messages, in shapes that every client takes: a JSON list."""
+    return json_list(agui_messages(entries, approvals, file_sources=False))
+
+
+def shown(state: bytes) -> msgspec.Raw:
+    """A shared state as clients are shown it."""
+    return msgspec.Raw(b"{}" if state == b"null" else state)
+
+
+def heaviness(thread: Thread) -> int:
+    """How much work a whole thread is, in entries."""
+    return max(len(thread.entries), LARGE * thread.bytes // LARGE_BYTES)

@@ -1,0 +1,57 @@
+"""Large bodies, decoded without keeping the event loop from everybody else.
+
+A small body is decoded where it is: that takes microseconds. A large one goes to the thread for heavy work. There only
+the decoder itself keeps the event loop waiting, which is one call. How long that may take depends on how many objects
+it makes, so their number is bounded.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from agui_gate.errors import TooLarge
+from agui_gate.off_loop import collector_paused, off_loop
+from agui_gate.protocol.inbound import RunInput, decode, decode_json
+
+LARGE = 64 * 1024
+"""Bytes from which on a body is decoded in the thread."""
+
+MAX_CONTAINERS = 200_000
+"""Objects and lists in one body."""
+
+T = TypeVar("T")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+async def run_input(body: bytes) -> RunInput:
+    """`decode`, wherever it should be done."""
+    return await decoded(decode, body)
+
+
+async def json_value(body: bytes) -> Any:
+    """`decode_json`, wherever it should be done."""
+    return await decoded(decode_json, body)
+
+
+async def decoded(function: Callable[[bytes], T], body: bytes) -> T:
+    """What ``function`` makes of ``body``. Raises `TooLarge`."""
+    return await off_loop(_decoded, function, body) if len(body) > LARGE else function(body)
+
+
+def _decoded(function: Callable[[bytes], T], body: bytes) -> T:
+    check_containers(body)
+    with collector_paused():
+        return function(body)
+
+
+def check_containers(body: bytes) -> None:
+    """Raise `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
+    number = _containers(body)
+    if number > MAX_CONTAINERS:  # the brackets in strings are none
+        number -= sum(_containers(string[0]) for string in _STRING.finditer(body))
+    if number > MAX_CONTAINERS:
+        raise TooLarge(f"A body may have at most {MAX_CONTAINERS:,} objects and lists.")
+
+
+def _containers(text: bytes) -> int:
+    return text.count(b"{") + text.count(b"[")
