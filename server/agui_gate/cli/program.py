@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("agui_gate.cli.run", "One run from the shell, without a server."),
     "approvals": ("agui_gate.cli.approvals", "List, approve and reject what waits on a server."),
     "doctor": ("agui_gate.cli.doctor", "Check settings, store and provider; say what to fix."),
+    "backup": ("agui_gate.cli.backup", "Copy the store while it is in use."),
     "settings": ("agui_gate.cli.settings", "Print the settings and where each came from."),
     "emulator": ("agui_gate.cli.emulator", "The strict provider emulator by itself."),
 }

@@ -3,7 +3,7 @@
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "open_store", "sqlite_path"]
 
 _SCHEMES = "memory://, sqlite:///file.db (relative) and sqlite:////absolute/path/file.db"
 
@@ -38,7 +38,17 @@ def _memory(rest: str, bounds: Bounds) -> Store:
 def _sqlite(rest: str, bounds: Bounds) -> Store:
     from agui_gate.stores.sqlite import SQLiteStore  # sqlite3 is only loaded where it is used
 
+    return SQLiteStore(_file(rest), bounds=bounds)
+
+
+def sqlite_path(url: str) -> str | None:
+    """The file of a SQLite store; None for another store. Raises `ConfigurationError` for a URL without a file."""
+    scheme, _, rest = url.partition("://")
+    return _file(rest) if scheme == "sqlite" else None
+
+
+def _file(rest: str) -> str:
     path = rest.removeprefix("/")
     if path == rest or not path or path == ":memory:":
         raise ConfigurationError("A SQLite store needs a file: sqlite:///file.db or sqlite:////absolute/path/file.db.")
-    return SQLiteStore(path, bounds=bounds)
+    return path

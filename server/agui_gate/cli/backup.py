@@ -1,0 +1,74 @@
+"""`agui-gate backup`: a copy of the store while it is in use."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from agui_gate.cli.console import dim
+from agui_gate.cli.program import debug_option
+from agui_gate.errors import ConfigurationError
+from agui_gate.settings import load_settings
+
+EVERY_SECONDS = 2.0
+"""How often a copy that takes long says how far it is."""
+
+HELP = """Copy the store to FILE, consistently, while servers use it.
+
+Copying the database file by other means loses what is beside it in its write-ahead log (-wal).
+To restore: stop the servers, put the copy in the store's place, and remove the -wal and -shm files there.
+A restored store is the past: an approval that was given since waits again, although its call ran.
+
+\b
+Examples:
+  agui-gate backup agui-gate-monday.db
+  agui-gate backup /backups/gate.db --force                replace an earlier copy
+  agui-gate backup gate.db --store sqlite:///support.db
+
+\b
+Exit codes: 0 the copy is there, checked and on the disk; 1 it would not be good; 2 it can't be made like this.
+"""
+
+
+@click.command("backup", help=HELP)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--store", metavar="URL", help="The store to copy instead of the one in the settings.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@debug_option
+def command(file: Path, force: bool, store: str | None, config: Path | None) -> None:
+    """Make the copy."""
+    from agui_gate.stores.backup import back_up
+
+    settings = load_settings(config, options={"store": store})
+    source = _path(settings.store)
+    size = back_up(source, file, replace=force, report=Progress())
+    click.echo(f"{source} copied to {file}: {size:,} bytes, checked.")
+
+
+class Progress:
+    """Says how far it is, if that is worth it."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + EVERY_SECONDS
+
+    def __call__(self, done: int, total: int) -> None:
+        """Told by the copy."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY_SECONDS
+            dim(f"{100 * done // max(total, 1)} % of {total:,} pages", err=True)
+            sys.stderr.flush()
+
+
+def _path(store: str) -> Path:
+    """The file of a SQLite store. Raises `ConfigurationError` for another one."""
+    from agui_gate.stores import sqlite_path
+
+    path = sqlite_path(store)
+    if path is None:
+        kind = store.partition("://")[0]
+        raise ConfigurationError(
+            f"A store {kind}:// is no file that could be copied; name a SQLite store with --store."
+        )
+    return Path(path)
