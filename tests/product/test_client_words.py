@@ -126,7 +126,8 @@ async def test_a_system_message_is_nothing_that_the_user_said():
         assert shop.orders == ["A1"]
 
 
-def test_a_choice_that_is_none():
+@shows("T12")
+async def test_a_choice_that_is_none():
     with pytest.raises(ConfigurationError, match="client_roles"):
         Agent(name="a", model=Parrot(), client_roles="system")
 

@@ -89,9 +89,11 @@ class Names:
         return len(name) <= self._longest and _NAME.fullmatch(name) is not None
 
     def _made(self, name: str, taken: set[str]) -> str:
-        readable = _NOT_IN_NAMES.sub("_", name)[: self._longest - _DIGITS - 1].strip("_") or "tool"
+        readable = _NOT_IN_NAMES.sub("_", name)[: self._longest - _DIGITS - 1].strip("_-")
+        if not readable[:1].isalpha():  # some providers insist on a letter
+            readable = f"tool_{readable}"[: self._longest - _DIGITS - 1]
         attempt = 0
-        while (made := stable_id(f"{readable}_", name, str(attempt), digits=_DIGITS)) in taken:
+        while (made := stable_id(f"{readable.rstrip('_')}_", name, str(attempt), digits=_DIGITS)) in taken:
             attempt += 1
         return made
 
