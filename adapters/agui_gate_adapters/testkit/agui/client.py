@@ -17,6 +17,22 @@ CARD_TOOL = {"name": "confirm_changes", "description": "Confirm.", "parameters":
 TIMEOUT = 20.0
 """Seconds for each read of a run."""
 
+MEMBERS = frozenset(
+    {
+        "context",
+        "forwardedProps",
+        "messages",
+        "parentRunId",
+        "protocolVersion",
+        "resume",
+        "runId",
+        "state",
+        "threadId",
+        "tools",
+    }
+)
+"""What a request may have; its snake_case spellings count too."""
+
 _ids = count(1)
 
 
@@ -29,7 +45,11 @@ def connecting() -> "httpx2.AsyncClient":
 
 @dataclass
 class AGUIClient:
-    """One client on one thread. ``path`` is the agent's route, ``tools`` are the client's own."""
+    """One client on one thread. ``path`` is the agent's route, ``tools`` are the client's own.
+
+    What its methods take as ``more`` are members of the request, as in `RunAgentInput`. Any other name is a TypeError:
+    it would be sent, and nobody would read it. ``extra`` is for members that no protocol has; it goes with every run.
+    """
 
     http: "httpx2.AsyncClient"
     url: str
@@ -44,6 +64,7 @@ class AGUIClient:
 
     async def say(self, text: str, **more: Any) -> Stream:
         """Send a new user message."""
+        _check(more)
         self.messages.append({"id": f"u{next(_ids)}", "role": "user", "content": text})
         return await self.go(**more)
 
@@ -54,6 +75,7 @@ class AGUIClient:
 
     async def answer(self, *answers: tuple[str, Any], **more: Any) -> Stream:
         """Answer cards (or real calls) with tool messages."""
+        _check(more)
         for call_id, payload in answers:
             content = payload if isinstance(payload, str) else json.dumps(payload)
             self.messages.append({"id": f"a{next(_ids)}", "role": "tool", "toolCallId": call_id, "content": content})
@@ -62,8 +84,13 @@ class AGUIClient:
     async def decide(self, asked: Stream, *payloads: Any, approved: bool | None = None, **more: Any) -> Stream:
         """Answer what ``asked`` waits for, in order and in the style in which it was asked.
 
-        One payload a question; or one for all: ``approved``. Fewer payloads leave the rest open.
+        One payload a question; or one for all: ``approved``. Fewer payloads leave the rest open. An edit is said in a
+        payload: ``{"approved": True, "editedArgs": {…}}``, or ``edited_arguments`` for a card. Raises TypeError for
+        both payloads and ``approved``, and for neither.
         """
+        _check(more)
+        if bool(payloads) is (approved is not None):
+            raise TypeError("decide() takes payloads, one a question, or approved=True or False for all")
         ids = [ask["id"] for ask in asked.interrupts] or list(asked.cards)
         given = payloads or tuple({"approved": approved} for _ in ids)
         answers = list(zip(ids, given, strict=False))
@@ -81,6 +108,7 @@ class AGUIClient:
 
     def body(self, **more: Any) -> Json:
         """The request's body."""
+        _check(more)
         return {
             "threadId": self.thread_id,
             "runId": f"run-{next(_ids)}",
@@ -103,3 +131,16 @@ class AGUIClient:
             stream.run_key = response.headers["agui-run-key"]
         stream.status = response.status_code
         return stream
+
+
+def _check(more: Mapping[str, Any]) -> None:
+    """Raise TypeError for what is no member of a request."""
+    known = MEMBERS | {_snake(name) for name in MEMBERS}
+    unknown = sorted(more.keys() - known)
+    if unknown:
+        hint = ' (an edit goes into a payload: {"approved": True, "editedArgs": {…}})' if "edited" in unknown else ""
+        raise TypeError(f"a run has no member {', '.join(unknown)}; it has {', '.join(sorted(MEMBERS))}{hint}")
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
