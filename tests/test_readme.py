@@ -11,7 +11,7 @@ import pytest
 
 from agui_gate.cli import demo_agent
 from agui_gate.cli.program import program
-from agui_gate.settings import Settings
+from agui_gate.settings import Settings, names
 from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import Stream, product
 
@@ -111,3 +111,11 @@ class _NoModel:
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+def test_the_table_of_limits_says_what_holds() -> None:
+    """Each limit is a setting with this default, and no setting that is a number is missing (issue 9, line 13)."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", README, re.MULTILINE))
+    numbers = {name for name in names() if type(getattr(Settings(), name)) in (int, float)}
+    assert {name: float(value) for name, value in rows.items()} == {name: getattr(Settings(), name) for name in rows}
+    assert numbers - rows.keys() == {"port", "disconnect_grace"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from tests.bench import figures, parsing, sdk
+from tests.bench import figures, parsing, sdk, stalls
 from tests.bench.machine import LOAD, Load, pin, raise_file_limit, remember_cores
 from tests.bench.readers import fan_out
 from tests.bench.report import Row, table
@@ -35,7 +35,7 @@ OVER_SOCKETS = {
     "history": Contest.history,
     "memory": Contest.memory,
 }
-NAMES = (*OVER_SOCKETS, *IN_PROCESS, "sdk")
+NAMES = (*OVER_SOCKETS, *IN_PROCESS, "sdk", "stalls")
 QUICK = Effort(rounds=3, seconds=0.25, window=1.0, held=500)
 
 
@@ -96,6 +96,9 @@ async def _measure(names: Sequence[str], effort: Effort) -> list[Row]:
     if "sdk" in names:
         with _Progress("sdk"):
             rows += await sdk.sending()
+    if "stalls" in names:
+        with _Progress("stalls"):
+            rows += await stalls.stalling()
     return rows
 
 

@@ -21,6 +21,7 @@ from agui_gate.adapter import TurnDone
 from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
+from tests.bench.report import Row
 from tests.product.inprocess import Parrot, calls, request, run_body, started, user
 
 Json = dict[str, Any]
@@ -270,6 +271,18 @@ async def measure(scenario: Scenario) -> Heartbeat:
     async with bench() as made:
         await scenario(made)
         return made.heartbeat
+
+
+async def stalling() -> list[Row]:
+    """Rows for `make bench`: the most that is worked while the loop waits, and how often it waited for too long."""
+    rows, over = [], 0
+    for scenario in SCENARIOS:
+        rounds = [await measure(scenario) for _ in range(3)]
+        best = min(rounds, key=lambda heartbeat: max(heartbeat.work))
+        what = f"stall: {scenario.__name__.replace('_', ' ')}"
+        rows.append(Row(what=what, unit="ms", ours=max(best.work) * 1000, goal=GOAL * 1000))
+        over += min(heartbeat.over for heartbeat in rounds)
+    return [*rows, Row(what="stalls over 50 ms", unit="", ours=over, note="on the clock, other work included")]
 
 
 def main() -> None:
