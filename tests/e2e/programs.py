@@ -36,6 +36,13 @@ async def close_shop() -> str:
 
 
 @tool(gate=True)
+async def pack_order(seconds: float) -> str:
+    """Pack an order. Takes its time."""
+    await asyncio.sleep(seconds)
+    return "packed"
+
+
+@tool(gate=True)
 async def archive_order(order_id: str) -> dict[str, Any]:
     """Put an order away."""
     return {"archived": order_id}
@@ -81,7 +88,7 @@ def shop(provider: str, store: str) -> Any:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=[*base.tools, stock_report, close_shop, archive_order, ship_order],
+        tools=[*base.tools, stock_report, close_shop, pack_order, archive_order, ship_order],
         description=base.description,
         examples=EXAMPLES,
     )

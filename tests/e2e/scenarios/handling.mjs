@@ -25,6 +25,15 @@ export async function builtinKeys(t) {
   await page.keyboard.press("Escape");
   assert.equal(await focused(page), "card");
   await t.shot(page, "focus");
+  await page.keyboard.press("e");
+  assert.equal(await page.locator(".card").first().getAttribute("data-mode"), "edit");
+  await page.keyboard.press("Escape");
+  assert.deepEqual([await focused(page), await page.locator(".card").first().getAttribute("data-mode")], ["card", "view"]);
+  for (const where of ["card", "card", "input"]) {
+    await page.keyboard.press("Escape");
+    assert.equal(await focused(page), where);
+  }
+  await page.keyboard.press("Escape");
   await page.keyboard.press("Control+a");
   assert.equal(await page.locator(".card-line").count(), 0, "nor does somebody else's shortcut");
   await page.keyboard.press("a");

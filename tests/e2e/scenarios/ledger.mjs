@@ -144,3 +144,69 @@ export async function builtinHidden(t) {
   assert.match(await decision(page).textContent(), /“no⟦U\+2066⟧!”/);
   assert.match(await page.locator(".tool-preview").textContent(), /⟦U\+202E⟧/);
 }
+
+/** One says yes and one says no, at the same moment: both pages end with the same, which is what the ledger has. */
+export async function builtinRace(t) {
+  await t.script(TURN, says("That is settled."), says("That was settled."));
+  const first = await open(t);
+  first.allow(/409/); // the thread is busy with the other answer: the page tries again by itself
+  await say(first, "Refund ten cents of order 1003");
+  await first.locator(".card").waitFor();
+  const second = await t.tab(first);
+  second.allow(/409/);
+  await second.getByRole("button", { name: "Reject" }).click();
+  await Promise.all([
+    first.evaluate(() => document.querySelector(".card .primary").click()),
+    second.evaluate(() => document.querySelector(".card form").requestSubmit()),
+  ]);
+  const { calls: records } = await settled(t, first);
+  const status = { done: "refund:done", rejected: "refund:rejected" }[records[0].state];
+  for (const page of [first, second]) {
+    await page.bringToFront();
+    await answer(page, "settled.");
+    await toolsAre(page, [status]);
+    assert.match(await decision(page).textContent(), records[0].decision.approved ? /pproved at/ : /ejected at/);
+  }
+}
+
+async function settled(t, page) {
+  const url = `${t.urls.server}/threads/${new URL(page.url()).hash.slice(3)}?view=calls`;
+  for (let tries = 0; tries < 300; tries += 1) {
+    const thread = await (await fetch(url)).json();
+    if (thread.calls[0].decision && thread.run.status !== "running") return thread;
+    await page.waitForTimeout(50);
+  }
+  throw new Error("nobody decided");
+}
+
+/** What was approved elsewhere and takes its time is shown as running, and can't be answered meanwhile. */
+export async function builtinSlow(t) {
+  await t.script(calls("I'll pack it.", call("pack_order", { seconds: 3 })), says("Packed."));
+  const page = await open(t);
+  await say(page, "Pack it");
+  await page.locator(".card").waitFor();
+  const decided = decide(t, page, { approved: true, continue: true });
+  await page.locator('.tool[data-status="running"]').waitFor();
+  assert.equal(await page.locator(".card").count(), 0);
+  assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat$`));
+  await decided;
+  await answer(page, "Packed.");
+  await toolsAre(page, ["pack_order:done"]);
+}
+
+/** Another tab goes on without an answer: the card here is closed, and what was said there is here. */
+export async function builtinMovedOn(t) {
+  await t.script(TURN, says("Never mind then."));
+  const first = await open(t);
+  await say(first, "Refund ten cents of order 1003");
+  await first.locator(".card").waitFor();
+  const second = await t.tab(first);
+  await second.locator(".card").waitFor();
+  await say(second, "Never mind");
+  await second.bringToFront();
+  await first.bringToFront();
+  if (t.style === "interrupt") return first.locator(".card").waitFor(); // silence is no answer there
+  await answer(first, "Never mind then.");
+  await toolsAre(first, ["refund:superseded"]);
+  assert.equal(await first.locator(".user").count(), 2);
+}

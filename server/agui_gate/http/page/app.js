@@ -1,32 +1,28 @@
 /** The page: wires the session to what is drawn, and the address to the thread. */
 
+import { mayReplace } from "./again.js";
 import { newsOf } from "./announce.js";
 import * as api from "./api.js";
 import { openAsks } from "./asks.js";
 import { createChats } from "./chats.js";
 import { createComposer } from "./composer.js";
-import { confirm } from "./dialogs.js";
-import { createList, h, icon, setText } from "./dom.js";
-import { humanize, summary } from "./fields.js";
+import { createList, icon, setText } from "./dom.js";
+import { humanize } from "./fields.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { setUpEscape } from "./keys.js";
 import { createActivity, createFooter, createReasoning, createReplaced, createText, createUser, createWorking } from "./messages.js";
 import { createNotice } from "./notices.js";
-import { bothArguments } from "./records.js";
-import { shown } from "./reveal.js";
 import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
 import { createSession } from "./session.js";
 import { createSidebar } from "./sidebar.js";
-import { ranInAnswer } from "./state.js";
 import { createTool } from "./tools.js";
-import { unitsFor } from "./units.js";
 import { createWatch } from "./watch.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
-import { outcome } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const cards = new URLSearchParams(location.search).get("hitl") === "card";
+const LIST_EVERY = 20_000; // ms between looks at what waits in other chats
 let agents = [];
 
 const actions = {
@@ -143,24 +139,9 @@ function focusNextCard() {
   document.querySelector(".card:not([data-mode=decided])")?.focus();
 }
 
-/** What ran stays done, so somebody who asks for another answer is told. */
 async function regenerate() {
-  const ran = ranInAnswer(session.state);
   const { threadId } = session.state;
-  const lines = ran.map(({ record, name, arguments: args }) => {
-    const both = bothArguments(record, args);
-    const unit = unitsFor(both.issued, { schema: session.state.schemas[name], message: record.message });
-    return h("li", {}, h("strong", {}, shown(humanize(name))), shown(` · ${summary(both.ran, unit)} · `), outcome(record));
-  });
-  const question = {
-    title: "Try again?",
-    text: "The answer is written anew. What ran in it stays done, and the assistant may ask for the same again:",
-    details: [h("ul", { class: "dialog-list" }, lines)],
-    yes: "Try again",
-    no: "Keep this answer",
-  };
-  if (ran.length > 0 && !(await confirm(question))) return;
-  if (session.state.threadId === threadId) await session.regenerate();
+  if ((await mayReplace(session.state)) && session.state.threadId === threadId) await session.regenerate();
 }
 
 function send(text) {
@@ -226,12 +207,16 @@ function showStartProblem({ code, message }) {
 function back() {
   if (document.hidden) return;
   watch.back();
-  void chats.refresh();
+  refreshList();
+}
+
+function refreshList() {
+  if (!document.hidden && agents.length > 0) void chats.refresh();
 }
 
 setUpTheme();
 setUpToken(() => void (session.state.notice?.code === "unauthorized" ? session.retry() : start()));
-setUpEscape(() => session.state.run === null);
+setUpEscape({ isFree: () => session.state.run === null, back: () => composer.focus() });
 element("new-chat").replaceChildren(icon("plus"), "New chat");
 element("menu").replaceChildren(icon("menu"));
 element("to-end").replaceChildren(icon("down"));
@@ -244,5 +229,6 @@ element("batch-send").addEventListener("click", () => void session.sendDecisions
 addEventListener("popstate", () => void show());
 addEventListener("focus", back);
 document.addEventListener("visibilitychange", back);
+setInterval(refreshList, LIST_EVERY);
 for (const sign of ["pointermove", "keydown"]) addEventListener(sign, () => watch.stir(), { passive: true });
 void start();

@@ -23,7 +23,6 @@ export function createCard(ask, actions) {
   const slot = h("div", {});
   let told = "";
   const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${reveal(title(ask))}` });
-  withKeys(node);
   const show = (mode) => {
     const part = MODES[mode](ask, actions, show);
     const had = node.contains(document.activeElement);
@@ -36,6 +35,7 @@ export function createCard(ask, actions) {
     if (node.offsetHeight < innerHeight * 0.7) node.scrollIntoView({ block: "nearest" }); // down to its buttons
   };
   show(ask.kind === "question" ? "question" : "view");
+  withKeys(node, () => ["edit", "reject"].includes(node.dataset.mode) && (show("view"), true));
   let current = null;
   return {
     node,

@@ -15,9 +15,10 @@ export function keyed(key, button) {
   return button;
 }
 
-/** Make the keys of the buttons in `card` work. */
-export function withKeys(card) {
+/** Make the keys of the buttons in `card` work; Escape leaves its forms by `leave()`, which says whether there was one. */
+export function withKeys(card, leave) {
   card.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.isComposing && leave()) event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
     if (event.target.closest(FIELD)) return;
     const button = card.querySelector(`button[data-key="${CSS.escape(event.key.toLowerCase())}"]:not(:disabled)`);
@@ -27,14 +28,20 @@ export function withKeys(card) {
   });
 }
 
-/** Escape, where nothing else takes it, goes to the first card that waits; `isFree()` says whether it may. */
-export function setUpEscape(isFree) {
+/**
+ * Escape, where nothing else takes it, goes to the first card that waits, from there to the next one, and after the last
+ * back to where one types; `isFree()` says whether it may, `back()` focuses that.
+ */
+export function setUpEscape({ isFree, back }) {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !isFree()) return;
-    const card = [...document.querySelectorAll(".card:not([data-mode=decided])")].find((each) => !each.contains(document.activeElement));
-    if (!card || document.querySelector("dialog[open], .sidebar.open, [popover]:popover-open")) return;
+    if (document.querySelector("dialog[open], .sidebar.open, [popover]:popover-open")) return;
+    const cards = [...document.querySelectorAll(".card:not([data-mode=decided])")];
+    if (cards.length === 0) return;
     event.preventDefault();
-    card.focus();
-    card.scrollIntoView({ block: "nearest" });
+    const next = cards[cards.findIndex((card) => card.contains(document.activeElement)) + 1];
+    if (!next) return back();
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
   });
 }

@@ -1,0 +1,29 @@
+/** Before an answer is replaced: what ran in it stays done, so somebody who asks for another one is told. */
+
+import { confirm } from "./dialogs.js";
+import { h } from "./dom.js";
+import { humanize, inOrder, summary } from "./fields.js";
+import { bothArguments } from "./records.js";
+import { shown } from "./reveal.js";
+import { ranInAnswer } from "./state.js";
+import { unitsFor } from "./units.js";
+import { outcome } from "./words.js";
+
+/** Resolves to whether the last answer may be replaced: where nothing ran in it, without asking. */
+export async function mayReplace(state) {
+  const ran = ranInAnswer(state);
+  if (ran.length === 0) return true;
+  return confirm({
+    title: "Try again?",
+    text: "The answer is written anew. What ran in it stays done, and the assistant may ask for the same again:",
+    details: [h("ul", { class: "dialog-list" }, ran.map((call) => line(call, state.schemas[call.name])))],
+    yes: "Try again",
+    no: "Keep this answer",
+  });
+}
+
+function line({ record, name, arguments: args }, schema) {
+  const both = bothArguments(record, args);
+  const what = summary(inOrder(both.ran, schema), unitsFor(both.issued, { schema, message: record.message }));
+  return h("li", {}, h("strong", {}, shown(humanize(name))), shown(` · ${what} · `), outcome(record));
+}
