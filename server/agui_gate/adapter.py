@@ -291,6 +291,15 @@ def _cut(text: str) -> str:
 
 
 @runtime_checkable
+class ChecksSetup(Protocol):
+    """An adapter may have this too: a server that starts tells what it finds."""
+
+    async def check_setup(self) -> Sequence[Finding]:
+        """Say what is missing before the provider can be asked, such as a package or a key. No network; never raises."""
+        ...
+
+
+@runtime_checkable
 class Adapter(Protocol):
     """A model behind a provider. One instance serves any number of concurrent turns."""
 

@@ -171,3 +171,21 @@ def test_a_second_server_on_one_file_says_so(tmp_path: Path) -> None:
     ):
         assert "store_is_shared" not in first.text
         assert f"event=store_is_shared with_processes={first.process.pid}" in second.text
+
+
+def test_a_model_without_a_key_is_told_at_the_start(tmp_path: Path) -> None:
+    """What `doctor` would say, without asking anybody; it serves all the same (issue 9)."""
+    with serving(tmp_path, "cli_keyless:both", "--store", "memory://", ANTHROPIC_API_KEY="") as (server, client):
+        server.wait_for(r"note: model gpt-5.4-mini at api.openai.com: There is no API key: set OPENAI_API_KEY")
+        server.wait_for(
+            r"note: model claude-sonnet-4-5 at api.anthropic.com: There is no API key: set ANTHROPIC_API_KEY"
+        )
+        assert "  → Set OPENAI_API_KEY (or api_key) to a key" in server.text
+        assert client.get("/readyz").status_code == 200
+
+
+def test_a_model_with_a_key_is_not_asked_at_the_start(tmp_path: Path) -> None:
+    with serving(tmp_path, "cli_keyless:keyed", "--store", "memory://") as (server, client):
+        assert client.get("/readyz").status_code == 200
+        server.stop(signal.SIGTERM)
+    assert "note:" not in server.text

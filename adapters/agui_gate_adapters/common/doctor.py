@@ -56,6 +56,33 @@ async def check(asker: Asker, model: str, host: str) -> Finding:
     return _unsure(what, "(its answer is something else, a web page perhaps)", address)
 
 
+class Maker(Protocol):
+    """What makes the client of a provider: every `Transport`."""
+
+    @property
+    def api(self) -> Api:
+        """The API's name, and where its key and address come from."""
+        ...
+
+    async def client(self) -> Any:
+        """The client. Raises `Failure` when the package or the key is missing."""
+        ...
+
+
+async def check_setup(maker: Maker, model: str, host: str) -> list[Finding]:
+    """What is missing before anything can be asked: the package, the key. Asks nobody, and never raises."""
+    what = f"model {model} at {host}"
+    try:
+        await maker.client()
+    except Failure as failure:
+        return [Finding(what, False, failure.error.message, _fix(failure.error, model, maker.api.key))]
+    except Exception as error:
+        return [
+            Finding(what, False, f"its client can't be made ({type(error).__name__})", "`agui-gate doctor` has more.")
+        ]
+    return []
+
+
 def _describes_models(host: str) -> bool:
     return host in _DESCRIBING or host.endswith(".azure.com")
 

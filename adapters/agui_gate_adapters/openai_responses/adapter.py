@@ -172,6 +172,10 @@ class OpenAIResponses:
         """Whether package, key, address and model work; within 10 s, never raises."""
         return [await doctor.check(self._transport, self._settings.model, self._host)]
 
+    async def check_setup(self) -> Sequence[Finding]:
+        """What of package and key is missing; asks nobody."""
+        return await doctor.check_setup(self._transport, self._settings.model, self._host)
+
     async def aclose(self) -> None:
         """Close the connections that this adapter opened. Safe to call twice."""
         await self._transport.aclose()

@@ -21,6 +21,7 @@ from typing import Any
 
 import uvicorn
 
+from agui_gate.cli.checking import tell_setup
 from agui_gate.cli.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
 from agui_gate.errors import ConfigurationError
@@ -115,6 +116,8 @@ class Server(uvicorn.Server):
         gc.freeze()
         if self.started and self._on_started is not None:
             self._on_started()
+        agents = [agent for state in self._states() for agent in state.engine.agents.values()]
+        self._checking = asyncio.create_task(tell_setup(agents))  # nobody waits for it: it loads packages
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
