@@ -295,7 +295,7 @@ class ChecksSetup(Protocol):
     """An adapter may have this too: a server that starts tells what it finds."""
 
     async def check_setup(self) -> Sequence[Finding]:
-        """Say what is missing before the provider can be asked, such as a package or a key. No network; never raises."""
+        """Say what is missing before the provider can be asked: a package, a key. No network; never raises."""
         ...
 
 
