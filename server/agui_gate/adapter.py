@@ -19,6 +19,10 @@ kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adap
 and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
 their place in the turn, in the words of `retold`.
 
+Names are anybody's: models invent some, clients' tools and histories bring others. What a provider refuses for its
+content (an attachment, a message) it would refuse with every request that follows, so say which it is: `MediaRefused`,
+`ContentRefused`. The engine asks again without the attachment, and leaves out what was refused from then on.
+
 A held call's `consent`, in the newest turn, is what the provider is to be told now. An adapter that can't tell a True
 raises `ConsentLost` before its first event and is asked again, without it; a False that can't be told is told as text.
 True is in one request only, which must never be repeated unless the provider is known not to have acted on it. With it
