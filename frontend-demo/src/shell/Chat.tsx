@@ -1,7 +1,7 @@
 import { CopilotChat, CopilotChatReasoningMessage, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, type ReactNode, type RefObject } from "react";
 import type { AgentInfo } from "../agents";
-import { ConfirmCard, Ledger, Replaced, useLedger } from "../components/confirm-card";
+import { ConfirmCard, Ledger, useLedger } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
 import { ToolChips } from "../components/tool-chips";
 import { SERVER, type Choice } from "../connection";
@@ -44,7 +44,6 @@ export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut,
       <ToolChips />
       <ThemeTool />
       <div className="conversation">
-        <Replaced />
         <EmptyOnly>
           <Welcome agent={agent} onChoose={say} />
         </EmptyOnly>

@@ -1,5 +1,5 @@
 import { ranText } from "../components/confirm-card/Earlier";
-import type { CallRecord } from "../components/confirm-card/ledger";
+import type { CallRecord } from "../components/confirm-card/records";
 import { Dialog } from "../components/confirm-card/Dialog";
 
 /** What going back in the conversation would leave behind, and what to do then. */

@@ -1,7 +1,7 @@
 import type { Message, RunAgentInput } from "@ag-ui/client";
 import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useState } from "react";
-import { ran } from "../components/confirm-card/ledger";
+import { ran } from "../components/confirm-card/records";
 import type { LedgerStore } from "../components/confirm-card/Ledger";
 import { newId } from "../thread";
 import type { Undoing } from "./GoBack";
@@ -27,10 +27,10 @@ function asks({ messages, resume }: RunAgentInput): boolean {
   return Boolean(resume?.length) || last === "user" || last === "tool";
 }
 
-/** The gated calls of these messages that took effect, by the server's word. */
+/** The gated calls of these messages that took effect, by the server's word; not those that an earlier answer had left behind. */
 function ranIn(messages: readonly Message[], store: LedgerStore) {
   const ids = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : [])).map(({ id }) => id);
-  return ids.flatMap((id) => store.records().get(id) ?? []).filter(ran);
+  return ids.flatMap((id) => store.records().get(id) ?? []).filter((record) => ran(record) && !record.replaced);
 }
 
 /** What the page does with the conversation besides showing it. */

@@ -175,8 +175,9 @@ export async function regenerate(t) {
   const earlier = page.getByTestId("gate-earlier");
   await earlier.getByText("The very same already ran in this chat:").waitFor();
   assert.match(await earlier.getByRole("listitem").textContent(), /refund · 1003 · 0.1 € at .*, in an answer that was replaced/);
-  const strip = page.getByTestId("gate-replaced");
-  await strip.getByText("1 action ran in an answer that was replaced").click();
+  assert.equal((await t.card(page).textContent()).match(/Already ran/gi).length, 1, "it is said once");
+  await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
+  await t.chipsAre(page, ["refund:done", "refund:waiting"]);
   await t.shot(page, "card");
   await accessible(page, "ran before");
   await t.press(page, "Reject");
@@ -184,8 +185,12 @@ export async function regenerate(t) {
   await t.answered(page, "Left at that.");
   await page.reload();
   await t.answered(page, "Left at that.");
-  await strip.getByText("1 action ran in an answer that was replaced").waitFor();
-  await t.chipsAre(page, ["refund:rejected"]);
+  await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
+  await t.chipsAre(page, ["refund:done", "refund:rejected"]);
+  await t.script(says("A third try."));
+  await again(); // nothing has run in this answer, so nothing is asked
+  await t.answered(page, "A third try.");
+  await t.chipsAre(page, ["refund:done"]);
 }
 
 /** A tab whose card was asked again meanwhile, by a run of another client: its answer counts. */

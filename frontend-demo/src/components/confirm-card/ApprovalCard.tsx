@@ -1,6 +1,6 @@
 import { useId, useRef, useState, type KeyboardEvent } from "react";
 import { Arguments } from "./Arguments";
-import { Earlier } from "./Earlier";
+import { Earlier, type EarlierCall } from "./Earlier";
 import { EditForm } from "./EditForm";
 import type { Field } from "./fields";
 import { Icon } from "./Icon";
@@ -23,6 +23,8 @@ export interface Ask {
   refused?: string;
   /** What may be changed; empty: nothing. */
   fields: Field[];
+  /** Calls of the same tool that ran in this chat. */
+  earlier: EarlierCall[];
   /** What the numbers are in. */
   unit: Unit;
 }
@@ -82,7 +84,7 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
       <fieldset className="gate-body" disabled={expired}>
         <legend className="gate-hidden">Decide: {humanize(ask.tool)}</legend>
         {ask.refused && <p className="gate-refused" role="alert"><Icon name="warning" />{ask.refused}</p>}
-        <Earlier tool={ask.tool} id={ask.id} values={ask.arguments} />
+        <Earlier ask={ask} />
         {mode === "view" && <View ask={ask} onDecide={onDecide} all={all} onMode={setMode} />}
         {mode === "edit" && (
           <EditForm fields={ask.fields} values={ask.arguments} unit={ask.unit} onSubmit={(edits) => onDecide(withEdits(edits))}>

@@ -5,13 +5,14 @@ import { z } from "zod";
 import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 import { Arguments } from "./Arguments";
 import { AnswerLine, RecordLine } from "./DecisionLine";
+import type { EarlierCall } from "./Earlier";
 import { makeFields, type Schema } from "./fields";
 import { useAnswer, useRecord, useStore } from "./Ledger";
-import type { CallRecord } from "./ledger";
+import type { CallRecord } from "./records";
 import { Shown } from "./Shown";
 import { together, Queue } from "./together";
 import { unitsFor } from "./units";
-import { humanize, parseObject, withoutRefusal, type Json } from "./values";
+import { humanize, parseObject, theQuestion, type Json } from "./values";
 
 const parameters = z.object({
   function_name: z.string(),
@@ -22,6 +23,7 @@ const parameters = z.object({
   function_parameters: z.record(z.string(), z.unknown()).optional(), // the tool's JSON Schema, where something may be edited
   expires_at: z.string().optional(),
   refused: z.string().optional(),
+  already_ran: z.array(z.record(z.string(), z.unknown())).optional(),
 });
 
 type Card = z.infer<typeof parameters>;
@@ -138,7 +140,7 @@ function toAsk(card: Partial<Card>): Ask | null {
   if (!card.function_name || !card.function_call_id) return null;
   const values = card.function_arguments ?? {};
   const schema = card.function_parameters as Schema | undefined;
-  const message = withoutRefusal(card.steps?.[0]?.description, card.refused);
+  const message = theQuestion(card.steps?.[0]?.description, card);
   return {
     id: card.function_call_id,
     tool: card.function_name,
@@ -147,6 +149,7 @@ function toAsk(card: Partial<Card>): Ask | null {
     expiresAt: card.expires_at,
     refused: card.refused,
     fields: makeFields(card.editable ?? [], values, schema),
+    earlier: (card.already_ran ?? []) as unknown as EarlierCall[],
     unit: unitsFor(values, { schema, message }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Ask, Decision } from "./ApprovalCard";
 import { Icon, type IconName } from "./Icon";
 import { reveal } from "./invisible";
-import { callText, changes, outcome, unitsOf, verdict, type CallRecord } from "./ledger";
+import { callText, changes, outcome, unitsOf, verdict, type CallRecord } from "./records";
 import "./confirm-card.css";
 import "./told.css";
 

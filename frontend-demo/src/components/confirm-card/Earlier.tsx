@@ -1,23 +1,34 @@
+import type { Ask } from "./ApprovalCard";
 import { Icon } from "./Icon";
 import { useAllRecords, useRecord } from "./Ledger";
-import { callText, outcome, ran, time, unitsOf, type CallRecord } from "./ledger";
+import { callText, outcome, ran, time, unitsOf, type CallRecord, type State } from "./records";
+import type { Unit } from "./units";
 import type { Json } from "./values";
+
+/** A call of the same tool that ran in this chat, as the server says beside a question (`already_ran`). */
+export interface EarlierCall {
+  arguments: Json;
+  at: string | null;
+  state: State;
+  replaced: boolean;
+}
 
 const MOST = 3;
 
 /** What has already run of this tool in this chat, so that nobody agrees to the same thing twice without knowing. */
-export function Earlier({ tool, id, values }: { tool: string; id: string | undefined; values: Json }) {
-  const self = useRecord(id);
-  const before = useAllRecords().filter((record) => record !== self && record.tool === tool && ran(record));
+export function Earlier({ ask }: { ask: Ask }) {
+  const self = useRecord(ask.id);
+  const known = useAllRecords().filter((record) => record !== self && record.tool === ask.tool && ran(record)).map(toEarlier);
+  const before = known.length < ask.earlier.length ? ask.earlier : known; // what came since is only in the records
   if (before.length === 0) return null;
-  const same = before.some((record) => JSON.stringify(record.effective_arguments) === JSON.stringify(values));
+  const same = before.some((call) => JSON.stringify(call.arguments) === JSON.stringify(ask.arguments));
   return (
     <div className="gate-earlier" data-testid="gate-earlier" data-same={same}>
       <Icon name={same ? "warning" : "clock"} />
       <div>
         <p>{same ? "The very same already ran in this chat:" : "Already ran in this chat:"}</p>
         <ul>
-          {before.slice(-MOST).map((record) => <li key={record.id}>{ranText(record)}</li>)}
+          {before.slice(-MOST).map((call, at) => <li key={at}>{text(ask.tool, call, ask.unit)}</li>)}
           {before.length > MOST && <li>and {before.length - MOST} more before</li>}
         </ul>
       </div>
@@ -25,26 +36,13 @@ export function Earlier({ tool, id, values }: { tool: string; id: string | undef
   );
 }
 
+const toEarlier = ({ effective_arguments, decision, state, replaced }: CallRecord): EarlierCall => ({ arguments: effective_arguments, at: decision?.at ?? null, state, replaced });
+
 /** `refund · 1003 · 12.5 € at 12:03, in an answer that was replaced`. */
-export function ranText(record: CallRecord): string {
-  const come = outcome(record);
-  const replaced = record.replaced ? ", in an answer that was replaced" : "";
-  return `${callText(record.tool, record.effective_arguments, unitsOf(record))}${time(record.decision?.at ?? null)}${come && ` (${come})`}${replaced}`;
+function text(tool: string, call: EarlierCall, unit: Unit): string {
+  const come = outcome(call);
+  return `${callText(tool, call.arguments, unit)}${time(call.at)}${come && ` (${come})`}${call.replaced ? ", in an answer that was replaced" : ""}`;
 }
 
-/** What ran in answers that are no longer part of the conversation. It is done all the same. */
-export function Replaced() {
-  const gone = useAllRecords().filter((record) => record.replaced && ran(record));
-  if (gone.length === 0) return null;
-  return (
-    <details className="gate-replaced" data-testid="gate-replaced">
-      <summary>
-        <Icon name="retry" />
-        {gone.length === 1 ? "1 action ran in an answer that was replaced" : `${gone.length} actions ran in answers that were replaced`}
-      </summary>
-      <ul>
-        {gone.map((record) => <li key={record.id}>{ranText(record)}</li>)}
-      </ul>
-    </details>
-  );
-}
+/** The same for a record. */
+export const ranText = (record: CallRecord): string => text(record.tool, toEarlier(record), unitsOf(record));

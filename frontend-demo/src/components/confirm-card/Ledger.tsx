@@ -1,6 +1,6 @@
 import { createContext, useContext, useSyncExternalStore, type ReactNode } from "react";
 import type { Decision } from "./ApprovalCard";
-import type { CallRecord } from "./ledger";
+import type { CallRecord } from "./records";
 
 type Records = ReadonlyMap<string, CallRecord>;
 

@@ -1,7 +1,7 @@
 export { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 export { ConfirmCard } from "./ConfirmCard";
 export { AnswerLine, RecordLine } from "./DecisionLine";
-export { Replaced } from "./Earlier";
+export type { EarlierCall } from "./Earlier";
 export { Ledger, useAllRecords, useRecord } from "./Ledger";
 export { useLedger } from "./useLedger";
 export { together } from "./together";

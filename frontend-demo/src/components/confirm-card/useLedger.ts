@@ -1,6 +1,6 @@
 import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useEffect, useRef, useState } from "react";
-import type { CallRecord } from "./ledger";
+import type { CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
 import { parseJson, parseObject } from "./values";

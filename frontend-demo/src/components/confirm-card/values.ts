@@ -25,9 +25,11 @@ export function shorten(text: string, to: number): string {
   return signs.length > to ? `${signs.slice(0, to - 1).join("")}…` : text;
 }
 
-/** The question itself: for clients that show no more, it begins with why the last answer wasn't taken. */
-export const withoutRefusal = (message: string | undefined, refused = ""): string | undefined =>
-  message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+/** The question itself: for clients that show no more, it begins with why the last answer wasn't taken, and ends with what already ran. */
+export function theQuestion(message: string | undefined, { refused = "", already_ran: ran }: { refused?: string; already_ran?: unknown[] }): string | undefined {
+  const asked = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+  return ran?.length ? asked?.replace(/ ?Already ran in this thread: .*$/s, "") : asked;
+}
 
 /** What there is to tell in values, however deep, in one line; yes, no and nothing say little without their names. */
 export function summary(values: Json, { to = 90, unit = noUnit }: { to?: number; unit?: Unit } = {}): string {

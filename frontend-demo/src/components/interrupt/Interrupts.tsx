@@ -1,12 +1,12 @@
 import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
 import { useEffect, useState } from "react";
-import { AnswerLine, ApprovalCard, RecordLine, together, type Ask, type Decision } from "../confirm-card";
+import { AnswerLine, ApprovalCard, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
 import { makeFields, type Schema } from "../confirm-card/fields";
 import { useRecords, useStore } from "../confirm-card/Ledger";
-import type { CallRecord } from "../confirm-card/ledger";
+import type { CallRecord } from "../confirm-card/records";
 import { unitsFor } from "../confirm-card/units";
 import { useOver } from "../confirm-card/useCountdown";
-import { withoutRefusal, type Json } from "../confirm-card/values";
+import { theQuestion, type Json } from "../confirm-card/values";
 
 /** The parts of an AG-UI interrupt that are used here. */
 interface Interrupt {
@@ -107,7 +107,8 @@ function useAskedAgain(reset: () => void) {
 
 function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt): Ask {
   const refused = typeof metadata.refused === "string" ? metadata.refused : undefined;
-  const message = withoutRefusal(asked, refused);
+  const ran = Array.isArray(metadata.already_ran) ? (metadata.already_ran as EarlierCall[]) : [];
+  const message = theQuestion(asked, { refused, already_ran: ran });
   const tool = typeof metadata.tool === "string" ? metadata.tool : "";
   const values = (metadata.arguments ?? {}) as Json;
   const { properties, $defs } = (responseSchema ?? {}) as Schema;
@@ -121,6 +122,7 @@ function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt)
     refused,
     expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
     fields: makeFields(editable, values, schema, $defs),
+    earlier: ran,
     unit: unitsFor(values, { schema, message }),
   };
 }

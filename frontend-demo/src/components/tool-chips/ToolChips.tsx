@@ -3,7 +3,7 @@ import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
 import { useAnswer, useRecord } from "../confirm-card/Ledger";
-import { unitsOf, type CallRecord } from "../confirm-card/ledger";
+import { unitsOf, type CallRecord } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
 import { useCountdown } from "../confirm-card/useCountdown";

@@ -2,7 +2,7 @@
 
 import { parseObject } from "../confirm-card/values";
 import type { IconName } from "../confirm-card/Icon";
-import type { State } from "../confirm-card/ledger";
+import type { State } from "../confirm-card/records";
 
 export type Status = "running" | "waiting" | "done" | "error" | "unknown" | "rejected" | "superseded" | "expired" | "stopped";
 
