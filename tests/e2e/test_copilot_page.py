@@ -51,9 +51,9 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", over=ALL)
+    cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", over=ALL)
     + cases("askedAgain", "expiresInTime", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
-    + cases("namesWho", "hiddenCharacters", over=[("direct", "card"), ("direct", "interrupt")]),
+    + cases("namesWho", "hiddenCharacters", "deletedElsewhere", over=[("direct", "card"), ("direct", "interrupt")]),
 )
 def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -70,7 +70,8 @@ def test_issue_9_the_list_of_chats(stack: Stack, scenario: str, options: dict[st
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
+    cases("suggestions", over=[("direct", "card"), ("runtime", "card")])
+    + cases("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
 )
 def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)

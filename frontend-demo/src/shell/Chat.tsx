@@ -5,6 +5,7 @@ import { ConfirmCard, Ledger, useLedger } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
 import { ToolChips } from "../components/tool-chips";
 import { SERVER, type Choice } from "../connection";
+import { EditMessage } from "./EditMessage";
 import { GoBack } from "./GoBack";
 import { ThemeTool } from "./ThemeTool";
 import { Usage } from "./Usage";
@@ -30,7 +31,7 @@ export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBac
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
 export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut, resend }: Props) {
   const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime" });
-  const { regenerate, undoing, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut, store });
+  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut, store });
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);
@@ -52,18 +53,21 @@ export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut,
           labels={labels}
           input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
           scrollView={{ scrollToBottomButton: { "aria-label": "Go to the latest message" } }}
-          messageView={{ assistantMessage: { onRegenerate: regenerate }, reasoningMessage: CopilotChatReasoningMessage }}
+          messageView={{ userMessage: { onEditMessage: edit }, assistantMessage: { onRegenerate: regenerate }, reasoningMessage: CopilotChatReasoningMessage }}
         />
         <Usage usage={usage} />
       </div>
       {undoing && <GoBack {...undoing} />}
+      {editing && <EditMessage {...editing} />}
     </Ledger>
   );
 }
 
 const DISCLAIMER = "Actions that need your approval never run without it.";
 /** What can be done while approvals are open: CopilotKit takes no message before interrupts are answered. */
-const OPEN = { card: "Decide above (Esc), or write…", interrupt: "Decide above (Esc) first…" };
+const OPEN = matchMedia("(hover: none)").matches
+  ? { card: "Decide above, or write…", interrupt: "Decide above first…" }
+  : { card: "Decide above (Esc), or write…", interrupt: "Decide above (Esc) first…" };
 
 /** Escape, where it means nothing else, leads to the open card, where letters decide. */
 function useEscape() {

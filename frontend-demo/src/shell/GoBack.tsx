@@ -1,6 +1,6 @@
+import { Dialog } from "../components/confirm-card/Dialog";
 import { ranText } from "../components/confirm-card/Earlier";
 import type { CallRecord } from "../components/confirm-card/records";
-import { Dialog } from "../components/confirm-card/Dialog";
 
 /** What going back in the conversation would leave behind, and what to do then. */
 export interface Undoing {
@@ -14,11 +14,22 @@ export interface Undoing {
 export function GoBack({ records, onConfirm, onClose }: Undoing) {
   return (
     <Dialog title="Ask again?" confirm="Ask again" onConfirm={onConfirm} onClose={onClose}>
+      <p>The answer is replaced.</p>
+      <WhatRan records={records} />
+    </Dialog>
+  );
+}
+
+/** What stays done, whatever is replaced. */
+export function WhatRan({ records }: { records: CallRecord[] }) {
+  if (records.length === 0) return null;
+  return (
+    <>
       <p>{records.length === 1 ? "This already ran, and stays done:" : "These already ran, and stay done:"}</p>
       <ul>
         {records.map((record) => <li key={record.id}>{ranText(record)}</li>)}
       </ul>
-      <p>Only the answer is replaced. The assistant is told what ran.</p>
-    </Dialog>
+      <p>The assistant is told so.</p>
+    </>
   );
 }

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useState } from "react";
 import { ran } from "../components/confirm-card/records";
 import type { LedgerStore } from "../components/confirm-card/Ledger";
 import { newId } from "../thread";
+import type { Editing } from "./EditMessage";
 import type { Undoing } from "./GoBack";
 
 /** What the last run took, as the server counted it. */
@@ -39,6 +40,7 @@ export function useConversation({ store, onSend, onSettled, onCut }: Options) {
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
   const [undoing, setUndoing] = useState<Undoing | null>(null);
+  const [editing, setEditing] = useState<Editing | null>(null);
 
   useEffect(() => {
     let started = 0;
@@ -73,23 +75,39 @@ export function useConversation({ store, onSend, onSettled, onCut }: Options) {
     return unsubscribe;
   }, [agent, onSend, onSettled, onCut]);
 
+  const goOnFrom = useCallback(
+    (messages: Message[]) => {
+      setUndoing(null);
+      setEditing(null);
+      agent.setMessages(messages);
+      void copilotkit.runAgent({ agent });
+    },
+    [agent, copilotkit],
+  );
+
   /** Ask the question again that a message answers: the answer, what led to it and all that came after are taken back. */
   const regenerate = useCallback(
     ({ id }: Pick<Message, "id">) => {
       const at = agent.messages.findIndex((message) => message.id === id);
       const question = agent.messages.slice(0, at).findLastIndex(({ role }) => role === "user");
       if (agent.isRunning || question < 0) return;
-      const close = () => setUndoing(null);
-      const go = () => {
-        close();
-        agent.setMessages(agent.messages.slice(0, question + 1));
-        void copilotkit.runAgent({ agent });
-      };
+      const go = () => goOnFrom(agent.messages.slice(0, question + 1));
       const records = ranIn(agent.messages.slice(question), store);
       if (records.length === 0) go();
-      else setUndoing({ records, onConfirm: go, onClose: close });
+      else setUndoing({ records, onConfirm: go, onClose: () => setUndoing(null) });
     },
-    [agent, copilotkit, store],
+    [agent, goOnFrom, store],
+  );
+
+  /** Say a message in other words, and go on from there. */
+  const edit = useCallback(
+    ({ message }: { message: Message }) => {
+      const at = agent.messages.findIndex(({ id }) => id === message.id);
+      if (agent.isRunning || message.role !== "user" || typeof message.content !== "string") return;
+      const onSend = (content: string) => goOnFrom([...agent.messages.slice(0, at), { ...message, content }]);
+      setEditing({ text: message.content, records: ranIn(agent.messages.slice(at), store), onSend, onClose: () => setEditing(null) });
+    },
+    [agent, goOnFrom, store],
   );
 
   const say = useCallback(
@@ -118,5 +136,5 @@ export function useConversation({ store, onSend, onSettled, onCut }: Options) {
     if (agent.messages.at(-1)?.role === "user") agent.setMessages(agent.messages.slice(0, -1));
   }, [agent]);
 
-  return { regenerate, undoing, say, again, takeBack, usage };
+  return { regenerate, undoing, edit, editing, say, again, takeBack, usage };
 }

@@ -155,3 +155,28 @@ export async function threads(t) {
   await page.waitForSelector(".welcome");
   await t.shot(page, "new");
 }
+
+/** What CopilotKit's client asks for suggestions, through its Node runtime and through the server's own routes: no thread. */
+export async function suggestions(t) {
+  const bases = { runtime: `${t.urls.runtime}/api/copilotkit`, direct: `${t.urls.server}/copilotkit` };
+  const idea = call("copilotkitSuggest", { suggestions: [{ title: "Refund it", message: "Refund order 1003" }] });
+  await t.script({ output: [idea] });
+  const id = `suggestion-${t.label}`;
+  const body = {
+    threadId: id,
+    runId: "r",
+    messages: [{ id: "s", role: "user", content: "Suggest what the user could say next." }],
+    tools: [{ name: "copilotkitSuggest", description: "Suggest", parameters: { type: "object", properties: {} } }],
+    context: [],
+    state: {},
+    forwardedProps: { toolChoice: { type: "function", function: { name: "copilotkitSuggest" } } },
+  };
+  const headers = { "content-type": "application/json", accept: "text/event-stream" };
+  const answer = await fetch(`${bases[t.via]}/agent/support/suggest`, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = await answer.text();
+  assert.match(text, /copilotkitSuggest/);
+  assert.match(text, /RUN_FINISHED/);
+  assert.equal((await fetch(`${t.urls.server}/threads/${id}`)).status, 404);
+  const { body: sent } = (await t.journal()).at(-1);
+  assert.deepEqual(sent.tools.map(({ name }) => name), ["copilotkitSuggest"]);
+}

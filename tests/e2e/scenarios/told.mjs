@@ -135,6 +135,22 @@ export async function expiresInTime(t) {
   await t.answered(page, "It stays open.");
 }
 
+/** The chat is deleted elsewhere: what was open can't be answered any more, and the page stops asking. */
+export async function deletedElsewhere(t) {
+  await t.script(REAL_TURN);
+  const page = await t.open();
+  page.allow(/404/);
+  await asked(t, page);
+  const looks = [];
+  page.on("response", (response) => response.status() === 404 && looks.push(response.url()));
+  assert.equal((await fetch(`${t.urls.server}/threads/${thread(page)}`, { method: "DELETE" })).status, 200);
+  await line(page).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
+  assert.equal(await t.card(page).count(), 0);
+  await page.evaluate(() => dispatchEvent(new Event("focus"))); // the person comes back to it
+  await t.shot(page, "gone");
+  assert.equal(looks.length, 1);
+}
+
 /** Who decided, where people have names. */
 export async function namesWho(t) {
   await t.script(REAL_TURN, says("Refunded for Alice."));
@@ -190,6 +206,29 @@ export async function regenerate(t) {
   await t.script(says("A third try."));
   await again(); // nothing has run in this answer, so nothing is asked
   await t.answered(page, "A third try.");
+  await t.chipsAre(page, ["refund:done"]);
+}
+
+/** Saying a message in other words goes back too: what ran after it is named first, and stays done. */
+export async function editMessage(t) {
+  await t.script(REAL_TURN, says("Refunded once."), says("Nothing more to do."));
+  const page = await t.open();
+  await asked(t, page);
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded once.");
+  await page.getByTestId("copilot-user-message").hover();
+  await page.getByTestId("copilot-edit-button").click();
+  const dialog = page.getByRole("dialog", { name: "Edit your message" });
+  await dialog.getByText("This already ran, and stays done:").waitFor();
+  await t.shot(page, "asks");
+  await accessible(page, "edit a message");
+  await dialog.getByRole("textbox", { name: "Message" }).fill("Is order 1003 fine?");
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await t.answered(page, "Nothing more to do.");
+  await page.reload();
+  await t.answered(page, "Nothing more to do.");
+  assert.equal(await page.getByTestId("copilot-user-message").textContent(), "Is order 1003 fine?");
+  await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
   await t.chipsAre(page, ["refund:done"]);
 }
 

@@ -4,10 +4,10 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import { z } from "zod";
 import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 import { Arguments } from "./Arguments";
-import { AnswerLine, RecordLine } from "./DecisionLine";
+import { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
 import type { EarlierCall } from "./Earlier";
 import { makeFields, type Schema } from "./fields";
-import { useAnswer, useRecord, useStore } from "./Ledger";
+import { useAnswer, useGone, useRecord, useStore } from "./Ledger";
 import type { CallRecord } from "./records";
 import { Shown } from "./Shown";
 import { together, Queue } from "./together";
@@ -55,6 +55,7 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const store = useStore();
   const [decided, setDecided] = useState<Decision | null>(null);
   const answered = useAnswer(card.function_call_id);
+  const isGone = useGone();
   const record = useRecord(card.function_call_id);
   const ask = toAsk(card);
   if (!ask || !card.function_call_id) return null;
@@ -62,6 +63,7 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const isClosed = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
   if (record?.decision ? !isNewest(id, ask.id, agent.messages) : isClosed) return null;
   if (record && record.state !== "pending") return <Settled record={record} mine={answered} respond={live && !decided ? respond : undefined} />;
+  if (isGone) return <GoneLine />;
   if (mine) return <AnswerLine ask={ask} decision={mine} />;
   if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
   const decide = (made: Decision) => {

@@ -42,6 +42,9 @@ export function AnswerLine({ ask, decision: { approved, reason, edits } }: { ask
   return <Line icon="send" text={parts.filter(Boolean).join(" · ")} state="answered" isLate={false} />;
 }
 
+/** For a question of a chat that isn't there any more. */
+export const GoneLine = () => <Line icon="bin" text="Not decided, as this chat was deleted" state="cancelled" isLate={false} />;
+
 function Line({ icon, text, state, isLate }: { icon: IconName; text: string; state: string; isLate: boolean }) {
   return (
     <p className="gate-decision" data-testid="gate-decision" data-state={state} data-late={isLate} role={isLate ? "alert" : undefined}>

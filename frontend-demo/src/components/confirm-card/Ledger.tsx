@@ -33,6 +33,16 @@ export class LedgerStore {
 
   answers = (): ReadonlyMap<string, Decision> => this.#answers;
 
+  /** The server has no such chat any more: nothing that is open here can be answered. */
+  #isGone = false;
+
+  isGone = (): boolean => this.#isGone;
+
+  gone(): void {
+    this.#isGone = true;
+    this.#notify();
+  }
+
   /** Something was answered here. It goes out with the last answer. */
   decided = (callId: string, decision: Decision) => {
     this.hasUnsent = true;
@@ -69,4 +79,10 @@ export const useAllRecords = (): CallRecord[] => [...new Set(useRecords().values
 export function useAnswer(callId: string | undefined): Decision | undefined {
   const store = useContext(Context);
   return useSyncExternalStore(store.subscribe, store.answers).get(callId ?? "");
+}
+
+/** Whether the chat was deleted. */
+export function useGone(): boolean {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, store.isGone);
 }

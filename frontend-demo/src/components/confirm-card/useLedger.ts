@@ -1,5 +1,5 @@
 import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
@@ -35,6 +35,7 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
   const reader = useRef<Reader>(null);
   reader.current ??= new Reader(store);
   Object.assign(reader.current, { server, headers, agent, hasRuntime });
+  const isGone = useSyncExternalStore(store.subscribe, store.isGone);
   const open = agent.isRunning ? "" : openCalls(agent).join(" ");
 
   useEffect(() => {
@@ -53,6 +54,10 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
     return lookOut(SOON, async () => {
       if (!ledger.isWanted(open)) return "over";
       const news = await ledger.news(open);
+      if (store.isGone()) {
+        agent.pendingInterrupts = [];
+        return "over";
+      }
       if (!news || agent.isRunning || store.hasUnsent) return "on";
       if (hasRuntime) return (await ledger.takeMessages(), "on");
       agent.pendingInterrupts = []; // else the client refuses to connect
@@ -60,7 +65,7 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
       return "over";
     });
   }, [agent, agent.isRunning, copilotkit, hasRuntime, open, store]);
-  return { store, isOpen: open !== "" };
+  return { store, isOpen: open !== "" && !isGone };
 }
 
 type Agent = ReturnType<typeof useAgent>["agent"];
@@ -118,6 +123,7 @@ class Reader {
   async #get<T>(path: string): Promise<T | null> {
     try {
       const response = await fetch(new URL(path, this.server), { headers: this.headers });
+      if (response.status === 404 && this.store.records().size > 0) this.store.gone();
       return response.ok ? (parseJson(await response.text()) as T) : null;
     } catch {
       return null; // away for the moment; what the person does next will say so

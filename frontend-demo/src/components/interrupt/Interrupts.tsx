@@ -1,8 +1,8 @@
 import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
 import { useEffect, useState } from "react";
-import { AnswerLine, ApprovalCard, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
+import { AnswerLine, ApprovalCard, GoneLine, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
 import { makeFields, type Schema } from "../confirm-card/fields";
-import { useRecords, useStore } from "../confirm-card/Ledger";
+import { useGone, useRecords, useStore } from "../confirm-card/Ledger";
 import type { CallRecord } from "../confirm-card/records";
 import { unitsFor } from "../confirm-card/units";
 import { useOver } from "../confirm-card/useCountdown";
@@ -42,6 +42,7 @@ interface Props {
 function Cards({ interrupts, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<Record<string, Decision>>({});
   const store = useStore();
+  const isGone = useGone();
   const settled = useSettled(interrupts);
   const open = interrupts.filter(({ id }) => !decisions[id] && !settled[id]);
   useAskedAgain(() => setDecisions({}));
@@ -59,6 +60,7 @@ function Cards({ interrupts, onAnswer }: Props) {
         const ask = toAsk(interrupt);
         const decision = decisions[interrupt.id];
         const record = settled[interrupt.id];
+        if (isGone && !record) return <GoneLine key={interrupt.id} />;
         if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} />;
         if (decision) return <AnswerLine key={interrupt.id} ask={ask} decision={decision} />;
         return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} all={count > 0 && interrupt === open[0] ? all : undefined} />;

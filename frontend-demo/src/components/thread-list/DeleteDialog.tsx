@@ -26,7 +26,7 @@ export function DeleteDialog({ title, onDelete, onClose }: Props) {
       onConfirm={() => void remove()}
       onClose={onClose}
     >
-      <p>“{title}” is deleted on the server, for everybody who uses it and for good. What was done in it is not undone.</p>
+      <p>“{title}” is deleted on the server, for good. What was done in it is not undone.</p>
       {problem && <p className="gate-refused" role="alert">{problem}</p>}
     </Dialog>
   );

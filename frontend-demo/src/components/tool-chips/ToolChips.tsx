@@ -2,7 +2,7 @@ import { useAgent, useRenderTool, UseAgentUpdate } from "@copilotkit/react-core/
 import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
-import { useAnswer, useRecord } from "../confirm-card/Ledger";
+import { useAnswer, useGone, useRecord } from "../confirm-card/Ledger";
 import { unitsOf, type CallRecord } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
@@ -40,7 +40,8 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
   const text = typeof result === "string" ? result : result === undefined ? undefined : JSON.stringify(result);
   const values = record?.effective_arguments ?? ((parameters && typeof parameters === "object" ? parameters : {}) as Json);
   const fromChat: Status = text !== undefined || status === "complete" ? resultStatus(text ?? "") : isExpired ? "expired" : meanwhile;
-  const how = recordStatus(record?.state) ?? fromChat;
+  const isGone = useGone();
+  const how = recordStatus(record?.state) ?? (isGone && fromChat === "waiting" ? "stopped" : fromChat);
   const { label, icon } = LOOKS[how];
   const unit = record ? unitsOf(record) : noUnit;
   return (
