@@ -14,7 +14,7 @@ from agui_gate.cli.target import load_target
 from tests.examples import files_server
 from tests.examples.conftest import EXAMPLES, Teach
 from tests.product.kit import Stream
-from tests.product.shop import call, items, outputs, say, script, status
+from tests.product.shop import call, calls, items, outputs, say, script, status
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -108,9 +108,8 @@ async def test_edit_policy(teach: Teach) -> None:
             (question["id"], {**YES, "editedArgs": {"to": "Ada", "amount": 450, "note": "flight"}})
         )
         assert (done.text, lesson.module.SENT) == ("Done.", [("Ada", 450, "flight")])
-        told = json.loads(outputs(lesson.product.inputs()[-1])[0])
-        assert told["note"] == "The user changed the arguments before approving."
-        assert told["arguments"] == {"to": "Ada", "amount": 450, "note": "flight"}
+        told = calls(lesson.product.inputs()[-1])  # all of it is sent, to a server that isn't known to keep anything
+        assert told == [("send_money", {"to": "Ada", "amount": 450, "note": "flight"})]
 
 
 async def test_conditional_gate(teach: Teach) -> None:
