@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.stack import Stack
+from tests.requirements import shows
 
 
 @pytest.mark.parametrize("style", ["interrupt", "card"])
@@ -14,6 +15,7 @@ def test_the_built_in_page(stack: Stack, scenario: str, style: str) -> None:
 
 
 @pytest.mark.parametrize("style", ["interrupt", "card"])
+@shows("T4", "T5", "T6")
 @pytest.mark.parametrize("scenario", ["Elsewhere", "Late", "Overtaken", "TryAgain", "Race", "Slow", "MovedOn"])
 def test_the_built_in_page_shows_the_ledgers_word(stack: Stack, scenario: str, style: str) -> None:
     """Issue 9, lines 4 to 6: decided elsewhere, too late, meanwhile; and what ran in an answer that was replaced."""
