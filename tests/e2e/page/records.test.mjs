@@ -23,10 +23,15 @@ test("a result's metadata says who decided, whatever was clicked here", () => {
   assert.deepEqual([tool(state).status, tool(state).record.decision.by], ["done", "alice"]);
 });
 
-test("a snapshot's metadata counts too, and what is settled doesn't open again", () => {
-  const done = play(waiting(), { ...result("c1", "done"), ...metadata(record("done")) }, finished());
-  const stale = done.messages.map((message) => (message.toolCalls ? { ...message, toolCalls: message.toolCalls.map((each) => ({ ...each, ...metadata(record("pending", { decision: null })) })) } : message));
-  assert.equal(tool(play(done, { type: "MESSAGES_SNAPSHOT", messages: stale })).record.state, "done");
+test("a snapshot's metadata counts too", () => {
+  const messages = waiting().messages.map((message) => (message.toolCalls ? { ...message, toolCalls: message.toolCalls.map((each) => ({ ...each, ...metadata(record("rejected")) })) } : message));
+  assert.equal(tool(play(waiting(), { type: "MESSAGES_SNAPSHOT", messages })).status, "rejected");
+});
+
+test("what is settled doesn't open again by an older word", () => {
+  const done = learnCalls(waiting(), [record("done")]);
+  assert.equal(learnCalls(done, [record("pending", { decision: null })]).records.c1.state, "done");
+  assert.equal(learnCalls(done, [record("claimed")]).records.c1.state, "done");
 });
 
 test("what was decided elsewhere closes the card; a decision that was not sent yet is late", () => {
