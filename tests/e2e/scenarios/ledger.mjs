@@ -62,8 +62,12 @@ export async function builtinOvertaken(t) {
   await page.keyboard.type("too much");
   await decide(t, page, { approved: true });
   await toolsAre(page, ["refund:done"]);
-  assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat$`));
-  assert.equal(await page.evaluate(() => document.activeElement.id), "input", "the focus is not lost with the card");
+  const told = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. What you were about to answer was not sent\\.$`);
+  assert.match(await decision(page).textContent(), told);
+  assert.equal(await page.evaluate(() => document.activeElement.localName), "summary", "the focus is where the card was");
+  await page.keyboard.type(" for this");
+  assert.equal(await page.inputValue("#input"), "", "what is typed on does not become a message");
+  await t.shot(page, "overtaken");
   await say(page, "What happened?");
   await answer(page, "It was refunded.");
 }

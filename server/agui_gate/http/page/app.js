@@ -98,7 +98,7 @@ function draw(state) {
   const empty = state.messages.length === 0 && !state.run && !state.notice && state.interrupts.length === 0;
   const held = document.activeElement?.closest(".card");
   drawRows(toRows(state));
-  if (held && !held.isConnected) composer.focus(); // it was decided elsewhere
+  if (held && !held.isConnected && document.activeElement === document.body) composer.focus();
   element("welcome").hidden = !empty;
   element("rows").setAttribute("aria-busy", String(state.run !== null));
   composer.setRunning(state.run !== null);

@@ -39,6 +39,8 @@ export function createCard(ask, actions) {
   let current = null;
   return {
     node,
+    /** Whether the person is in the middle of an answer. */
+    isAtWork: () => ["edit", "reject"].includes(node.dataset.mode),
     update(draft, earlier) {
       if (JSON.stringify(earlier) !== told) slot.replaceChildren(...earlierLines(ask, earlier));
       told = JSON.stringify(earlier);

@@ -60,6 +60,7 @@ function toolRow(state, call, asks) {
     status: recordStatus(record) ?? callStatus(state, result, ask),
     record,
     late: state.late[call.id] ?? false,
+    answered: state.sent[call.id] ?? false,
     schema: state.schemas[call.function.name] ?? null,
     ...askParts(state, ask),
   };
@@ -85,7 +86,7 @@ function askRow(state, ask) {
   const args = JSON.stringify(ask.arguments);
   const base = { key: ask.callId ?? ask.id, callId: ask.callId, name: ask.tool, arguments: args };
   const record = state.records[ask.callId] ?? null;
-  return { ...base, kind: "tool", result: null, status: "waiting", record, late: false, schema: ask.schema ?? null, ...askParts(state, ask) };
+  return { ...base, kind: "tool", result: null, status: "waiting", record, late: false, answered: false, schema: ask.schema ?? null, ...askParts(state, ask) };
 }
 
 const STATES = {

@@ -5,7 +5,7 @@ import { createCard } from "./cards.js";
 import { h, icon, same, setText } from "./dom.js";
 import { inOrder, summary } from "./fields.js";
 import { parseJson, parseObject } from "./json.js";
-import { bothArguments, changedNames } from "./records.js";
+import { bothArguments, changedNames, isClosed } from "./records.js";
 import { reveal, shown } from "./reveal.js";
 import { unitsFor } from "./units.js";
 import { changesOf, decisionLine } from "./words.js";
@@ -26,14 +26,19 @@ export function createTool(actions) {
   const view = makeView();
   let last = null;
   let card = null;
+  let overtaken = false; // somebody else decided while the person was at it
   return {
     node: view.node,
     update(row) {
+      const lost = card && !row.ask && !row.answered;
+      const held = lost && card.node.contains(document.activeElement);
+      if (lost && isClosed(row.record ?? undefined)) overtaken ||= card.isAtWork();
       card = syncCard(view, card, row, actions);
-      const { ask, draft, earlier, ...rest } = row;
+      if (held) view.summary.focus(); // what is typed on must not become a message
+      const { ask, draft, earlier, ...rest } = { ...row, overtaken };
       if (same(rest, last)) return;
       last = rest;
-      showLine(view, row);
+      showLine(view, rest);
     },
   };
 }
@@ -45,9 +50,10 @@ function makeView() {
   const status = h("span", { class: "tool-status" });
   const body = h("div", { class: "tool-body" });
   const decision = h("p", { class: "tool-decision" });
-  const line = h("details", { class: "tool-line" }, h("summary", {}, symbol, name, preview, status, icon("chevron")), body);
+  const head = h("summary", {}, symbol, name, preview, status, icon("chevron"));
+  const line = h("details", { class: "tool-line" }, head, body);
   const node = h("div", { class: "row tool" }, line, decision);
-  return { node, line, symbol, name, preview, status, body, decision };
+  return { node, line, summary: head, symbol, name, preview, status, body, decision };
 }
 
 /** While a card can be answered it stands in for the line. */
@@ -87,14 +93,15 @@ const ordered = ({ schema }, { ran }, called) => inOrder(ran, schema ?? { proper
 const unitsOf = ({ schema, record }, { issued }) => unitsFor(issued, { schema, message: record?.message });
 
 /** The ledger's word, and where an answer from here changed nothing, that too. */
-function showDecision(node, { record, late, ...row }, called) {
-  const line = record ? decisionLine(record, { already: late }) : null;
+function showDecision(node, { record, late, overtaken, ...row }, called) {
+  const line = record ? decisionLine(record, { already: late || overtaken }) : null;
   node.hidden = !line;
   if (!line) return;
   const { decision } = record;
   const parts = [line, ...changesOf(record, called, unitsOf({ ...row, record }, bothArguments(record, called ?? {})))];
+  const note = late ? "Your answer came too late and changed nothing." : overtaken ? "What you were about to answer was not sent." : null;
   const reason = decision?.reason ? [` · “`, ...shown(decision.reason), "”"] : [];
-  const said = h("span", { dir: "auto" }, shown(parts.join(" · ")), reason, late ? [". ", h("strong", {}, "Your answer came too late and changed nothing.")] : null);
+  const said = h("span", { dir: "auto" }, shown(parts.join(" · ")), reason, note ? [". ", h("strong", {}, note)] : null);
   node.dataset.approved = String(decision?.approved ?? false);
   node.replaceChildren(icon(decision?.approved ? "check" : "cross"), said);
 }
