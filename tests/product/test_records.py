@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from agui_gate import tool
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
-from tests.product.shop import Shop, refund, script
+from tests.product.shop import Shop, call, refund, script
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T4")]
@@ -160,3 +161,22 @@ async def test_the_way_of_a_decision_can_t_be_made_up() -> None:
         assert shop.orders == []
         await p.decide(approval_id, {**YES, "way": "shell"})
         assert (await p.get(f"/approvals/{approval_id}"))["decision"]["way"] == "shell"
+
+
+async def test_a_long_result_is_whole_where_one_asks_for_it_and_short_in_lists(store: str) -> None:
+    @tool(gate=True)
+    def report() -> str:
+        """Write a report."""
+        return "word " * 2_000
+
+    async with product([report], script(call("report")), store=store) as p:
+        chat = p.chat()
+        await chat.say("report")
+        (waiting,) = (await p.get("/approvals"))["approvals"]
+        await p.decide(waiting["id"], YES)
+        whole = (await p.get(f"/approvals/{waiting['id']}"))["result"]
+        assert len(whole) == 10_000
+        assert (await p.get(f"/threads/{chat.thread_id}"))["calls"][0]["result"] == whole
+        (listed,) = (await p.get("/approvals?state=all"))["approvals"]
+        (head,) = (await p.get(f"/threads/{chat.thread_id}?view=calls"))["calls"]
+        assert listed["result"] == head["result"] == whole[:4_000] + "…"

@@ -15,7 +15,7 @@ from agui_gate.http.auth import Guard
 from agui_gate.http.decoding import json_value
 from agui_gate.http.limits import json_body
 from agui_gate.http.threads import limit_of
-from agui_gate.http.views import approval_view, json_response
+from agui_gate.http.views import approval_view, json_response, listed_view
 from agui_gate.protocol.inbound import check_id
 from agui_gate.protocol.records import already
 from agui_gate.stores.base import Which
@@ -42,7 +42,7 @@ class ApprovalRoutes:
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
         await self._engine.start()
         page = await self._engine.store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
-        approvals = [approval_view(approval, self._engine.agents) for approval in page.approvals]
+        approvals = [listed_view(approval, self._engine.agents) for approval in page.approvals]
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
 
     async def show(self, request: Request) -> Response:

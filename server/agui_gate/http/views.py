@@ -24,12 +24,22 @@ def json_response(value: Any, status: int = 200) -> Response:
 
 Agents = Mapping[str, Agent]
 
+MAX_LISTED = 4_000
+"""Characters of a result in a list of records."""
+
 
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """A record, its arguments in the order in which the tool of one of ``agents`` names them."""
     agent = agents.get(approval.agent)
     tool = agent.by_name.get(approval.tool) if agent else None
     return record(outcomes.completed(approval), tool.parameters if tool else None)
+
+
+def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:
+    """A record in a list that is asked for often: of a long result its beginning."""
+    view = approval_view(approval, agents)
+    result = view["result"]
+    return view if result is None or len(result) <= MAX_LISTED else view | {"result": f"{result[:MAX_LISTED]}…"}
 
 
 def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
@@ -64,7 +74,7 @@ def _thread_json(thread: Thread, agents: Agents) -> bytes:
 
 def calls_view(calls: Calls, agents: Agents) -> dict[str, Any]:
     """A thread without what was said: what a page asks for again and again, to see what was decided elsewhere."""
-    return {**head_view(calls.head), "calls": [approval_view(approval, agents) for approval in calls.approvals]}
+    return {**head_view(calls.head), "calls": [listed_view(approval, agents) for approval in calls.approvals]}
 
 
 def head_view(head: ThreadHead) -> dict[str, Any]:
