@@ -134,6 +134,18 @@ def test_a_no_at_a_terminal_is_asked_why_and_the_model_is_told(tmp_path: Path) -
     assert not (tmp_path / "refunds.txt").exists()
 
 
+@shows("T5")
+def test_who_is_asked_the_same_again_is_told_that_it_ran(cli: Cli, tmp_path: Path) -> None:
+    once = cli("run", "cli_shop:agent", "-m", "refund 20", "--thread", "t", "--approve", "yes")
+    assert once.exit_code == 0
+    again = ("run", "cli_shop:agent", "-m", "refund 20", "--thread", "t")
+    with running(tmp_path, *again, terminal=True) as process:
+        process.wait_for(r"Refund 20 for A1\? Already ran in this thread: order_id=\"A1\", amount=20 at ")
+        process.type("n\n\n")
+        assert process.end() == 0
+    assert (tmp_path / "refunds.txt").read_text() == "A1 20\n"
+
+
 @shows("T4")
 def test_ctrl_d_instead_of_a_reason_decides_nothing(tmp_path: Path) -> None:
     with running(tmp_path, *REFUND, terminal=True) as process:

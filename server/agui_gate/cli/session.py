@@ -14,9 +14,11 @@ from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
+from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
 from agui_gate.settings import load_settings
 from agui_gate.stores import open_store
+from agui_gate.stores.base import Thread
 
 STOP_SECONDS = 8.0
 """How long a stopped run may take to say so."""
@@ -68,10 +70,21 @@ class Session:
         return await self._run([], list(answers))
 
     async def pending(self) -> list[Approval]:
-        """What waits for a person on this thread."""
+        """What waits for a person on this thread, the question ending in what ran before."""
         thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
         found = thread.approvals if thread else []
-        return [a for a in found if a.state is State.PENDING and thread and not a.expired_at(thread.now)]
+        return [
+            self._asked(a, thread)
+            for a in found
+            if thread and a.state is State.PENDING and not a.expired_at(thread.now)
+        ]
+
+    def _asked(self, approval: Approval, thread: Thread) -> Approval:
+        tool = self._agent.by_name.get(approval.tool)
+        ran = already_ran(approval, tool.parameters if tool else {}, thread.approvals, thread.entries)
+        if ran is None or ran.words is None:
+            return approval
+        return msgspec.structs.replace(approval, message=f"{approval.message or f'Run {approval.tool}?'} {ran.words}")
 
     async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
         run = RunInput(self._thread_id, uuid.uuid4().hex, messages, resume=resume)
