@@ -43,7 +43,7 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
   }, [agent.isRunning, store]);
 
   useEffect(() => {
-    const read = () => void reader.current?.read();
+    const read = () => void reader.current?.refresh();
     const { unsubscribe } = agent.subscribe({ onToolCallResultEvent: read, onRunFinalized: read });
     return unsubscribe;
   }, [agent]);
@@ -58,6 +58,7 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
         agent.pendingInterrupts = [];
         return "over";
       }
+      if (news === null) return "away";
       if (!news || agent.isRunning || store.hasUnsent) return "on";
       if (hasRuntime) return (await ledger.takeMessages(), "on");
       agent.pendingInterrupts = []; // else the client refuses to connect
@@ -79,6 +80,8 @@ class Reader {
   #seen = "";
   #until = 0;
   #isClaimed = false;
+  #isReading = false;
+  #isStale = false;
   /** A run that goes on in the background and can't be followed, so that its end has to be looked for. */
   #watched = "";
 
@@ -86,6 +89,18 @@ class Reader {
 
   /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
   isWanted = (open: string): boolean => open !== "" || this.#isClaimed || this.#watched !== "" || Date.now() < this.#until;
+
+  /** Reads the records, once more at the end if they may have changed meanwhile. */
+  async refresh(): Promise<void> {
+    this.#isStale = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
+    while (this.#isStale) {
+      this.#isStale = false;
+      await this.read();
+    }
+    this.#isReading = false;
+  }
 
   /** The records as they are now; null if the server doesn't say. A chat without an answer has none. */
   async read(): Promise<Told | null> {
@@ -97,10 +112,10 @@ class Reader {
     return told;
   }
 
-  /** Whether something that is open here was settled elsewhere, or the conversation goes on without this page. */
-  async news(open: string): Promise<boolean> {
+  /** Whether something that is open here was settled elsewhere, or the conversation goes on without this page; null if the server doesn't say. */
+  async news(open: string): Promise<boolean | null> {
     const told = await this.read();
-    if (!told) return false;
+    if (!told) return null;
     const settled = open.split(" ").flatMap((id) => (id && isSettled(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
     const isRunning = told.run?.status === "running";
     const run = told.run && (isRunning || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
