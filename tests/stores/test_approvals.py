@@ -6,8 +6,8 @@ import pytest
 
 from agui_gate.core.approvals import MOVES, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import IllegalMove, NotFound
-from agui_gate.stores.base import Store
+from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
+from agui_gate.stores.base import LEASE_MS, Change, Store
 from agui_gate.stores.memory import MemoryStore
 from tests.stores.support import Clock, ask, gated
 
@@ -181,3 +181,21 @@ async def test_the_memory_store_bounds_what_waits_and_says_what_became_of_the_ol
     assert oldest is not None
     assert oldest.state is State.CANCELLED
     await store.aclose()
+
+
+async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) -> None:
+    """A process that slept for so long that its lease ended, and then goes on with an approval (issue 9, line 7)."""
+    await ask(store, gated("a1"), gated("a2"))
+    await store.open_thread("alice", "t", "support", "slept")
+    assert (await store.move("a1", State.CLAIMED, run_key="slept")).state is State.CLAIMED
+    clock.advance(LEASE_MS)
+    thread = await store.open_thread("alice", "t", "support", "later")
+    for to in (State.CLAIMED, State.REJECTED, State.SUPERSEDED):
+        with pytest.raises(ThreadBusy):
+            await store.move("a2", to, run_key="slept")
+    done = await store.move("a1", State.DONE, output=Output("paid"))
+    assert done.state is State.DONE, "what came of a call is known, whoever holds the thread"
+    await store.commit(thread, Change(status="finished"), "later")
+    with pytest.raises(ThreadBusy):
+        await store.move("a2", State.CLAIMED, run_key="later")
+    assert (await store.move("a2", State.CLAIMED)).state is State.CLAIMED

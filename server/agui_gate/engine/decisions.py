@@ -179,7 +179,7 @@ class Decisions:
                 opened.state = state
             return opened.capacity.fitted(output)
 
-        settlement = Settlement(self._store, execute, opened.decided, opened.is_held, opened.keep)
+        settlement = Settlement(self._store, execute, opened.decided, opened.is_held, opened.keep, opened.run_key)
         try:
             return await work.carry(settlement.one(verdict))
         except NotSaved:

@@ -64,7 +64,7 @@ class Run:
         self._key, self._new_id, self._store, self._clock = live.key, new_id, store, clock
         self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._settlement = Settlement(store, self._run_approved, self._closed, thread.is_held, self._keep)
+        self._settlement = Settlement(store, self._run_approved, self._closed, thread.is_held, self._keep, self._key)
         self._equip(agent)
         self._snapshot_due = False
 

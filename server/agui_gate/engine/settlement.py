@@ -144,8 +144,10 @@ class Settlement:
         on_closed: Callable[[Approval], None],
         is_held: IsHeld,
         keep: Keep,
+        run_key: str,
     ) -> None:
         self._store = store
+        self._run_key = run_key
         self._keep = keep
         self._run_call = run_call
         self._is_held = is_held
@@ -191,7 +193,9 @@ class Settlement:
 
     async def _claim(self, verdict: Verdict) -> Approval:
         try:
-            claimed = await self._store.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
+            claimed = await self._store.move(
+                verdict.approval.id, State.CLAIMED, decision=verdict.decision, run_key=self._run_key
+            )
         except IllegalMove:
             return await self._lost(verdict.approval)
         if self._is_held(claimed):
@@ -221,7 +225,7 @@ class Settlement:
             if approval.state is State.CLAIMED:
                 moved = await self._keep(approval, to, output)
             else:
-                moved = await self._store.move(approval.id, to, decision=decision, output=output)
+                moved = await self._store.move(approval.id, to, decision=decision, output=output, run_key=self._run_key)
         except IllegalMove:
             return await self._lost(approval)
         telling.settled(moved)

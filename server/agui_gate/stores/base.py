@@ -282,9 +282,19 @@ class ApprovalStore(Protocol):
         ...
 
     async def move(
-        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str | None = None,
     ) -> Approval:
         """Move one record in one conditional update and return it as it is now.
+
+        ``run_key``: only if that run holds the lease of the record's thread, in the same step; else it raises
+        `ThreadBusy`. What decides a call needs it: a process that slept may have lost the thread meanwhile. What came
+        of a claimed call is recorded without it.
 
         Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power
         loss). Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is

@@ -314,12 +314,20 @@ class MemoryStore:
         return self._tombs.of(principal, thread_id, approval_id)[:limit]
 
     async def move(
-        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str | None = None,
     ) -> Approval:
         """See `ApprovalStore`."""
         self._require_open()
         if self._ledger.get(approval_id) is None:
             raise NotFound("There is no such approval.")
+        if run_key is not None:
+            self._held(self._ledger.thread_of(approval_id), run_key)
         moved = self._ledger.move(approval_id, to, self._clock(), decision, output)
         if output is not None:
             self._grow(self._threads[self._ledger.thread_of(approval_id)], len(msgspec.json.encode(output)))

@@ -329,10 +329,16 @@ class SQLiteStore:
         return await self._run(lambda db: records.list_approvals(db, principal, which, after, limit, self._clock()))
 
     async def move(
-        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str | None = None,
     ) -> Approval:
         """See `ApprovalStore`."""
-        return await self._run(lambda db: self._move(db, approval_id, to, decision, output))
+        return await self._run(lambda db: self._move(db, approval_id, to, decision, output, run_key))
 
     async def tombstones(
         self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
@@ -347,9 +353,17 @@ class SQLiteStore:
         return _fresh(db, found, now, condition, *values)
 
     def _move(
-        self, db: Database, approval_id: str, to: State, decision: Decision | None, output: Output | None
+        self,
+        db: Database,
+        approval_id: str,
+        to: State,
+        decision: Decision | None,
+        output: Output | None,
+        run_key: str | None,
     ) -> Approval:
         with db.transaction(durable=True):
+            if run_key is not None:
+                sql.check_holder(db, approval_id, run_key)
             return sql.move_approval(db, approval_id, to, decision, output, self._clock())
 
 

@@ -141,6 +141,13 @@ def held_entries(db: Database, key: int, run_key: str) -> int:
     return row[0]
 
 
+def check_holder(db: Database, approval_id: str, run_key: str) -> None:
+    """Raise `ThreadBusy` if another run than this one holds the lease of the record's thread."""
+    row = db.execute("SELECT thread FROM approvals WHERE id = ?", (approval_id,)).fetchone()
+    if row is not None:
+        held_entries(db, row[0], run_key)
+
+
 def change_thread(db: Database, key: int, change: Change, entries: int, grown: int, now: int) -> None:
     """Set the fields that ``change`` sets, and give the lease back if it ends the run. ``grown``: bytes, but state."""
     columns: dict[str, Any] = {"updated_at = ?": now, "entries = ?": entries}
