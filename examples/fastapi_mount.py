@@ -7,7 +7,9 @@
     # http://127.0.0.1:8000/todos is FastAPI's, http://127.0.0.1:8000/agent/ is the agent's page and API
 
 `create_app` makes an ordinary ASGI application, and FastAPI mounts those. A page asks `/agent/` (CopilotKit:
-`runtimeUrl="/agent/copilotkit"`). Tools and routes share the process, so they share what you keep in it.
+`runtimeUrl="/agent/copilotkit"`). Mind the slash: `/agent` is answered by a redirect to it (307).
+
+Tools and routes share the process, so they share what you keep in it.
 """
 
 from collections.abc import AsyncGenerator
