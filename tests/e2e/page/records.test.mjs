@@ -130,3 +130,10 @@ for (const [context, unit] of [
 test("two numbers that are the same have no unit by a message", () => {
   assert.equal(unitsFor({ amount: 20, days: 20 }, { message: "20 €?" })("days", 20), null);
 });
+
+test("what was decided outside the chat is unread until the assistant goes on", () => {
+  const decided = restore(waiting(), { messages: [...waiting().messages, { id: "c1-result", role: "tool", toolCallId: "c1", content: "ok" }], calls: [record("done")] });
+  assert.equal(toRows(decided).at(-1).kind, "unread");
+  assert.notEqual(toRows(waiting()).at(-1).kind, "unread");
+  assert.notEqual(toRows(play(decided, ...text("a2", "Done."))).at(-1).kind, "unread");
+});

@@ -68,8 +68,11 @@ export async function builtinOvertaken(t) {
   await page.keyboard.type(" for this");
   assert.equal(await page.inputValue("#input"), "", "what is typed on does not become a message");
   await t.shot(page, "overtaken");
-  await say(page, "What happened?");
+  await page.waitForFunction(() => !document.querySelector("[aria-current] .thread-waits"));
+  await accessible(page, "overtaken");
+  await page.getByRole("button", { name: "Go on" }).click();
   await answer(page, "It was refunded.");
+  assert.equal(await page.locator(".unread").count(), 0);
 }
 
 /** Where people have names, the page says who it was. */

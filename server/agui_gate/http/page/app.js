@@ -10,7 +10,7 @@ import { createList, icon, setText } from "./dom.js";
 import { humanize } from "./fields.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { setUpEscape } from "./keys.js";
-import { createActivity, createFooter, createReasoning, createReplaced, createText, createUser, createWorking } from "./messages.js";
+import { createActivity, createFooter, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
 import { createNotice } from "./notices.js";
 import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
@@ -34,6 +34,7 @@ const actions = {
   },
   regenerate: () => void regenerate(),
   retry: () => void session.retry(),
+  goOn: () => void session.goOn(),
   takeBack: () => composer.setText(session.takeBack()),
   askToken,
   copy: (text) => navigator.clipboard.writeText(text),
@@ -49,6 +50,7 @@ const CREATORS = {
   footer: () => createFooter(actions),
   tool: () => createTool(actions),
   notice: () => createNotice(actions),
+  unread: () => createUnread(actions),
 };
 
 const drawRows = createList(element("rows"), (row) => CREATORS[row.kind](row));
@@ -104,7 +106,7 @@ function draw(state) {
   composer.setRunning(state.run !== null);
   drawHeader(state);
   drawBatch(state);
-  if (before.run && !state.run) void chats.refresh();
+  if (!state.run && (before.run || openAsks(before).length !== openAsks(state).length)) refreshList();
   const news = newsOf(before, state);
   if (news) setText(element("announcer"), news);
   before = state;

@@ -91,6 +91,13 @@ export function createReplaced() {
   return component(node, () => {});
 }
 
+/** The answer that is still to come: nobody asked for it since the last result. */
+export function createUnread(actions) {
+  const go = h("button", { class: "button plain small", type: "button", onclick: actions.goOn }, "Go on");
+  const node = h("div", { class: "row unread" }, h("span", { class: "quiet" }, "The assistant has not read this yet."), go);
+  return component(node, () => {});
+}
+
 /** Copy, try again, and what the run took. */
 export function createFooter(actions) {
   const meta = h("span", { class: "meta" });

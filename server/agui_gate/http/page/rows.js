@@ -5,13 +5,13 @@ import { parseObject } from "./json.js";
 import { CARD_TOOL, fromMetadata, hasRun, isClosed } from "./records.js";
 import { findResult } from "./state.js";
 
-/** Rows: `user`, `text`, `replaced`, `reasoning`, `activity`, `tool`, `footer`, `working`, `notice`. */
+/** Rows: `user`, `text`, `replaced`, `reasoning`, `activity`, `tool`, `footer`, `working`, `unread`, `notice`. */
 export function toRows(state) {
   const asks = openAsks(state);
   const rows = state.messages.flatMap((message) => [...messageRows(state, message, asks), ...footerRow(state, message)]);
   const shown = new Set(rows.filter((row) => row.kind === "tool").map((row) => row.callId));
   const orphans = asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
-  return [...rows, ...orphans, ...tail(state, rows)];
+  return [...rows, ...orphans, ...tail(state, rows, asks)];
 }
 
 function messageRows(state, message, asks) {
@@ -140,11 +140,21 @@ function footerRow(state, message) {
   return [{ key: `${message.id}-footer`, kind: "footer", footer, text, last }];
 }
 
-function tail(state, rows) {
+function tail(state, rows, asks) {
   const last = rows.at(-1);
   if (state.notice) return [{ key: "notice", kind: "notice", ...state.notice }];
+  if (!state.run && asks.length === 0 && isUnread(state)) return [{ key: "unread", kind: "unread" }];
   const quiet = !last || !["text", "reasoning"].includes(last.kind) || !(last.streaming || last.active);
   return state.run && quiet ? [{ key: "working", kind: "working" }] : [];
+}
+
+/** What was decided outside the chat, and the assistant doesn't know it yet. */
+function isUnread({ messages, records }) {
+  const cards = new Set(messages.flatMap((message) => message.toolCalls ?? []).filter((call) => call.function.name === CARD_TOOL).map(({ id }) => id));
+  const isCard = ({ toolCallId, toolCalls, content }) => cards.has(toolCallId) || (!content && toolCalls?.every(({ id }) => cards.has(id)));
+  const last = messages.findLast((message) => !isCard(message));
+  const awaited = Object.values(records).some(({ state }) => state === "claimed");
+  return last?.role === "tool" && !records[last.toolCallId]?.replaced && !awaited;
 }
 
 /** A message's text; parts that aren't text are named. */

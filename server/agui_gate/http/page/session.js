@@ -5,17 +5,12 @@
  */
 
 import { CONFIRM_CHANGES, openAsks, toAnswers } from "./asks.js";
+import { createId } from "./ids.js";
 import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, settle, startRun, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 
 const BUSY_RETRIES = 3;
 const BUSY_WAIT = 500; // ms, times the attempt
-
-export function createId() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  // randomUUID needs a secure context, which a plain-HTTP address on a local network is not.
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
 
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -147,6 +142,10 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       if (state.run) return;
       set(rewind(state));
       await run();
+    },
+    /** Let the conversation go on from where it is. */
+    async goOn() {
+      if (!state.run) await run();
     },
     /** Take back the message that had no answer (as long as it is part of the conversation, it is sent along); returns its text. */
     takeBack() {
