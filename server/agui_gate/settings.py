@@ -48,8 +48,9 @@ class Settings:
     * ``events_seconds``: how long the events of a run that ended can be read again; ``events_bytes``: how many bytes of
       a run's newest events are kept. ``disconnect_grace``: seconds in which a reader may come back before a run that
       nobody reads is stopped; ``send_timeout``: seconds after which a reader that takes nothing is dropped.
-    * ``turn_…``, ``tool…``, ``thread_…``, ``state_bytes``, ``principal_runs``: see `agui_gate.engine.limits.Limits`;
-      ``principal_bytes``, ``principal_threads``: what ``memory://`` keeps of one principal.
+    * ``turn_…``, ``tool…``, ``thread_…``, ``open_bytes``, ``state_bytes``, ``principal_runs``: see
+      `agui_gate.engine.limits.Limits`.
+    * ``principal_bytes``, ``principal_threads``: what ``memory://`` keeps of one principal.
     * ``max_connections``, ``header_…``, ``keep_alive_seconds``: of the connections of `agui-gate serve`, see
       `agui_gate.cli.connections`. ``body_seconds``: how long a request's body may take, whatever serves it.
     * ``log_level``: how much is logged (`agui_gate.logs`).
@@ -75,6 +76,7 @@ class Settings:
     tool_threads: int = 64
     thread_bytes: int = 32 * 1024 * 1024
     thread_entries: int = 20_000
+    open_bytes: int = 256 * 1024 * 1024
     state_bytes: int = 512 * 1024
     principal_runs: int = 1000
     principal_bytes: int = 256 * 1024 * 1024

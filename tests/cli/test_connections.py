@@ -332,7 +332,7 @@ async def test_a_body_after_its_answer_is_not_read_for_ever(protocol: Any) -> No
         await served.until(lambda: served.open == 0)
 
 
-async def test_a_client_that_takes_no_answer_is_hung_up_on(protocol: Any) -> None:
+async def test_a_client_that_takes_no_answer_is_hung_up_on(protocol: Any, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(protocol, send_seconds=0.5) as served:
         writer = await served.connect()
         writer.send(run_request("t", "x" * 3_000_000))
@@ -345,6 +345,8 @@ async def test_a_client_that_takes_no_answer_is_hung_up_on(protocol: Any) -> Non
             other.reader._limit = 1024  # type: ignore[attr-defined]
             other.send(b"GET /threads/t HTTP/1.1\r\nhost: localhost\r\n\r\n" * 8)
         await served.until(lambda: served.open == 0)
+        await served.until(lambda: not served.server.server_state.tasks)
+    assert not caplog.records
 
 
 def test_descriptors_bound_the_connections() -> None:

@@ -130,7 +130,7 @@ class Reader:
     ``position`` is the next frame that it reads.
     """
 
-    __slots__ = ("_closed", "_log", "_ping", "_prefix", "_wake", "position")
+    __slots__ = ("_closed", "_log", "_ping", "_prefix", "_wake", "hold", "position")
 
     def __init__(self, log: EventLog, after: int = -1, prefix: bytes = b"") -> None:
         self._log = log
@@ -138,6 +138,8 @@ class Reader:
         self._prefix = prefix
         self._closed = self._ping = False
         self._wake: asyncio.Future[None] | None = None
+        self.hold: object = None
+        """Whatever has to be there for as long as it reads."""
         log.readers.add(self)
 
     async def read(self) -> bytes:
@@ -171,6 +173,7 @@ class Reader:
     def close(self) -> None:
         """Stop reading; a pending `read` returns the end."""
         self._closed = True
+        self.hold = None
         self._log.readers.discard(self)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)

@@ -144,6 +144,7 @@ class Connection(_Protocol):
         self._ends_since: float | None = None
         self._left, self._left_since = 0, 0.0
         self._unread = False
+        self._cycles: list[Any] = []
         self._raw = self._told = self._head = self._fields = 0
         self._refusal: AguiGateError | None = None
 
@@ -158,7 +159,16 @@ class Connection(_Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Gone."""
         self._door.leave(self)
+        self._disconnect()
         super().connection_lost(exc)
+
+    def _disconnect(self) -> None:
+        """Tell all that is being answered that nobody listens any more; uvicorn tells the newest request alone."""
+        for cycle in (*self._cycles, self.cycle):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.flow.resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; whoever sends them has to come to a point."""
@@ -170,8 +180,8 @@ class Connection(_Protocol):
             return
         if COUNTED and self._raw - self._told > self._limits.header_bytes:
             self._refuse(self._too_large())
-        elif len(getattr(self, "pipeline", ())) > PIPELINED:
-            self.transport.abort()
+        elif len(self._cycles) > PIPELINED:
+            self.hang_up()
         elif self._asked():
             self._head_since = None
             if not self.cycle.more_body:
@@ -183,6 +193,7 @@ class Connection(_Protocol):
         """The answer is out; a body that nobody read may come for a little while."""
         self._unread = self.cycle.more_body and not getattr(self, "pipeline", None)
         super().on_response_complete()
+        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
         if not self._asked() and self in self._door.all:
             self._door.silent[self] = self._door.silent.pop(self, None)
 
@@ -204,6 +215,13 @@ class Connection(_Protocol):
             self._head = self._limits.header_bytes
         self._count(len(name) + len(value) + 4)
         super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """A request can be served."""
+        before = self.cycle
+        super().on_headers_complete()
+        if self.cycle is not before:
+            self._cycles.append(self.cycle)
 
     def on_chunk_header(self) -> None:
         """A part of the body begins."""
@@ -247,7 +265,8 @@ class Connection(_Protocol):
             self.hang_up()
 
     def hang_up(self) -> None:
-        """End it without a word: nothing was asked."""
+        """End it without a word."""
+        self._disconnect()
         self.transport.abort()
 
     def _asked(self) -> bool:
@@ -262,7 +281,7 @@ class Connection(_Protocol):
     def _refuse(self, error: AguiGateError, status: int | None = None) -> None:
         """Answer outside of any application, and end it. In the middle of an answer there is no room for another."""
         if self._asked():
-            self.transport.abort()
+            self.hang_up()
             return
         status = status or (431 if isinstance(error, TooLarge) else error.status)
         code = "invalid_request" if status == 400 else error.code

@@ -18,6 +18,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Dialect, choose
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
+from agui_gate.engine.budget import Budget, Hold
 from agui_gate.engine.connect import Joining, as_it_stands
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
@@ -68,6 +69,8 @@ class Engine:
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._in_flight: Counter[str] = Counter()
+        self.budget = Budget(limits.open_bytes)
+        self._holds: dict[str, Hold] = {}
         self._keeper = Keeper(store)
         self._decisions = Decisions(
             self.agents, store, new_id, self.following, self._check_open, self._keeper, self.limits
@@ -151,6 +154,7 @@ class Engine:
         key = f"run_{new_id()[:16]}"
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key, create=create)
         try:
+            hold = self.budget.hold(principal, thread.bytes)
             opened = await if_large(heaviness(thread), OpenThread, self.store, thread, key, self.limits, self._keeper)
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
         except (AguiGateError, asyncio.CancelledError):
@@ -162,6 +166,7 @@ class Engine:
         live.way = way
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
+        self._holds[key] = hold
         return self._begin(agent, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
@@ -218,7 +223,10 @@ class Engine:
             return Joining(run, live, key), live
         if thread is None:
             return None
-        return await if_large(heaviness(thread), as_it_stands, agent, run, thread, key), None
+        hold = self.budget.hold(principal, thread.bytes)
+        reader = await if_large(heaviness(thread), as_it_stands, agent, run, thread, key)
+        reader.hold = hold
+        return reader, None
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
@@ -268,6 +276,7 @@ class Engine:
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
         self._bus.ended(live.key)
+        self._holds.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:
             principal = live.published.principal
             self._in_flight[principal] -= 1

@@ -17,6 +17,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``tools_at_once``: how many of a turn's calls run at the same time. ``tool_threads``: how many sync tools run at
       the same time in this process (each has an OS thread), shared fairly among principals.
     * ``thread_bytes``, ``thread_entries``: what is kept of one thread. A full thread takes nothing new.
+    * ``open_bytes``: what is kept of all threads that are worked on at the same time; half of it for one principal.
     * ``state_bytes``: the shared state of a thread, as JSON.
     * ``principal_runs``: how many runs of one principal are in flight.
     """
@@ -28,6 +29,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tool_threads: int = 64
     thread_bytes: int = 32 * MIB
     thread_entries: int = 20_000
+    open_bytes: int = 256 * MIB
     state_bytes: int = MIB // 2
     principal_runs: int = 1000
 

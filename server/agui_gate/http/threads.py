@@ -65,7 +65,8 @@ class ThreadRoutes:
         thread = await self._engine.store.read_thread(principal, thread_id)
         if thread is None:
             raise _missing()
-        return await thread_response(thread, self._engine.agents)
+        hold = self._engine.budget.hold(principal, thread.bytes)
+        return await thread_response(thread, self._engine.agents, hold)
 
     async def _calls(self, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)

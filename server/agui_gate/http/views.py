@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import outcomes
+from agui_gate.engine.budget import Hold
 from agui_gate.engine.conversation import heaviness
 from agui_gate.off_loop import if_large, json_list
 from agui_gate.protocol.cards import iso
@@ -26,6 +28,9 @@ Agents = Mapping[str, Agent]
 
 MAX_LISTED = 4_000
 """Characters of a result in a list of records."""
+
+PIECE = 256 * 1024
+"""Bytes of a large answer that are sent at once."""
 
 
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
@@ -61,10 +66,31 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     }
 
 
-async def thread_response(thread: Thread, agents: Agents) -> Response:
+async def thread_response(thread: Thread, agents: Agents, hold: Hold) -> Response:
     """`thread_view` as a JSON answer. A long thread keeps nobody waiting but who asks for it."""
     body = await if_large(heaviness(thread), _thread_json, thread, agents)
-    return Response(body, media_type="application/json")
+    return LargeResponse(body, media_type="application/json", hold=hold)
+
+
+class LargeResponse(Response):
+    """Sent in pieces, so that what a client doesn't take is here once, not twice. ``hold`` is kept until it is sent."""
+
+    def __init__(self, content: bytes, *, media_type: str, hold: Hold) -> None:
+        super().__init__(content, media_type=media_type)
+        self._hold = hold
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            body = memoryview(self.body)
+            for start in range(0, len(body), PIECE):
+                await send(
+                    {"type": "http.response.body", "body": bytes(body[start : start + PIECE]), "more_body": True}
+                )
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._hold.release()
 
 
 def _thread_json(thread: Thread, agents: Agents) -> bytes:

@@ -1,0 +1,59 @@
+"""How much of threads may be in memory at the same time, of all that are run, shown and connected to.
+
+A thread that is worked on takes several times its size in memory. Each is within its own limit; this is the limit of
+all of them together. One principal may take half of it, so that others find room.
+"""
+
+from collections import Counter
+
+from agui_gate.errors import RateLimited, Unavailable
+
+
+class Budget:
+    """``limit`` bytes for everybody."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._taken: Counter[str] = Counter()
+
+    @property
+    def taken(self) -> int:
+        """Bytes that are held now."""
+        return self._taken.total()
+
+    def hold(self, principal: str, size: int) -> "Hold":
+        """Take ``size`` bytes, until the hold is released or gone. One thread finds room if nothing else is held.
+
+        Raises `RateLimited` if this principal has too much already, `Unavailable` if all together have.
+        """
+        mine = self._taken[principal]
+        if mine and mine + size > self.limit // 2:
+            raise RateLimited("You have as many large threads open as you may. Try again in a moment.")
+        if self.taken and self.taken + size > self.limit:
+            raise Unavailable("The server has as many large threads open as it can hold. Try again in a moment.")
+        self._taken[principal] += size
+        return Hold(self, principal, size)
+
+    def give_back(self, principal: str, size: int) -> None:
+        """What `hold` took is free again."""
+        self._taken[principal] -= size
+        if not self._taken[principal]:
+            del self._taken[principal]
+
+
+class Hold:
+    """A part of the budget. Given back by `release`, or when nobody has it any more."""
+
+    __slots__ = ("_budget", "_principal", "_size")
+
+    def __init__(self, budget: Budget, principal: str, size: int) -> None:
+        self._budget: Budget | None = budget
+        self._principal, self._size = principal, size
+
+    def release(self) -> None:
+        """Give it back; safe to call twice."""
+        budget, self._budget = self._budget, None
+        if budget is not None:
+            budget.give_back(self._principal, self._size)
+
+    __del__ = release

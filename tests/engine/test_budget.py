@@ -1,0 +1,79 @@
+"""What all open threads together may have in memory (issue 9, lines 13 and 15)."""
+
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+
+from agui_gate import Agent, adapter, create_app
+from agui_gate.engine.budget import Budget
+from agui_gate.errors import RateLimited, Unavailable
+from agui_gate.settings import Settings
+from agui_gate.stores.base import Change
+from tests.product.inprocess import Parrot, request, run, run_body, says, started, user
+from tests.stores.support import said
+
+pytestmark = pytest.mark.anyio
+
+MIB = 1024 * 1024
+
+
+async def test_one_principal_takes_half_and_all_together_the_whole() -> None:
+    budget = Budget(100)
+    hers = [budget.hold("alice", 25), budget.hold("alice", 25)]
+    with pytest.raises(RateLimited):
+        budget.hold("alice", 1)
+    his = budget.hold("bob", 50)
+    with pytest.raises(Unavailable):
+        budget.hold("carol", 1)
+    his.release()
+    his.release()
+    assert budget.taken == 50
+    carols = budget.hold("carol", 50)
+    hers.clear()  # as good as released
+    assert budget.taken == 50
+    carols.release()
+    assert (budget.taken, len(budget._taken)) == (0, 0)
+
+
+async def test_a_thread_that_is_larger_than_the_budget_is_worked_on_alone() -> None:
+    budget = Budget(100)
+    hold = budget.hold("alice", 500)
+    with pytest.raises(Unavailable):
+        budget.hold("bob", 1)
+    hold.release()
+    assert budget.hold("bob", 1)
+
+
+async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
+    gate = asyncio.Event()
+
+    class Waiting(Parrot):
+        async def stream(self, request: adapter.TurnRequest) -> Any:
+            await gate.wait()
+            yield [*says("ok"), adapter.TurnDone()]
+
+    agent = Agent(name="a", model=Waiting())
+    app = create_app(agent, store="memory://", settings=Settings(open_bytes=2 * MIB))
+    async with started(app), asyncio.timeout(20):
+        engine = app.state.engine
+        for thread_id in ("t", "u"):
+            thread = await engine.store.open_thread("local", thread_id, "a", "r")
+            await engine.store.commit(thread, Change(entries=said("x" * MIB), status="finished"), "r")
+        running = asyncio.create_task(run(app, run_body("t", user("hi"))))
+        while not engine._runs:  # noqa: ASYNC110  (it has no event)
+            await asyncio.sleep(0)
+        for refused in (
+            await run(app, run_body("u", user("hi"))),
+            await request(app, "GET", "/threads/u"),
+            await run(app, run_body("u"), "/agents/a/connect"),
+        ):
+            assert (refused.status, refused.json()["error"]["code"]) == (429, "rate_limited")
+        gate.set()
+        assert (await running).status == 200
+        assert (await request(app, "GET", "/threads/u")).json()["id"] == "u"
+        assert (await run(app, run_body("u"), "/agents/a/connect")).status == 200
+        assert (await run(app, run_body("u", user("hi")))).status == 200  # a refused run gives its lease back
+        gc.collect()
+        assert engine.budget.taken == 0
