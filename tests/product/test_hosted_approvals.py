@@ -20,6 +20,7 @@ from agui_gate.stores.base import Change
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, parse, product, running
+from tests.product.poison import CUT_PNG
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, status, users
 from tests.requirements import shows
 
@@ -594,3 +595,18 @@ async def test_a_page_that_comes_back_is_asked_again() -> None:
         assert shown.interrupts == asked.interrupts
         (approval,) = (await p.get(f"/threads/{chat.thread_id}"))["approvals"]
         assert (approval["tool"], approval["message"]) == ("crm__pay", "Let crm run pay?")
+
+
+@shows("T10", "B1")
+@every_mode
+async def test_a_refused_picture_beside_a_consent_costs_neither(mode: str) -> None:
+    """The provider refused that request, so it did not act: the consent goes with the next one, and counts once."""
+    async with hosted(turns(), mode=mode) as p:
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        picture = {"type": "image", "source": {"type": "data", "value": CUT_PNG, "mimeType": "image/png"}}
+        chat.messages.append({"id": "picture", "role": "user", "content": [picture]})
+        done = await decide(chat, asked, YES)
+        assert done.text.startswith("Paid."), done[-1]
+        assert [approve for _, approve in consents(p)] == [True]
+        assert {entry.rule for entry in p.emulator.refusals} == {"media"}

@@ -232,3 +232,20 @@ async def test_first_the_newest_attachments_are_left_out_and_then_all():
 def _pictures(turn):
     assert all(isinstance(part, Media | Text) for part in turn.content)
     return sum(isinstance(part, Media) for part in turn.content)
+
+
+@shows("T10")
+@pytest.mark.parametrize("name", ["chain", "conversation", "stateless"])
+async def test_an_attachment_that_is_refused_after_the_request_was_accepted(name):
+    """The Responses API says so in the stream, too."""
+    failed = {"kind": "failed", "after_events": 1, "code": "invalid_image", "message": "The image is not valid."}
+    turns = [{"output": [say("Hello.")]}, {"output": [], "fault": failed}, *FINE]
+    async with talking(name, turns) as (emulator, client):
+        assert (await client.say("hello")).text == "Hello."
+        client.messages.append(asking(poison.image()))
+        answer = await client.go()
+        assert answer.text == "Fine.", answer[-1]
+        assert notes(answer)
+        assert (await client.say("and now?")).text == "Fine."
+        assert poison.PNG not in str(emulator.accepted[-1].items)
+        assert emulator.refusals == []

@@ -26,6 +26,7 @@ _WORDS = re.compile(
     r"|multimodal|image\(s\) may be provided|content part type|media[_ ]type|mime type|base64",
     re.IGNORECASE,
 )
+_ABOUT_TOOLS = re.compile(r"\b(tools|functions)[.\[]\d|schema for function|function_call|tool_choice", re.IGNORECASE)
 _PLACE = re.compile(r"\bcontent[.\[]\d+\]?[.\[](image|document|pdf|input_|file|source|audio)", re.IGNORECASE)
 _POLICY_CODES = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "data_inspection_failed", "cyber_policy_violation"}
@@ -41,7 +42,7 @@ _STEP = re.compile(r"\d+|[A-Za-z_]+")
 
 def is_about_media(code: str, message: str, param: str) -> bool:
     """Whether a refusal is about an attachment."""
-    if param.startswith(("tools", "functions", "model")):
+    if param.startswith(("tools", "functions", "model")) or _ABOUT_TOOLS.search(message):
         return False
     return bool(_CODES.fullmatch(code) or _PLACE.search(param) or _PLACE.search(message) or _WORDS.search(message))
 

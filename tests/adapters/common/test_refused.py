@@ -43,6 +43,8 @@ CONTENT = [
 OTHERS = [
     (400, "", "Invalid 'tools[0].function.name': string does not match pattern.", "tools[0].name", ProviderRejected),
     (400, "invalid_function_parameters", "Invalid schema for function 'image_data'", "tools[0].x", ProviderRejected),
+    (400, "", "tools.3.custom.input_schema: JSON schema is invalid: image data", "", ProviderRejected),
+    (400, "", "Invalid schema for function 'encode_base64'", "", ProviderRejected),
     (404, "model_not_found", "The model `image-model` does not exist.", "model", ProviderRejected),
     (400, "", "prompt is too long: 200001 tokens > 200000 maximum", "", ContextLength),
     (503, "", "Could not process image", "", ProviderUnavailable),
