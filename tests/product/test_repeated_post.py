@@ -12,6 +12,7 @@ import pytest
 from agui_gate.settings import Settings
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import Following, cancel, frame_id, frames, starting
+from tests.product.poison import AT_THE_DOOR
 from tests.product.shop import SEARCH, Shop, refund, say, script
 from tests.requirements import shows
 
@@ -238,3 +239,25 @@ async def test_a_new_run_on_a_thread_that_goes_on_is_busy_as_ever():
             assert busy.status == 409
             await cancel(p, chat)
             await reader.end()
+
+
+@pytest.mark.parametrize("kind", ["an attachment that is none", "what the user did in a component"])
+async def test_what_came_beside_a_message_is_nothing_new_either(kind):
+    """Lines 10 and 18: a note in the place of an attachment is the server's, and a click is taken once."""
+    call = {"id": "c1", "type": "function", "function": {"name": "log_a2ui_event", "arguments": "{}"}}
+    brought = {
+        "an attachment that is none": [{"role": "user", "content": [AT_THE_DOOR["a file"]]}],
+        "what the user did in a component": [
+            {"id": "a1", "role": "assistant", "content": "", "toolCalls": [call]},
+            {"id": "r1", "role": "tool", "toolCallId": "c1", "content": "clicked"},
+        ],
+    }
+    async with product([], [{"output": [say("Fine.")], "repeat": True}]) as p:
+        chat = p.chat(thread_id="t")
+        await chat.say("hello")
+        body = {**chat.body(), "messages": [*chat.messages, *brought[kind]]}
+        first = await post(p, "/", body)
+        asked = len(p.inputs())
+        again = await post(p, "/", body, frame_id(frames(first.raw)[0]))
+        assert again.run_key == first.run_key
+        assert len(p.inputs()) == asked == 2

@@ -12,7 +12,7 @@ Who asks for a run of somebody else, or of another thread, gets the answer of a 
 """
 
 from agui_gate.bus.base import Published
-from agui_gate.core.transcript import UserEntry
+from agui_gate.core.transcript import LeftOutEntry, UserEntry
 from agui_gate.engine.engine import Engine, new_id
 from agui_gate.engine.intake import take
 from agui_gate.engine.live import LiveRun
@@ -54,5 +54,6 @@ def brings_something_new(run: RunInput, thread: Thread) -> bool:
     """
     intake = take(run, thread.entries, thread.approvals, new_id)
     said = {entry.content for entry in thread.entries if isinstance(entry, UserEntry) and entry.minted}
-    repeats = [entry for entry in intake.entries if isinstance(entry, UserEntry) and entry.minted]
-    return bool(intake.answers) or len(repeats) < len(intake.entries) or any(e.content not in said for e in repeats)
+    news = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry)]  # a part of its message
+    repeats = [entry for entry in news if isinstance(entry, UserEntry) and entry.minted]
+    return bool(intake.answers) or len(repeats) < len(news) or any(e.content not in said for e in repeats)
