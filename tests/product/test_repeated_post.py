@@ -260,4 +260,5 @@ async def test_what_came_beside_a_message_is_nothing_new_either(kind):
         asked = len(p.inputs())
         again = await post(p, "/", body, frame_id(frames(first.raw)[0]))
         assert again.run_key == first.run_key
+        assert (await p.post("/", body, {"last-event-id": "run_forgotten:1"})).status == 410, "and not a new run"
         assert len(p.inputs()) == asked == 2
