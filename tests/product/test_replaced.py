@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
+from agui_gate import Agent, create_app
+from agui_gate.settings import Settings
+from agui_gate_adapters.anthropic_messages import AnthropicMessages
+from agui_gate_adapters.openai_chat import OpenAIChat
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator, serve
+from agui_gate_adapters.testkit.agui import AGUIClient
+from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, product, running
 from tests.product.live import connect
 from tests.product.shop import SEARCH, Shop, refund, say, script, users
 from tests.requirements import shows
@@ -212,3 +219,58 @@ async def test_a_tool_s_words_stay_on_their_line_of_the_note() -> None:
         assert len(note.splitlines()) == 2
         assert len(note) < 2_000
         p.assert_clean()
+
+
+ADAPTERS: dict[str, Any] = {
+    "chain": lambda url: OpenAIResponses("m", mode="chain", base_url=url, api_key="k"),
+    "conversation": lambda url: OpenAIResponses("m", mode="conversation", base_url=url, api_key="k"),
+    "chat": lambda url: OpenAIChat("m", base_url=url, api_key="k"),
+    "mistral": lambda url: OpenAIChat("m", base_url=url, api_key="k", profile="mistral"),
+    "anthropic": lambda url: AnthropicMessages(
+        "m", base_url=url, api_key="k", thinking={"type": "enabled", "budget_tokens": 1024}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_every_model_is_told_with_every_request(name: str) -> None:
+    """Also within a turn's loop of tools, where a provider takes no other message."""
+    shop = Shop()
+    emulator = Emulator(TWELVE, chat="mistral" if name == "mistral" else "openai")
+    async with serve(emulator) as address:
+        agent = Agent(name="support", model=ADAPTERS[name](address), instructions="Be kind.", tools=shop.tools)
+        app = create_app(agent, store="memory://", settings=Settings())
+        async with running(app) as url, client_of() as client:
+            chat = AGUIClient(client, url)
+            await chat.decide(await chat.say("refund A1"), YES)
+            before = len(emulator.accepted)
+            assert "stay" not in asked_of(emulator)[-1]
+            while chat.messages[-1]["role"] != "user":
+                del chat.messages[-1]
+            emulator.load([{"output": [SEARCH]}, *AGAIN])
+            again = await chat.go()
+            done = await chat.decide(again, YES)
+            assert done.text == "Refunded again."
+    told = asked_of(emulator)[before:]
+    assert len(told) == 3
+    for body in told:
+        assert body.index("Be kind.") < body.index("What they did stays done.")
+        assert "refunded" in body[body.index("What they did stays done.") :]
+    assert shop.refunds == [("A1", 12), ("A1", 14)]
+    assert emulator.refusals == []
+
+
+def asked_of(emulator: Emulator) -> list[str]:
+    """The bodies of the requests for answers that were accepted, as text."""
+    return [json.dumps(e.body) for e in emulator.accepted if e.body is not None and "model" in e.body]
+
+
+async def test_what_the_provider_ran_itself_is_told_too() -> None:
+    hosted = {"type": "mcp_call", "server_label": "crm", "name": "note", "arguments": "{}", "output": "noted"}
+    async with product(script=script(hosted, say("Noted."))) as p:
+        chat = p.chat()
+        await chat.say("note it")
+        back(chat)
+        p.emulator.load(script(say("As I said.")))
+        await chat.go()
+        assert 'gave "noted"' in p.inputs()[-1]["instructions"]

@@ -47,7 +47,7 @@ def what_goes(cut: Sequence[Entry], approvals: Mapping[str, Approval]) -> Replac
     free = [
         RanCall(call.id, call.name, canonical(call.arguments), outputs[call.id])
         for call in calls
-        if call.kind == "server" and not call.malformed and call.id in outputs
+        if call.kind in ("server", "hosted") and not call.malformed and call.id in outputs
     ]
     took_effect = [_short(ran) for ran in free if not ran.output.is_error or ran.output in _MAY_HAVE_RUN]
     cards = [(entry.id, entry.approval_id) for entry in cut if isinstance(entry, CardEntry)]
