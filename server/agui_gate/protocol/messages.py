@@ -101,6 +101,7 @@ class _View:
         self._records = {(approval.turn_id, approval.call_id): approval for approval in approvals}
         self._by_id = {approval.id: approval for approval in approvals}
         self._order: dict[str, dict[str, Any]] = {}
+        self._told: dict[str, Message] = {}
         self._by_call = {approval.call_id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
         self._assistants: dict[str, list[Message]] = {}
@@ -200,7 +201,13 @@ class _View:
 
     def _with(self, record: Approval | None, item: Message) -> Message:
         """``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
-        return item if record is None else item | {"metadata": metadata(record, self._order.get(record.id))}
+        if record is None:
+            return item
+        told = self._told.get(record.id)
+        if told is None:
+            told = self._told[record.id] = metadata(record, self._order.get(record.id))
+        item["metadata"] = told
+        return item
 
     def _assistant(self, message_id: str) -> list[Message]:
         group = self._assistants.get(message_id)
@@ -212,8 +219,8 @@ class _View:
 
 def _as_run(text: str, issued: dict[str, Any] | None, record: Approval) -> str:
     """The arguments that ran or would run, in the model's own words unless they mean something else."""
-    effective = record.effective_arguments
-    if issued is not None and canonical(issued) == canonical(effective):
+    effective = record.effective_arguments  # canonical
+    if issued is not None and (text == effective or canonical(issued) == effective):
         return text
     return msgspec.json.encode(in_order(effective, {"properties": issued or {}})).decode()
 
