@@ -4,6 +4,7 @@ It waits for that, or it is refused; whichever door it comes through. What ran l
 """
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from agui_gate import tool
 from agui_gate.core.approvals import State
 from agui_gate.engine import endings
+from agui_gate.settings import Settings
 from agui_gate.stores.base import Store
 from tests.product.kit import TIMEOUT, Product, product
 from tests.product.shop import Shop, call, refund, script
@@ -21,6 +23,8 @@ from tests.requirements import shows
 pytestmark = [pytest.mark.anyio, shows("T7")]
 
 YES = {"approved": True}
+TOKENS = {"alice": "token-of-alice", "bob": "token-of-bob"}
+ALICE, BOB = ({"authorization": f"Bearer {token}"} for token in TOKENS.values())
 DOORS = ("/threads/t", "/copilotkit/threads/t")
 WAYS = ("run", "decision")
 
@@ -164,3 +168,22 @@ async def test_a_decision_about_a_thread_that_is_being_deleted_makes_no_new_thre
         assert (answer["status_code"], answer["error"]["code"]) == (404, "not_found")
         assert (await p.get("/threads"))["threads"] == []
         assert shop.refunds == []
+
+
+async def test_what_is_left_of_a_call_can_be_asked_for(store: str) -> None:
+    """By whom it belonged to, and by nobody else."""
+    shop = Shop()
+    async with product(shop.tools, script(refund()), store=store, settings=Settings(tokens=TOKENS)) as p:
+        asked = (await p.chat(thread_id="t", headers=ALICE).say("refund A1")).interrupts[0]["id"]
+        done = await p.decide(asked, {**YES, "reason": "she called"}, ALICE)
+        assert (await p.client.delete(f"{p.url}/threads/t", headers=ALICE)).status_code == 200
+        answer = await p.get(f"/approvals/{asked}", ALICE)
+        assert (answer["status_code"], answer["error"]["code"]) == (410, "gone")
+        record = answer["error"]["record"]
+        assert record["decision"] == {**record["decision"], "approved": True, "by": "alice", "way": "http"}
+        assert (record["tool"], record["state"], record["thread_id"]) == ("refund", "done", "t")
+        assert record["result_sha256"] == hashlib.sha256(done["result"].encode()).hexdigest()
+        assert "she called" not in str(answer)
+        assert (await p.get(f"/approvals/{asked}", BOB))["status_code"] == 404
+        assert (await p.decide(asked, YES, ALICE))["status_code"] == 404
+        assert len(shop.refunds) == 1

@@ -33,3 +33,18 @@ async def test_a_second_store_of_this_process_is_no_other_process(path: str) -> 
     await store.start()
     assert await neighbours(path) == []
     await store.aclose()
+
+
+async def test_what_another_container_left_is_no_neighbour(path: str) -> None:
+    """It ended without a word and has another name now: nobody can see from here whether it lives."""
+    store = SQLiteStore(path)
+    await store.start()
+    assert store._owner is not None
+    machine = store._owner.name.partition("|")[0]
+    host, boot, space = machine.split("/")
+    for owner in (f"elsewhere/{boot}/{space}|1||x", f"{host}/{boot}/9|1||x", f"{host}/before/{space}|1||x"):
+        await store._run(
+            lambda db, owner=owner: db.execute("INSERT INTO processes VALUES (?, ?)", (owner, store.now()))
+        )
+    assert await neighbours(path) == []
+    await store.aclose()

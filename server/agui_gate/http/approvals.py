@@ -10,12 +10,12 @@ from starlette.routing import BaseRoute, Route
 from agui_gate.core.answers import Way
 from agui_gate.engine.decisions import Decided
 from agui_gate.engine.engine import Engine
-from agui_gate.errors import ApprovalRefused, InvalidRequest, NotFound
+from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.decoding import json_value
 from agui_gate.http.limits import json_body
 from agui_gate.http.threads import limit_of
-from agui_gate.http.views import approval_view, json_response, listed_view
+from agui_gate.http.views import approval_view, json_response, listed_view, tombstone_view
 from agui_gate.protocol.inbound import check_id
 from agui_gate.protocol.records import already
 from agui_gate.stores.base import Which
@@ -46,15 +46,23 @@ class ApprovalRoutes:
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
 
     async def show(self, request: Request) -> Response:
-        """`GET /approvals/{id}`: its record."""
+        """`GET /approvals/{id}`: its record. Of one whose thread was deleted: 410, with what is kept."""
         principal = await self._guard.principal(request)
         approval_id: str = request.path_params["id"]
         check_id(approval_id, "id")
         await self._engine.start()
         approval = await self._engine.store.approval(principal, approval_id)
         if approval is None:
-            raise NotFound("There is no such approval.")
+            return await self._what_is_left(principal, approval_id)
         return json_response(approval_view(approval, self._engine.agents))
+
+    async def _what_is_left(self, principal: str, approval_id: str) -> Response:
+        """410 with what is kept of a call whose thread was deleted. Raises `NotFound` where nothing is."""
+        left = await self._engine.store.tombstones(principal, approval_id=approval_id)
+        if not left:
+            raise NotFound("There is no such approval.")
+        message = "Its thread was deleted. What is kept of it is in `record`."
+        return json_response({"error": {"code": Gone.code, "message": message, "record": tombstone_view(left[0])}}, 410)
 
     async def decide(self, request: Request) -> Response:
         """`POST /approvals/{id}`. Already decided: 409 with the record."""

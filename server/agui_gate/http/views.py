@@ -17,6 +17,7 @@ from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.protocol.records import record
 from agui_gate.stores.base import Calls, Thread, ThreadHead
+from agui_gate.stores.tombstones import Tombstone
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -38,6 +39,25 @@ def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     agent = agents.get(approval.agent)
     tool = agent.by_name.get(approval.tool) if agent else None
     return record(outcomes.completed(approval), tool.parameters if tool else None)
+
+
+def tombstone_view(left: Tombstone) -> dict[str, Any]:
+    """What is kept of a call whose thread was deleted."""
+    decided_at = left.decided_at and iso(left.decided_at)
+    decision = {"approved": left.approved, "by": left.decided_by, "at": decided_at, "way": left.way}
+    return {
+        "id": left.id,
+        "thread_id": left.thread_id,
+        "agent": left.agent,
+        "tool": left.tool,
+        "source": left.source,
+        "state": left.state,
+        "decision": None if left.approved is None else decision,
+        "asked_at": iso(left.asked_at),
+        "deleted_at": iso(left.deleted_at),
+        "arguments_sha256": left.arguments_digest,
+        "result_sha256": left.output_digest,
+    }
 
 
 def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:

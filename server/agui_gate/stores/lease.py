@@ -55,6 +55,11 @@ def is_gone(owner: str | None) -> bool:
     return not _alive(int(pid), started)
 
 
+def is_neighbour(owner: str, other: str) -> bool:
+    """Whether both are of one machine, and of one container of it: then each sees whether the other lives."""
+    return owner.partition("|")[0] == other.partition("|")[0]
+
+
 def boot_id() -> str:
     """Name this start of the machine: the same in all of its containers. Empty where the platform doesn't tell."""
     try:

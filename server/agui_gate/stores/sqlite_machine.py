@@ -6,8 +6,11 @@ None begins or ends a transaction.
 import os
 
 from agui_gate.stores.clock import StoreClock
-from agui_gate.stores.lease import boot_id, is_gone
+from agui_gate.stores.lease import boot_id, is_gone, is_neighbour
 from agui_gate.stores.sqlite_db import Database
+
+FORGET_MS = 30 * 24 * 3_600_000
+"""After which a process whose end nobody saw is forgotten."""
 
 _CLOCK = "SELECT boot, ahead, seen FROM clock"
 _KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"
@@ -30,13 +33,16 @@ def keep_clock(db: Database, clock: StoreClock) -> None:
 
 
 def enter(db: Database, owner: str, now: int) -> list[int]:
-    """Note that ``owner`` uses the file, and return the ids of the other living processes that do."""
-    others = [name for (name,) in db.execute("SELECT owner FROM processes").fetchall()]
-    gone = [(name,) for name in others if is_gone(name)]
+    """Note that ``owner`` uses the file, and return the ids of the other living processes that do.
+
+    Those whose life can't be seen from here, as in another container, are left out: most have long ended.
+    """
+    others = db.execute("SELECT owner, started_at FROM processes").fetchall()
+    gone = [(name,) for name, started in others if is_gone(name) or started < now - FORGET_MS]
     db.connection.executemany("DELETE FROM processes WHERE owner = ?", gone)
     db.execute("INSERT INTO processes (owner, started_at) VALUES (?, ?)", (owner, now))
-    living = {int(name.split("|")[1]) for name in others if (name,) not in gone}
-    return sorted(living - {os.getpid()})
+    here = {int(name.split("|")[1]) for name, _ in others if (name,) not in gone and is_neighbour(name, owner)}
+    return sorted(here - {os.getpid()})
 
 
 def leave(db: Database, owner: str) -> None:
