@@ -206,6 +206,23 @@ def test_nothing_as_a_default_needs_no_type_of_its_own():
     assert f.exactly(canonical({"x": None})) == {"x": None}
 
 
+class Note(pydantic.BaseModel):
+    text: str = None
+    to: str | None = None
+    loud: bool = True
+
+
+def test_nothing_as_a_default_within_a_model_is_left_out_where_it_has_to_be():
+    f = made(list[Note])
+    judged = f.judged({"x": [{}, {"to": None, "text": "a"}]})
+    assert json.loads(judged) == {"x": [{"loud": True}, {"loud": True, "text": "a", "to": None}]}
+    assert f.judged(json.loads(judged)) == judged
+    assert f.exactly(judged) == {"x": [Note(), Note(text="a")]}
+    assert json.loads(made(Note).judged({"x": {"text": "a"}})) == {"x": {"text": "a", "to": None, "loud": True}}
+    with pytest.raises(ToolError, match="text"):
+        f.judged({"x": [{"text": None}]})
+
+
 def test_what_is_made_anew_each_time_is_made_once():
     f = made(Annotated[uuid.UUID, pydantic.Field(default_factory=uuid.uuid4)])
     judged = json.loads(f.judged({}))

@@ -71,8 +71,7 @@ class Signature:
         What a default is made of anew for each call is made here, once. What was judged already stays as it is.
         """
         read = self._exact(canonical(dict(arguments)))
-        text = self._written(read)
-        again = self._exact(text)
+        text, again = self._read_again(read)
         if not _equal(read, again):
             raise self._unfaithful(_different(read, again))
         return text
@@ -80,7 +79,7 @@ class Signature:
     def exactly(self, judged: str) -> Json:
         """The keyword arguments that `judged` stands for. Raises `ToolError` if it stands for something else by now."""
         read = self._exact(judged)
-        if not _same(self._written(read), judged):
+        if not any(_same(self._written(read, sparse=sparse), judged) for sparse in (False, True)):
             raise self._unfaithful(self._names)
         return _fields_of(read)
 
@@ -123,11 +122,28 @@ class Signature:
             text = canonical({n: v for n, v in given.items() if v is not None or n not in self._nothing})
         return self._guarded(lambda: self._model.model_validate_json(text, strict=True))
 
-    def _written(self, read: Any) -> str:
-        """What was read, as canonical JSON."""
+    def _read_again(self, read: Any) -> tuple[str, Any]:
+        """What was read, as JSON, and as that reads.
+
+        A default of None within a model may be no value of its type (``text: str = None``): then it is left out.
+        """
+        text = self._written(read)
         try:
-            values = read.model_dump(mode="json", by_alias=True, warnings="none").values()
-            return canonical(dict(zip(self._names, values, strict=True)))
+            return text, self._exact(text)
+        except ToolError:
+            sparse = self._written(read, sparse=True)
+            if sparse == text:
+                raise
+        return sparse, self._exact(sparse)
+
+    def _written(self, read: Any, *, sparse: bool = False) -> str:
+        """What was read, as canonical JSON; ``sparse``: without None in objects where nobody said so."""
+        try:
+            values = read.model_dump(mode="json", by_alias=True, warnings="none")
+            if sparse:
+                said = read.model_dump(mode="json", by_alias=True, warnings="none", exclude_unset=True)
+                values = {name: _sparse(value, said.get(name)) for name, value in values.items()}
+            return canonical(dict(zip(self._names, values.values(), strict=True)))
         except (ValueError, TypeError, RecursionError) as error:  # a value that JSON has no words for
             log.warning("arguments_not_json", tool=self._name, error=type(error).__name__)
             raise ToolError(f"Invalid arguments for {self._name}: they can't be written as JSON.") from None
@@ -156,6 +172,16 @@ class Signature:
 
 def _fields_of(read: Any) -> Json:
     return {name: getattr(read, name) for name in type(read).model_fields}
+
+
+def _sparse(value: Any, said: Any) -> Any:
+    """``value`` without members that are None and not in ``said``, all the way down."""
+    if isinstance(value, dict):
+        known = said if isinstance(said, dict) else {}
+        return {n: _sparse(v, known.get(n)) for n, v in value.items() if v is not None or n in known}
+    if isinstance(value, list) and isinstance(said, list) and len(said) == len(value):
+        return [_sparse(item, was) for item, was in zip(value, said, strict=True)]
+    return value
 
 
 def _equal(left: Any, right: Any) -> bool:

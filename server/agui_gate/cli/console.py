@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import click
 
 from agui_gate.cli.program import debugging
+from agui_gate.core.visible import visible
 
 
 def dim(text: str, *, err: bool = False) -> None:
@@ -33,8 +34,8 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
 
 
 def short(text: str, width: int) -> str:
-    """``text`` on one line of at most ``width`` characters, without control characters."""
-    line = "".join(c if c.isprintable() else " " for c in text)
+    """``text`` on one line of at most ``width`` characters, with what nobody would see shown by its number."""
+    line = visible(" ".join(text[: 4 * width].splitlines()).replace("\t", " "))
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
