@@ -230,8 +230,14 @@ def test_what_is_made_anew_each_time_is_made_once():
 
 
 def test_the_order_of_a_set_is_another_one_in_another_process():
+    """Recorded in one order, it would be another value in the next process: an edit of something else was refused."""
+    f = made(dict[str, set[str] | None])
+    names = [f"{n:x}" for n in range(50)]
+    assert f.judged({"x": {"a": names[::-1]}}) == canonical({"x": {"a": sorted(names)}})
+    f = made(list[str])
+    assert f.judged({"x": ["b", "a"]}) == '{"x":["b","a"]}'
     f = made(set[str])
-    assert f.exactly(canonical({"x": ["b", "a"]})) == f.exactly(canonical({"x": ["a", "b"]})) == {"x": {"a", "b"}}
+    assert f.exactly(f.judged({"x": ["b", "a"]})) == {"x": {"a", "b"}}
 
 
 @tool(gate=True)

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 
 from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.schemas import sets_in_order
 from agui_gate.errors import ConfigurationError, ToolError
 
 Json = dict[str, Any]
@@ -79,7 +80,7 @@ class Signature:
     def exactly(self, judged: str) -> Json:
         """The keyword arguments that `judged` stands for. Raises `ToolError` if it stands for something else by now."""
         read = self._exact(judged)
-        if not any(_same(self._written(read, sparse=sparse), judged) for sparse in (False, True)):
+        if judged not in (self._written(read), self._written(read, sparse=True)):
             raise self._unfaithful(self._names)
         return _fields_of(read)
 
@@ -109,6 +110,10 @@ class Signature:
         """Arguments that are None by default, of whatever type (``note: str = None``): null says no more than that."""
         fields = self._model.model_fields.values()
         return [n for n, f in zip(self._names, fields, strict=True) if f.default is None and not f.default_factory]
+
+    @cached_property
+    def _has_sets(self) -> bool:
+        return any(_says(self._model.__pydantic_core_schema__, "type", kind) for kind in ("set", "frozenset"))
 
     @property
     def _names(self) -> list[str]:
@@ -143,7 +148,8 @@ class Signature:
             if sparse:
                 said = read.model_dump(mode="json", by_alias=True, warnings="none", exclude_unset=True)
                 values = {name: _sparse(value, said.get(name)) for name, value in values.items()}
-            return canonical(dict(zip(self._names, values.values(), strict=True)))
+            whole = dict(zip(self._names, values.values(), strict=True))
+            return canonical(sets_in_order(whole, self.schema) if self._has_sets else whole)
         except (ValueError, TypeError, RecursionError) as error:  # a value that JSON has no words for
             log.warning("arguments_not_json", tool=self._name, error=type(error).__name__)
             raise ToolError(f"Invalid arguments for {self._name}: they can't be written as JSON.") from None
@@ -193,19 +199,6 @@ def _equal(left: Any, right: Any) -> bool:
 
 def _different(left: Any, right: Any) -> list[str]:
     return [n for n in type(left).model_fields if not _equal(getattr(left, n), getattr(right, n))] or ["arguments"]
-
-
-def _same(left: str, right: str) -> bool:
-    """Whether two canonical texts say the same, but for the order of lists: that of a set differs by process."""
-    return left == right or _unordered(parse_object(left)) == _unordered(parse_object(right))
-
-
-def _unordered(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _unordered(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return sorted((_unordered(item) for item in value), key=lambda item: canonical([item]))
-    return value
 
 
 def _says(schema: Any, rule: str, value: object) -> bool:

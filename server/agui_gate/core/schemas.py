@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from agui_gate.core.jsontext import canonical
+
 MAX_REFERENCES = 100
 """How many references and alternatives of one place are followed."""
 
@@ -57,6 +59,21 @@ def target(reference: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
         name = step.replace("~1", "/").replace("~0", "~")
         found = found.get(name) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else None
+
+
+def sets_in_order(value: Any, schema: Mapping[str, Any]) -> Any:
+    """``value`` with the items of sets (``uniqueItems``) sorted: a set has another order in each process."""
+    return _sorted_sets(value, [schema], schema)
+
+
+def _sorted_sets(value: Any, places: list[Mapping[str, Any]], root: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted_sets(item, below(places, name, root), root) for name, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    items = [_sorted_sets(item, below(places, i, root), root) for i, item in enumerate(value)]
+    is_set = any(place.get("uniqueItems") is True for place in alternatives(places, root))
+    return sorted(items, key=lambda item: canonical([item])) if is_set else items
 
 
 def with_defaults(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
