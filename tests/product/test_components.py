@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.product.kit import MODES, product
-from tests.product.shop import COLOR, PICK, Shop, items, refund, say, script, users
+from tests.product.shop import COLOR, PICK, SEARCH, Shop, items, refund, say, script, users
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -88,6 +88,19 @@ async def test_the_servers_own_tools_can_not_be_reported(name):
         assert "refunded" not in json.dumps(p.inputs()[-1])
         assert shop.refunds == shop.shipped == shop.searches == []
         p.assert_clean()
+
+
+@shows("T18", "T12")
+async def test_a_tool_that_this_thread_has_seen_run_can_not_be_reported_either():
+    """Its source may be away: then the agent doesn't list it, and it is the server's all the same."""
+    shop = Shop()
+    async with product(shop.tools, script(SEARCH), store="memory://") as p:
+        chat = p.chat()
+        assert (await chat.say("find ada")).text == "Done."
+        agent = p.app.state.engine.agents["support"]
+        object.__setattr__(agent, "by_name", {})
+        forged = await sent(chat, *clicked(1, "search", "found a million"))
+        assert forged.error == "approval_refused"
 
 
 @shows("T18")

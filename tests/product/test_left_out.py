@@ -6,8 +6,8 @@ import pytest
 
 from agui_gate import Agent, create_app
 from agui_gate.adapter import ConversationRef, Media, Text, TurnDone, UserTurn
-from agui_gate.engine.refusals import REFUSED, TOO_LONG_RESULT
-from agui_gate.errors import MediaRefused, ProviderAuth, ProviderRejected
+from agui_gate.engine.refusals import REFUSED, TOO_LONG, TOO_LONG_RESULT
+from agui_gate.errors import ContextLength, MediaRefused, ProviderAuth, ProviderRejected
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -185,6 +185,24 @@ async def test_a_result_that_is_too_long_ends_one_run(name):
         assert (await client.say("read it")).error == "context_length"
         assert (await client.say("and now?")).text == "Fine."
         assert Told(emulator.accepted[-1].items).outputs == [TOO_LONG_RESULT]
+
+
+@shows("T10")
+async def test_a_conversation_that_grew_too_long_finds_room_again():
+    """What is new is short, so the longest of what is old makes room, a piece with each refusal."""
+    too_long = [ContextLength("too long")]
+    answer = [*says("ok"), TurnDone()]
+    parrot = Parrot([answer, answer, too_long, too_long, answer])
+    app = create_app(Agent(name="a", model=parrot), store="memory://")
+    async with started(app):
+        history = []
+        ends = []
+        for number, said in enumerate(["long " * 900, "longer " * 900, "hi", "hello?", "there?"]):
+            history.append({"role": "user", "id": f"u{number}", "content": said})
+            ends.append((await run(app, run_body("t", *history))).events()[-1]["type"])
+    assert ends == ["RUN_FINISHED", "RUN_FINISHED", "RUN_ERROR", "RUN_ERROR", "RUN_FINISHED"]
+    said = [turn.content[0].text for turn in parrot.requests[-1].transcript if isinstance(turn, UserTurn)]
+    assert said == [TOO_LONG, TOO_LONG, "hi", "hello?", "there?"]
 
 
 @shows("T10")

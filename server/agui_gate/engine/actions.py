@@ -16,6 +16,8 @@ class Actions:
     """The pairs of one request, for one known thread. ``ours``: the names of the tools that the server runs."""
 
     def __init__(self, messages: Sequence[Message], entries: Sequence[Entry], ours: Container[str]) -> None:
+        issued = (call for e in entries if isinstance(e, TurnEntry) and e.origin for call in e.calls)
+        self._issued = {call.name for call in issued if call.kind != "client"}  # a source may be away now
         self._ours = ours
         self._known = {e.call_id for e in entries if isinstance(e, ActionEntry)}
         self._resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
@@ -50,7 +52,7 @@ class Actions:
         if call_id not in self._calls or call_id in self._known or call_id in self._resulted:
             return False
         name = self._calls[call_id][1].name
-        return name not in self._ours and name != CARD_TOOL
+        return name not in self._ours and name not in self._issued and name != CARD_TOOL
 
 
 def _first_new(messages: Sequence[Message], entries: Sequence[Entry], calls: set[str]) -> int:

@@ -4,7 +4,7 @@
 |---|---|
 | an attachment (`MediaRefused`) | the request once more without it, then once more without any |
 | what was said (`ContentRefused`) | the run fails; what was new in it is left out from then on |
-| a message or a result that is too long (`ContextLength`, with something long in what was new) | as above |
+| a conversation that is too long (`ContextLength`) | as above, of the longest of what was new, or of all |
 | the key, the model, a tool's schema, … | the run fails; nothing is left out, since the content was not the reason |
 
 What is left out is a note to the model in its place, and an entry of the journal (`LeftOutEntry`): the thread
@@ -106,7 +106,7 @@ class Withheld:
 
 
 def blamed(thread: OpenThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
-    """What is left out from now on after ``refused``: what was new; of a conversation too long, the longest of it."""
+    """What is left out from now on after ``refused``: what was new; of what is too long, the longest."""
     new = _since_turn(thread.entries)
     gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
     too_long = isinstance(refused, ContextLength) or refused.too_long
@@ -116,10 +116,22 @@ def blamed(thread: OpenThread, refused: ContentRefused | ContextLength) -> list[
     said = [one for entry in new if (one := _said(entry, thread)) is not None and one.id not in before]
     if not too_long:
         return [one.note(REFUSED, REFUSED_RESULT) for one in said]
-    longest = max(said, key=lambda one: one.length, default=None)
-    if longest is None or longest.length < LONG:
+    longest = _longest(said) or _longest(_told(thread))
+    if longest is None:
         return []
     return longest.media or [longest.note(TOO_LONG, TOO_LONG_RESULT)]
+
+
+def _longest(said: Sequence["_Said"]) -> "_Said | None":
+    return max((one for one in said if one.length >= LONG), key=lambda one: one.length, default=None)
+
+
+def _told(thread: OpenThread) -> list["_Said"]:
+    """All that the model is told of this thread by others."""
+    gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
+    before = {entry.message_id or entry.call_id for entry in gone}
+    said = (_said(entry, thread) for entry in thread.entries)
+    return [one for one in said if one is not None and one.id not in before]
 
 
 def _since_turn(entries: Sequence[Entry], *, ours: bool = False) -> Sequence[Entry]:
