@@ -8,7 +8,7 @@ tool may be called what it likes. Nothing is ever guessed: a name that only look
 """
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -41,7 +41,7 @@ class Names:
 
     def __init__(self, request: TurnRequest, longest: int = LONGEST) -> None:
         self._longest = longest
-        names = dict.fromkeys(_all(request))
+        names = _all(request)
         taken = {name for name in names if self._fits(name)}
         self._wire: dict[str, str] = {}
         for name in names:
@@ -98,11 +98,11 @@ class Names:
         return made
 
 
-def _all(request: TurnRequest) -> Iterator[str]:
-    yield from (tool.name for tool in request.tools)
-    for turn in request.transcript:
-        if isinstance(turn, AssistantTurn):
-            yield from (call.part.name for call in turn.local_calls)
+def _all(request: TurnRequest) -> dict[str, None]:
+    """Every name in the request, once, in order."""
+    parts = (part for turn in request.transcript if isinstance(turn, AssistantTurn) for part in turn.parts)
+    called = [part.part.name for part in parts if isinstance(part, SettledCall) and part.part.local]
+    return dict.fromkeys([*(tool.name for tool in request.tools), *called])
 
 
 def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:
