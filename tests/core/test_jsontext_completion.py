@@ -1,6 +1,7 @@
 """The shortest ending of a truncated JSON text."""
 
 import json
+import time
 
 import msgspec
 import pytest
@@ -77,3 +78,12 @@ def test_the_shortest_ending(text, rest):
 )
 def test_what_can_not_become_json(text):
     assert completion(text) is None
+
+
+def test_completing_arguments_without_end_takes_no_longer_than_it_may() -> None:
+    """Issue 9, line 15: four megabytes of them kept everybody waiting for seconds."""
+    text = '{"a":[' + "1," * 2_000_000
+    before = time.process_time()
+    assert completion(text) is None
+    assert time.process_time() - before < 1.0
+    assert completion('{"a":[' + "1," * 2_000) == "0]}"

@@ -61,22 +61,29 @@ def canonical(text_or_value: Any) -> str:
         raise ValueError(f"not JSON: {error}") from None
 
 
+MAX_TOKENS = 50_000
+"""Of a text that is to be completed. It is arguments that a model never ended."""
+
+
 def completion(text: str) -> str | None:
     """The shortest text that makes a truncated JSON text a whole one: ``{"q":"tru`` needs ``"}``, a whole one nothing.
 
-    None if nothing can. Placeholders are ``0`` for a value and ``""`` for a name. Linear.
+    None if nothing can, or if that would take too long (`MAX_TOKENS`). Placeholders are ``0`` for a value and ``""``
+    for a name. Linear.
     """
     if _is_json(text):
         return ""
     rest = _rest(text)
-    return rest if _is_json(text + rest) else None
+    return rest if rest is not None and _is_json(text + rest) else None
 
 
-def _rest(text: str) -> str:
-    """What a text lacks if it is the beginning of a JSON text."""
+def _rest(text: str) -> str | None:
+    """What a text lacks if it is the beginning of a JSON text. None for one of too many tokens."""
     closers: list[str] = []
     last, need, named = "", "0", False
-    for match in _TOKEN.finditer(text):
+    for number, match in enumerate(_TOKEN.finditer(text)):
+        if number > MAX_TOKENS:
+            return None
         before, last = last, match[0]
         named = last[0] == '"' and closers[-1:] == ["}"] and before in ("{", ",")
         if last in ("}", "]") and closers:
