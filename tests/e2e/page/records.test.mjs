@@ -111,9 +111,9 @@ for (const [told, already, line] of [
 test("another day's time has its date", () => assert.deepEqual([clock(AT, NOW + 86_400_000), shortClock(AT, NOW + 86_400_000)], ["12:03 on 22 Nov 2026", "22 Nov"]));
 
 test("an edit is told with both values and their unit", () => {
-  const edited = record("done", { arguments: { amount: 20, note: "a" }, effective_arguments: { amount: 12.5, note: "a" } });
+  const edited = record("done", { arguments: { amount: 20, note: "a", to: "x" }, effective_arguments: { amount: 12.5, note: "a b", to: "x" } });
   const unit = unitsFor(edited.arguments, { message: "Refund 20 € for A1?" });
-  assert.deepEqual(changesOf(edited, {}, unit), ["Amount 20 € → 12.5 €"]);
+  assert.deepEqual(changesOf(edited, {}, unit), ["Amount 20 € → 12.5 €", "Note “a” → “a b”"]);
 });
 
 for (const [context, unit] of [

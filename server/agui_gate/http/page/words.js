@@ -54,11 +54,14 @@ export function changesOf(record, args, unit) {
   return changedNames(both).map((name) => {
     const values = [both.issued[name], both.ran[name]];
     if (values.some((value) => typeof value === "object" && value !== null)) return `${humanize(name)} changed`;
-    return `${humanize(name)} ${values.map((value) => shorten(withUnit(orNothing(value), unit(name, value)), 60)).join(" → ")}`;
+    return `${humanize(name)} ${values.map((value) => inShort(value, unit(name, value))).join(" → ")}`;
   });
 }
 
-const orNothing = (value) => (value === undefined || value === null || value === "" ? "–" : value);
+function inShort(value, unit) {
+  if (value === undefined || value === null || value === "") return "–";
+  return typeof value === "string" ? `“${shorten(value, 60)}”` : shorten(withUnit(value, unit), 60);
+}
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
