@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { fromText, put, toText } from "./fields.js";
-import { hides, shown } from "./reveal.js";
+import { hides, reveal, shown } from "./reveal.js";
 
 let serial = 0;
 
@@ -54,7 +54,7 @@ function makeControl(field, id) {
 
 function makeOptions({ options, nullable, value }, chosen) {
   const open = nullable || value === undefined ? [h("option", { value: "" }, "None")] : []; // may be left without a choice
-  return [...open, ...options.map((option) => h("option", { value: String(option), selected: String(option) === chosen }, String(option)))];
+  return [...open, ...options.map((option) => h("option", { value: String(option), selected: String(option) === chosen }, reveal(String(option))))];
 }
 
 /** All values by name, or null when one of them is not valid (it then says why and has the focus). */
