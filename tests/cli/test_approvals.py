@@ -101,7 +101,7 @@ def test_others_see_nothing(cli: Cli) -> None:
 @pytest.mark.usefixtures("alice")
 def test_approve_by_the_beginning_of_the_id(cli: Cli, waiting: dict[str, Any]) -> None:
     result = cli("approvals", "approve", waiting["id"][:10])
-    assert (result.exit_code, result.stdout) == (0, "done: 20 refunded ⟨U+001B⟩[31m\n")
+    assert (result.exit_code, result.stdout) == (0, "done: 20 refunded ⟦U+001B⟧[31m\n")
     again = cli("approvals", "approve", waiting["id"])
     assert (again.exit_code, again.stdout) == (1, "")
     assert re.fullmatch(r"error: Already approved by alice at \d\d:\d\d UTC\. It ran\.\n", again.stderr)

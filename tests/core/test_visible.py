@@ -9,10 +9,10 @@ from agui_gate.core.visible import visible
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("\u202egnp.exe", "⟨U+202E⟩gnp.exe"),
-        ("a\u200bb\u2066c\ufeff", "a⟨U+200B⟩b⟨U+2066⟩c⟨U+FEFF⟩"),
-        ("x\U000e0041\u00ad\x1b[2J\x00", "x⟨U+E0041⟩⟨U+00AD⟩⟨U+001B⟩[2J⟨U+0000⟩"),
-        ("\u3164\u2800\u2028\ue000\U000e0100\ufe00", "⟨U+3164⟩⟨U+2800⟩⟨U+2028⟩⟨U+E000⟩⟨U+E0100⟩⟨U+FE00⟩"),
+        ("\u202egnp.exe", "⟦U+202E⟧gnp.exe"),
+        ("a\u200bb\u2066c\ufeff", "a⟦U+200B⟧b⟦U+2066⟧c⟦U+FEFF⟧"),
+        ("x\U000e0041\u00ad\x1b[2J\x00", "x⟦U+E0041⟧⟦U+00AD⟧⟦U+001B⟧[2J⟦U+0000⟧"),
+        ("\u3164\u2800\u2028\ue000\U000e0100\ufe00", "⟦U+3164⟧⟦U+2800⟧⟦U+2028⟧⟦U+E000⟧⟦U+E0100⟧⟦U+FE00⟧"),
         ("Grüße, 你好 שלום ❤️ é\u0301\n\tok", "Grüße, 你好 שלום ❤️ é\u0301\n\tok"),
         ("", ""),
     ],
@@ -23,6 +23,6 @@ def test_nothing_hides_in_a_text(text, shown):
 
 
 def test_the_shell_shows_it_too():
-    assert short("a\u202eb\nc\td", 40) == "a⟨U+202E⟩b c d"
+    assert short("a\u202eb\nc\td", 40) == "a⟦U+202E⟧b c d"
     assert short("x" * 50, 10) == "xxxxxxxxx…"
     assert len(short("\u202e" * 50, 10)) == 10

@@ -283,7 +283,7 @@ async def test_a_question_shows_what_hides_in_an_argument() -> None:
     ops = Ops(message="Deploy {target} ({amount})?")
     async with product(ops.tools, script(call("deploy", target="\u202eevil\u200b é 😀", amount=2))) as p:
         (asked,) = (await p.chat().say("deploy")).interrupts
-        assert asked["message"] == "Deploy ⟨U+202E⟩evil⟨U+200B⟩ é 😀 (2)?"
+        assert asked["message"] == "Deploy ⟦U+202E⟧evil⟦U+200B⟧ é 😀 (2)?"
         assert asked["metadata"]["arguments"]["target"] == "\u202eevil\u200b é 😀", "the value itself is untouched"
 
 

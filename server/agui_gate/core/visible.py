@@ -1,7 +1,7 @@
 """Text in which nothing is hidden: what a model wrote into an argument must not look like something else to a person.
 
 Characters that show nothing, or that change the order in which others are shown (bidi overrides, zero-width spaces,
-tags, controls), are shown by their number, as ``⟨U+202E⟩``. Line breaks and tabs stay.
+tags, controls), are shown by their number, as ``⟦U+202E⟧``. Line breaks and tabs stay.
 """
 
 import re
@@ -18,7 +18,7 @@ def visible(text: str) -> str:
     """``text`` with every character that a person would not see, or that moves others about, as its number."""
     if _PLAIN.fullmatch(text):
         return text
-    return "".join(f"⟨U+{ord(c):04X}⟩" if _is_hidden(c) else c for c in text)
+    return "".join(f"⟦U+{ord(c):04X}⟧" if _is_hidden(c) else c for c in text)
 
 
 def _is_hidden(character: str) -> bool:
