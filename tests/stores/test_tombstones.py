@@ -112,3 +112,17 @@ async def test_a_thread_that_is_not_there_is_not_made_for_those_who_do_not_want_
     assert await store.read_thread("alice", "t") is None
     await store.open_thread("alice", "t", "support", "r")
     assert (await store.open_thread("alice", "t", "support", "r", create=False)).run_status == "running"
+
+
+async def test_a_result_that_comes_after_the_deletion_is_marked(store: Store, clock: Clock) -> None:
+    """Its process slept, so that its lease ended and the thread was deleted, and then came back."""
+    await ask(store, gated("a1"), gated("a2"))
+    for name in ("a1", "a2"):
+        await store.move(name, State.CLAIMED, decision=Decision(True, by="alice"))
+    await store.move("a2", State.DONE, output=Output("first"))
+    await delete(store)
+    for name, state in (("a1", State.DONE), ("a2", State.FAILED), ("a3", State.DONE)):
+        with pytest.raises(NotFound):
+            await store.move(name, state, output=Output("late"))
+    left = {tomb.id: (tomb.state, tomb.output_digest) for tomb in await store.tombstones("alice")}
+    assert left == {"a1": (State.DONE, sha("late")), "a2": (State.DONE, sha("first"))}

@@ -298,7 +298,7 @@ class ApprovalStore(Protocol):
 
         Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power
         loss). Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is
-        no record.
+        no record; what came of a call whose thread was deleted is then noted in its tombstone.
         """
         ...
 

@@ -325,6 +325,7 @@ class MemoryStore:
         """See `ApprovalStore`."""
         self._require_open()
         if self._ledger.get(approval_id) is None:
+            self._tombs.amend(approval_id, to, output)
             raise NotFound("There is no such approval.")
         if run_key is not None:
             self._held(self._ledger.thread_of(approval_id), run_key)

@@ -3,8 +3,11 @@
 from collections import deque
 from collections.abc import Iterable
 
-from agui_gate.core.approvals import Approval
-from agui_gate.stores.tombstones import Tombstone, tombstone
+import msgspec
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import Output
+from agui_gate.stores.tombstones import LATE, Tombstone, digest, tombstone
 
 MAX_TOMBS = 1000
 """Tombstones kept of one principal: the latest ones."""
@@ -20,6 +23,13 @@ class Tombs:
         """Keep what has to stay of these records."""
         for kept in filter(None, (tombstone(approval, now) for approval in approvals)):
             self._tombs.setdefault(kept.principal, deque(maxlen=MAX_TOMBS)).append(kept)
+
+    def amend(self, approval_id: str, to: State, output: Output | None) -> None:
+        """What came of a call that was at work when its thread was deleted."""
+        for tombs in self._tombs.values() if to in LATE and output is not None else ():
+            for index, tomb in enumerate(tombs):
+                if tomb.id == approval_id and tomb.state is State.UNKNOWN and output is not None:
+                    tombs[index] = msgspec.structs.replace(tomb, state=to, output_digest=digest(output.content))
 
     def of(self, principal: str, thread_id: str | None, approval_id: str | None) -> list[Tombstone]:
         """This principal's, the latest deletion first."""

@@ -364,7 +364,12 @@ class SQLiteStore:
         with db.transaction(durable=True):
             if run_key is not None:
                 sql.check_holder(db, approval_id, run_key)
-            return sql.move_approval(db, approval_id, to, decision, output, self._clock())
+            moved = sql.move_approval(db, approval_id, to, decision, output, self._clock())
+            if moved is None:
+                ends.amend(db, approval_id, to, output)
+        if moved is None:
+            raise NotFound("There is no such approval.")
+        return moved
 
 
 def _fresh(db: Database, found: list[Approval], now: int, condition: str, *values: object) -> list[Approval]:

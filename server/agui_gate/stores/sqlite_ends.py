@@ -7,15 +7,18 @@ from collections.abc import Collection
 
 import msgspec
 
+from agui_gate.core.approvals import State
+from agui_gate.core.transcript import Output
 from agui_gate.stores.base import StopRequest
 from agui_gate.stores.sqlite_db import Database
 from agui_gate.stores.sqlite_sql import approvals_where
-from agui_gate.stores.tombstones import KEPT, Tombstone, tombstone
+from agui_gate.stores.tombstones import KEPT, LATE, Tombstone, digest, tombstone
 
 _NAMES = Tombstone.__struct_fields__
 _BURY = f"INSERT OR REPLACE INTO tombstones ({', '.join(_NAMES)}) VALUES (?{', ?' * (len(_NAMES) - 1)})"  # noqa: S608 ours
 _TO_BURY = f"SELECT seq FROM approvals WHERE thread = ? AND state IN ({', '.join(repr(str(s)) for s in sorted(KEPT))})"  # noqa: S608 ours
 _READ = f"SELECT {', '.join(_NAMES)} FROM tombstones WHERE principal = :principal"  # noqa: S608 our names
+_AMEND = "UPDATE tombstones SET state = ?, output_digest = ? WHERE id = ? AND state = 'unknown'"
 _ORDER = " ORDER BY deleted_at DESC, id LIMIT :limit"
 
 _ASK = "UPDATE threads SET stop = ? WHERE key = ? AND run_status = 'running'"
@@ -33,6 +36,12 @@ def bury(db: Database, key: int, now: int) -> None:
         kept = tombstone(approval, now)
         if kept is not None:
             db.execute(_BURY, msgspec.structs.astuple(kept))
+
+
+def amend(db: Database, approval_id: str, to: State, output: Output | None) -> None:
+    """What came of a call that was at work, in a process that slept, when its thread was deleted."""
+    if to in LATE and output is not None:
+        db.execute(_AMEND, (to.value, digest(output.content), approval_id))
 
 
 def read_tombstones(

@@ -7,7 +7,7 @@ import msgspec
 
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
 from agui_gate.core.transcript import ConversationRef, Entry, Output
-from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
+from agui_gate.errors import IllegalMove, ThreadBusy
 from agui_gate.off_loop import collector_paused
 from agui_gate.stores.base import Change, RunStatus, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
@@ -295,8 +295,8 @@ def _approval_values(approval: Approval, now: int) -> list[Any]:
 
 def move_approval(
     db: Database, approval_id: str, to: State, decision: Decision | None, output: Output | None, now: int
-) -> Approval:
-    """Move one record and return it. Raises `IllegalMove`, `NotFound`."""
+) -> Approval | None:
+    """Move one record and return it; None if there is none. Raises `IllegalMove`."""
     values = {
         "id": approval_id,
         "to": to.value,
@@ -310,7 +310,7 @@ def move_approval(
         db.execute(grown, (len(_encode(output)), approval_id))
     found = approvals_where(db, "id = ?", approval_id)
     if not found:
-        raise NotFound("There is no such approval.")
+        return None
     if not moved:
         check_move(found[0], to, now)
         raise IllegalMove(f"approval {approval_id} can't become {to}")

@@ -19,12 +19,16 @@ KEPT = frozenset({State.CLAIMED, State.DONE, State.FAILED, State.UNKNOWN, State.
 """What ran, may have run, or was decided by a person. The others came to nothing."""
 
 
+LATE = frozenset({State.DONE, State.FAILED})
+"""What an `unknown` tombstone becomes, should its process have slept and come back with a result."""
+
+
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     """One gated call of a thread that was deleted. Times are those of `Approval`.
 
-    ``state`` as it was; a call that was claimed when its thread was deleted is ``unknown``: its process had died.
-    ``arguments_digest`` is of the canonical JSON of the arguments that ran or would have run, ``output_digest`` of the
-    result's text. ``approved``, ``decided_by`` and ``way`` are None where no decision was recorded.
+    ``state`` as it was; a call that was claimed when its thread was deleted is ``unknown``, as its process had died or
+    slept. ``arguments_digest`` is of the canonical JSON of the arguments that ran or would have run, ``output_digest``
+    of the result's text. ``approved``, ``decided_by`` and ``way`` are None where no decision was recorded.
     """
 
     id: str
