@@ -18,15 +18,16 @@ function listed(pages, approvals = []) {
   return { chats, pages, last: () => told.at(-1), ids: () => told.at(-1).threads.map(({ id }) => id) };
 }
 
-test("older chats follow, once each, and stay when the list is read again", async () => {
+test("older chats follow, once each, and stay when the list is read again; what was deleted is gone", async () => {
   const list = listed({ first: { threads: [thread("c"), thread("b")], next_cursor: "2" }, 2: { threads: [thread("b"), thread("a")], next_cursor: null } });
   await list.chats.refresh();
   assert.deepEqual([list.ids(), list.last().more], [["c", "b"], true]);
   await list.chats.older();
   assert.deepEqual([list.ids(), list.last().more], [["c", "b", "a"], false]);
   list.pages.first = { threads: [thread("d"), thread("c")], next_cursor: "2" };
+  list.pages[2] = { threads: [thread("a")], next_cursor: null };
   await list.chats.refresh();
-  assert.deepEqual([list.ids(), list.last().more], [["d", "c", "b", "a"], false]);
+  assert.deepEqual([list.ids(), list.last().more], [["d", "c", "a"], false]);
 });
 
 test("a chat that begins is listed at once, under the title it has", async () => {

@@ -9,38 +9,42 @@ const MAX_TITLE = 200; // characters, as the server has it
 export function createChats({ api, onChange, onRemoved }) {
   let threads = [];
   let approvals = [];
-  let cursor = null;
-  let whole = false; // whether pages after the first were loaded
+  let more = false;
+  let pages = 1; // as many as the person has asked for
 
-  const tell = () => onChange({ threads, approvals, more: cursor !== null });
-  const others = (known, ids) => known.filter(({ id }) => !ids.has(id));
+  const tell = () => onChange({ threads, approvals, more });
+  const others = (known, id) => known.filter((thread) => thread.id !== id);
 
   /** The list is a convenience: where it can't be had, it stays as it was. */
   async function refresh() {
-    const [page, waiting] = await Promise.all([api.listThreads(), api.listApprovals()].map((asked) => asked.catch(() => null)));
+    const [listed, waiting] = await Promise.all([readPages(), api.listApprovals()].map((asked) => asked.catch(() => null)));
     if (waiting) approvals = waiting;
-    if (page) {
-      const fresh = new Set(page.threads.map(({ id }) => id));
-      threads = whole ? [...page.threads, ...others(threads, fresh)] : page.threads;
-      if (!whole) cursor = page.next_cursor ?? null;
-    }
+    if (listed) ({ threads, more } = listed);
     tell();
   }
 
+  /** Every page anew: what was deleted elsewhere is gone. A chat that moves up meanwhile comes twice. */
+  async function readPages() {
+    const found = new Map();
+    let cursor = null;
+    for (let page = 0; page < pages && (page === 0 || cursor); page += 1) {
+      const read = await api.listThreads(cursor);
+      for (const thread of read.threads) if (!found.has(thread.id)) found.set(thread.id, thread);
+      cursor = read.next_cursor ?? null;
+    }
+    return { threads: [...found.values()], more: cursor !== null };
+  }
+
   async function older() {
-    const page = await api.listThreads(cursor).catch(() => null);
-    if (!page) return;
-    whole = true;
-    cursor = page.next_cursor ?? null;
-    threads = [...threads, ...others(page.threads, new Set(threads.map(({ id }) => id)))];
-    tell();
+    pages += 1;
+    await refresh();
   }
 
   /** A chat that begins: listed before the server knows it. */
   function begin({ id, agent, title }) {
     const known = threads.find((thread) => thread.id === id);
     const entry = { ...known, id, agent, title: known?.title || title, updated_at: new Date().toISOString() };
-    threads = [entry, ...others(threads, new Set([id]))];
+    threads = [entry, ...others(threads, id)];
     tell();
   }
 
