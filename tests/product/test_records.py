@@ -1,11 +1,12 @@
 """What was decided is told as it is in the ledger, wherever it is asked for (issue 9, line 4)."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agui_gate import tool
+from agui_gate import Gate, tool
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
 from tests.product.shop import Shop, call, refund, script
@@ -180,3 +181,45 @@ async def test_a_long_result_is_whole_where_one_asks_for_it_and_short_in_lists(s
         (listed,) = (await p.get("/approvals?state=all"))["approvals"]
         (head,) = (await p.get(f"/threads/{chat.thread_id}?view=calls"))["calls"]
         assert listed["result"] == head["result"] == whole[:4_000] + "…"
+
+
+async def test_who_asks_again_and_again_is_sent_only_what_changed() -> None:
+    async with product(Shop().tools, script(refund())) as p:
+        chat = p.chat()
+        _, approval_id = await asked(p, chat)
+        url = f"{p.url}/threads/{chat.thread_id}?view=calls"
+        first = await p.client.get(url)
+        assert (first.status_code, first.headers["cache-control"]) == (200, "private, no-cache")
+        known = {"if-none-match": first.headers["etag"]}
+        same = await p.client.get(url, headers=known)
+        assert (same.status_code, same.content) == (304, b"")
+        await p.decide(approval_id, YES)
+        changed = await p.client.get(url, headers=known)
+        assert (changed.status_code, changed.json()["calls"][0]["state"]) == (200, "done")
+
+
+async def test_what_is_very_long_is_in_the_record_and_not_in_every_message(store: str) -> None:
+    @tool(gate=Gate(editable=["text"]))
+    def publish(text: str) -> str:
+        """Publish."""
+        return "published"
+
+    reason, edited = "because " * 1_000, "better " * 10_000
+    async with product([publish], script(call("publish", text="good")), store=store) as p:
+        chat = p.chat(tools=[CARD_TOOL])
+        await chat.say("publish")
+        (waiting,) = (await p.get("/approvals"))["approvals"]
+        await p.decide(waiting["id"], {**YES, "edited_arguments": {"text": edited}, "reason": reason})
+        record = await p.get(f"/approvals/{waiting['id']}")
+        assert record["decision"]["reason"] == reason
+        assert record["effective_arguments"] == {"text": edited}
+        view = await p.get(f"/threads/{chat.thread_id}")
+        items = [c for m in view["messages"] for c in m.get("toolCalls", ())]
+        for told in [item["metadata"]["agui-gate"] for item in items]:
+            assert len(told["decision"]["reason"]) == 1_001
+            assert "effective_arguments" not in told
+        p.emulator.load(script(call("publish", text="good")))
+        again = await chat.say("once more")
+        shown = [e["delta"] for e in again.of("TOOL_CALL_ARGS") if e["toolCallId"] in again.cards]
+        (ran,) = json.loads("".join(shown))["already_ran"]
+        assert ran["arguments"]["text"] == edited[:300] + "…"

@@ -7,7 +7,7 @@ import pytest
 from agui_gate.core.approvals import MOVES, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
-from agui_gate.stores.base import LEASE_MS, Change, Store
+from agui_gate.stores.base import LEASE_MS, Change, Store, Which
 from agui_gate.stores.memory import MemoryStore
 from tests.stores.support import Clock, ask, gated
 
@@ -199,3 +199,41 @@ async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) ->
     with pytest.raises(ThreadBusy):
         await store.move("a2", State.CLAIMED, run_key="later")
     assert (await store.move("a2", State.CLAIMED)).state is State.CLAIMED
+
+
+async def test_lists_go_by_who_is_asked_and_by_state_and_expire_what_is_overdue(store: Store, clock: Clock) -> None:
+    await ask(store, gated("a1"), gated("a2", expires_at=50), gated("a3"))
+    await ask(store, gated("b1", principal="bob"), principal="bob")
+    await store.move("a3", State.REJECTED)
+    clock.advance(50)
+    listed: dict[Which, list[str]] = {"pending": ["a1"], "decided": ["a3", "a2"], "all": ["a3", "a2", "a1"]}
+    for which, expected in listed.items():
+        page = await store.list_approvals("alice", limit=10, which=which)
+        assert ([approval.id for approval in page.approvals], page.next_cursor) == (expected, None)
+    first = await store.list_approvals("alice", limit=2, which="all")
+    assert first.next_cursor is not None
+    await ask(store, gated("a4"), thread_id="t2")
+    rest = await store.list_approvals("alice", limit=2, which="all", cursor=first.next_cursor)
+    assert [approval.id for approval in (*first.approvals, *rest.approvals)] == ["a3", "a2", "a1"]
+
+
+async def test_the_calls_of_a_thread_are_read_without_its_journal(store: Store, clock: Clock) -> None:
+    await ask(store, gated("a1", expires_at=50), gated("a2"))
+    clock.advance(50)
+    calls = await store.read_calls("alice", "t")
+    assert calls is not None
+    assert [(approval.id, approval.state) for approval in calls.approvals] == [
+        ("a1", State.EXPIRED),
+        ("a2", State.PENDING),
+    ]
+    assert (calls.head.id, calls.head.run_status, calls.head.pending) == ("t", "waiting", 1)
+    assert await store.read_calls("bob", "t") is None
+
+
+async def test_a_branch_marks_the_records_of_its_own_thread(store: Store) -> None:
+    await ask(store, gated("a1"), gated("a2"))
+    await ask(store, gated("b1"), thread_id="other")
+    thread = await store.open_thread("alice", "t", "support", "branch")
+    await store.commit(thread, Change(keep=0, replaced=["a1", "b1"], status="finished"), "branch")
+    found = {a.id: a.replaced for a in (await store.list_approvals("alice", limit=10, which="all")).approvals}
+    assert found == {"a1": True, "a2": False, "b1": False}

@@ -15,7 +15,7 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ConfigurationError, ThreadBusy, Unavailable
-from agui_gate.stores import sqlite_db
+from agui_gate.stores import sqlite_db, sqlite_records
 from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, ids, said
@@ -310,3 +310,26 @@ async def test_reading_a_long_thread_is_linear(store: SQLiteStore) -> None:
     pieces = await cpu("pieces", 5000, 10)
     assert large < 40 * small
     assert pieces < 10 * large
+
+
+async def test_a_page_of_records_reads_no_more_than_itself(path: str, store: SQLiteStore) -> None:
+    """Each list goes along the index of what waits or of what doesn't, from where it begins; and so does what was there
+    before these lists."""
+    await ask(store, gated("a1"))
+    connection = sqlite3.connect(path)
+    values = {"principal": "alice", "after": 1, "limit": 1}
+    mine, overdue = "principal = 'alice' AND state = 'pending'", sqlite_records._OVERDUE.replace("?", "1")
+    pending, decided = "USING INDEX approvals_pending", "approvals_decided (principal=? AND seq<?)"
+    for statement, indexes in (
+        (sqlite_records._LIST["pending"], ["approvals_pending (principal=? AND seq>?)"]),
+        (sqlite_records._LIST["decided"], [decided]),
+        (sqlite_records._LIST["all"], ["approvals_pending (principal=? AND seq<?)", decided]),
+        (f"SELECT * FROM approvals WHERE {mine} ORDER BY seq", [pending]),
+        (f"UPDATE approvals SET state = 'expired' WHERE {mine} AND expires_at <= 1", [pending]),
+        (overdue, [pending]),
+    ):
+        found = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values if ":limit" in statement else ())
+        plan = "\n".join(row[3] for row in found)
+        assert plan.count("approvals USING") == len(indexes), plan
+        assert all(index in plan for index in indexes), plan
+    connection.close()

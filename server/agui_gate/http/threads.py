@@ -12,7 +12,7 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import InvalidRequest, NotFound
 from agui_gate.http.auth import Guard
 from agui_gate.http.limits import json_body
-from agui_gate.http.views import calls_view, head_view, json_response, thread_response
+from agui_gate.http.views import calls_view, head_view, json_response, thread_response, unless_known
 from agui_gate.protocol.inbound import check_id, decode_json
 
 MAX_PAGE = 100
@@ -61,18 +61,18 @@ class ThreadRoutes:
         """`GET /threads/{thread_id}`; ``?view=calls``: without its messages and state, which makes it cheap."""
         principal, thread_id = await self._named(request)
         if _view(request.query_params) == "calls":
-            return await self._calls(principal, thread_id)
+            return await self._calls(request, principal, thread_id)
         thread = await self._engine.store.read_thread(principal, thread_id)
         if thread is None:
             raise _missing()
         hold = self._engine.budget.hold(principal, thread.bytes)
         return await thread_response(thread, self._engine.agents, hold)
 
-    async def _calls(self, principal: str, thread_id: str) -> Response:
+    async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
         if calls is None:
             raise _missing()
-        return json_response(calls_view(calls, self._engine.agents))
+        return unless_known(request, json_response(calls_view(calls, self._engine.agents)))
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""

@@ -1,9 +1,11 @@
 """Records as the JSON of CONTRACT.md. Times are ISO 8601 in UTC."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -16,7 +18,7 @@ from agui_gate.off_loop import if_large, json_list
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.protocol.records import record
-from agui_gate.stores.base import Calls, Thread, ThreadHead
+from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
 
 
@@ -25,10 +27,17 @@ def json_response(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-Agents = Mapping[str, Agent]
+def unless_known(request: Request, response: Response) -> Response:
+    """``response``, or a 304 if the client has it already: for what is asked for again and again."""
+    tag = f'"{blake2b(response.body, digest_size=16).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return response
 
-MAX_LISTED = 4_000
-"""Characters of a result in a list of records."""
+
+Agents = Mapping[str, Agent]
 
 PIECE = 256 * 1024
 """Bytes of a large answer that are sent at once."""

@@ -21,7 +21,7 @@ MAX_EARLIER = 10
 MAX_WORDS = 3
 """Calls that are told in words."""
 MAX_SHOWN = 300
-"""Characters of a result, or of arguments in words."""
+"""Characters of a result or an argument, or of all arguments in words."""
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterabl
 
 def _told(one: _Call, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
-        "arguments": shown(one.arguments, parameters),
+        "arguments": {name: _short(value) for name, value in shown(one.arguments, parameters).items()},
         "at": None if one.at is None else iso(one.at),
         "state": str(one.state),
         "result": None if one.result is None else _cut(one.result),
@@ -90,6 +90,12 @@ def _words(one: _Call, parameters: dict[str, Any]) -> str:
     where = ", in an answer that was replaced" if one.replaced else ""
     came = {State.FAILED: ", and failed", State.UNKNOWN: ", and whether it took effect is not known"}.get(one.state, "")
     return f"{_cut(named) or 'without arguments'}{when}{where}{came}"
+
+
+def _short(value: Any) -> Any:
+    """An argument as it is, or the beginning of a long one as text."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if len(text) <= MAX_SHOWN else _cut(text)
 
 
 def _cut(text: str) -> str:

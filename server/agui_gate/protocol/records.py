@@ -14,6 +14,11 @@ from agui_gate.protocol.cards import iso, shown
 METADATA = "agui-gate"
 """Our key in AG-UI's ``metadata``."""
 
+MAX_REASON = 1_000
+"""Characters of a reason in metadata."""
+MAX_ARGUMENTS = 20_000
+"""Characters of arguments in metadata: issued and run."""
+
 Json = dict[str, Any]
 
 _WORDS = {
@@ -68,10 +73,14 @@ def decision(approval: Approval) -> Json | None:
 def metadata(approval: Approval, parameters: Json | None = None) -> Json:
     """What a call, its card and their results say of the record. ``parameters``: as in `record`.
 
-    The arguments are here only where a person changed them: as they were issued, and as they ran.
+    The arguments are here only where a person changed them: as they were issued, and as they ran. What is very long is
+    only in the record: this is in a conversation several times.
     """
     told: Json = {"id": approval.id, "state": str(approval.state), "decision": decision(approval)}
-    if approval.effective_arguments != approval.arguments:
+    if told["decision"] and len(told["decision"].get("reason", "")) > MAX_REASON:
+        told["decision"]["reason"] = f"{told['decision']['reason'][:MAX_REASON]}…"
+    size = len(approval.effective_arguments) + len(approval.arguments)
+    if approval.effective_arguments != approval.arguments and size <= MAX_ARGUMENTS:
         told["arguments"] = shown(approval.arguments, parameters)
         told["effective_arguments"] = shown(approval.effective_arguments, parameters)
     if approval.replaced:

@@ -116,6 +116,10 @@ Which = Literal["pending", "decided", "all"]
 """Which approvals a list shows: those that wait, those that don't any more, or both."""
 
 
+MAX_LISTED = 4_000
+"""Characters of an output that lists of approvals show. Of a longer one a store may read no more than one further."""
+
+
 class ApprovalPage(msgspec.Struct, frozen=True):
     """A part of a list: what waits oldest first, anything else newest first. ``next_cursor`` leads to the next one."""
 

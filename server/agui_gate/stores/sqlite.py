@@ -240,7 +240,8 @@ class SQLiteStore:
             row = sql.find_thread(db, principal, thread_id)
             if row is None:
                 return None
-            head, approvals = heads.read_head(db, row.key, at), sql.approvals_where(db, "thread = ?", row.key)
+            head = heads.read_head(db, row.key, at)
+            approvals = sql.approvals_where(db, "thread = ?", row.key, listed=True)
         return Calls(head, _fresh(db, approvals, at.now, "thread = ?", row.key))
 
     def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:

@@ -8,17 +8,25 @@ from agui_gate.stores.sqlite_db import Database
 from agui_gate.stores.sqlite_sql import approvals_where, expire
 
 _LAST = 2**63 - 1
-_WHICH: dict[Which, tuple[str, str, int]] = {
-    # The condition, which index it reads and in which direction, and where the first page begins.
-    "pending": ("state = 'pending' AND seq > :after", "ASC", 0),
-    "decided": ("state <> 'pending' AND seq < :after", "DESC", _LAST),
-    "all": ("seq < :after", "DESC", _LAST),
+
+
+def _part(condition: str, direction: str) -> str:
+    """The places of some of a principal's approvals, along one of the two indexes (of what waits, and of the rest)."""
+    return (
+        f"SELECT seq FROM (SELECT seq FROM approvals WHERE principal = :principal AND {condition} "  # noqa: S608 ours
+        f"ORDER BY seq {direction} LIMIT :limit)"
+    )
+
+
+_WAITING_BEFORE = _part("state = 'pending' AND seq < :after", "DESC")
+_DECIDED_BEFORE = _part("state <> 'pending' AND seq < :after", "DESC")
+_PLACES: dict[Which, str] = {
+    "pending": _part("state = 'pending' AND seq > :after", "ASC"),
+    "decided": _DECIDED_BEFORE,
+    "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) ORDER BY seq DESC LIMIT :limit",  # noqa: S608
 }
-_LIST = {  # one row out, for the reason that the journal has
-    which: "SELECT json_group_array(seq) FROM (SELECT seq FROM approvals "  # noqa: S608 our names
-    f"WHERE principal = :principal AND {condition} ORDER BY seq {direction} LIMIT :limit)"
-    for which, (condition, direction, _) in _WHICH.items()
-}
+_LIST = {which: f"SELECT json_group_array(seq) FROM ({places})" for which, places in _PLACES.items()}  # noqa: S608 ours
+_FIRST: dict[Which, int] = {"pending": 0, "decided": _LAST, "all": _LAST}
 _OVERDUE = "SELECT 1 FROM approvals WHERE principal = ? AND state = 'pending' AND expires_at <= ? LIMIT 1"
 _REPLACED = "UPDATE approvals SET replaced = 1 WHERE thread = ? AND id IN (SELECT value FROM json_each(?))"
 
@@ -29,11 +37,12 @@ def list_approvals(db: Database, principal: str, which: Which, after: int | None
     """One page, after the overdue ones were expired. It asks for one more than it shows, to know whether there is."""
     if db.execute(_OVERDUE, (principal, now)).fetchone() is not None:
         expire(db, now, "principal = ?", principal)
-    values = {"principal": principal, "after": _WHICH[which][2] if after is None else after, "limit": limit + 1}
+    values = {"principal": principal, "after": _FIRST[which] if after is None else after, "limit": limit + 1}
     (body,) = db.execute(_LIST[which], values).fetchone()
     places = _decode_places(body)
     shown = places[:limit]
-    found = approvals_where(db, "seq IN (SELECT value FROM json_each(?))", msgspec.json.encode(shown).decode())
+    wanted = msgspec.json.encode(shown).decode()
+    found = approvals_where(db, "seq IN (SELECT value FROM json_each(?))", wanted, listed=True)
     ordered = found if which == "pending" else found[::-1]
     return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > limit else None)
 

@@ -1,6 +1,7 @@
 """The statements of the SQLite store, as functions over an open `Database`. None begins or ends a transaction."""
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import IllegalMove, ThreadBusy
 from agui_gate.off_loop import collector_paused
-from agui_gate.stores.base import Change, RunStatus, Thread, new_key, provider_id
+from agui_gate.stores.base import MAX_LISTED, Change, RunStatus, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import LEASE_MS, lapsed
 from agui_gate.stores.sqlite_db import Database
@@ -233,11 +234,20 @@ def _read_journal(db: Database, key: int) -> list[Entry]:
 _COLUMNS = Approval.__struct_fields__
 _JSON = {"editable", "decision", "output"}
 _READ = {name: f"json({name})" for name in _JSON} | {"replaced": "json(iif(replaced, 'true', 'false'))"}
-_PAIRS = ", ".join(f"'{name}', {_READ.get(name, name)}" for name in _COLUMNS)
-_APPROVALS = (  # decoded in one go by msgspec, and one step for the same reason as the journal
-    f"SELECT '[' || coalesce(group_concat(json_object({_PAIRS})), '') || ']' "  # noqa: S608 our names
-    "FROM (SELECT * FROM approvals WHERE {} ORDER BY seq)"
-)
+_BEGINNING = f"json_set(output, '$.content', substr(json_extract(output, '$.content'), 1, {MAX_LISTED + 1}))"
+_SHORT = _READ | {"output": f"json(iif(length(output) > {MAX_LISTED}, {_BEGINNING}, output))"}
+
+
+def _approvals(columns: Mapping[str, str]) -> str:
+    """Decoded in one go by msgspec, and one step for the same reason as the journal."""
+    pairs = ", ".join(f"'{name}', {columns.get(name, name)}" for name in _COLUMNS)
+    return (
+        f"SELECT '[' || coalesce(group_concat(json_object({pairs})), '') || ']' "  # noqa: S608 our names
+        "FROM (SELECT * FROM approvals WHERE {} ORDER BY seq)"
+    )
+
+
+_APPROVALS, _LISTED = _approvals(_READ), _approvals(_SHORT)
 _RECORD = f"INSERT INTO approvals (thread, {', '.join(_COLUMNS)}) VALUES (?{', ?' * len(_COLUMNS)})"  # noqa: S608 our names
 _EXPIRE = "UPDATE approvals SET state = 'expired', decided_at = ? WHERE state = 'pending' AND expires_at <= ? AND {}"
 
@@ -260,9 +270,9 @@ def _move_statement(to: State) -> str:
 _MOVE = {to: _move_statement(to) for to in State}
 
 
-def approvals_where(db: Database, condition: str, *values: object) -> list[Approval]:
-    """Read approvals, oldest first. ``condition`` is a constant of ours."""
-    (body,) = db.execute(_APPROVALS.format(condition), values).fetchone()
+def approvals_where(db: Database, condition: str, *values: object, listed: bool = False) -> list[Approval]:
+    """Read approvals, oldest first. ``condition`` is a constant of ours. ``listed``: of long outputs the beginning."""
+    (body,) = db.execute((_LISTED if listed else _APPROVALS).format(condition), values).fetchone()
     return _decode_approvals(body)
 
 

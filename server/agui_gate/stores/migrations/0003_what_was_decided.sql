@@ -13,7 +13,7 @@ UPDATE threads SET bytes = coalesce(length(CAST(state AS BLOB)), 0)
     + coalesce((SELECT sum(length(CAST(arguments AS BLOB)) + coalesce(length(CAST(output AS BLOB)), 0))
         FROM approvals WHERE thread = threads.key), 0);
 -- For the lists of what was decided, newest first (what waits has an index of its own).
-CREATE INDEX approvals_of ON approvals (principal, seq);
+CREATE INDEX approvals_decided ON approvals (principal, seq) WHERE state <> 'pending';
 
 -- What somebody, who may be in another process, asks of the run that holds the lease (JSON of a StopRequest).
 ALTER TABLE threads ADD COLUMN stop TEXT;
