@@ -4,6 +4,7 @@ So do fetch-event-source, when a tab was hidden and is shown again, and TanStack
 with the id of the last event that came.
 """
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -162,6 +163,52 @@ async def test_without_message_ids_the_same_words_are_a_repeat():
         chat.messages.append({"role": "user", "content": "something else"})
         assert (await p.post("/", chat.body(), {"last-event-id": "run_gone:3"})).status == 200
         assert len(p.inputs()) == 2
+
+
+@pytest.mark.parametrize("ids", [True, False])
+async def test_a_message_of_which_a_part_was_left_out_is_a_repeat_too(ids):
+    part = {"type": "image", "source": {"type": "url", "value": "file:///etc/passwd"}}
+    async with product([], script(say("Hello."))) as p:
+        chat = p.chat(thread_id="t")
+        chat.messages.append({"role": "user", "content": [{"type": "text", "text": "look"}, part]})
+        if ids:
+            chat.messages[0]["id"] = "u1"
+        await post(p, "/", chat.body())
+        assert (await p.post("/", chat.body(), {"last-event-id": "run_gone:3"})).status == 410
+        assert len(p.inputs()) == 1
+
+
+async def test_a_long_history_is_compared_too():
+    async with product([], script(say("Hello."))) as p:
+        chat = p.chat(thread_id="t")
+        chat.messages += [{"id": f"u{n}", "role": "user", "content": f"word {n}"} for n in range(2000)]
+        body = chat.body()
+        await post(p, "/", body)
+        assert (await p.post("/", body, {"last-event-id": "run_gone:3"})).status == 410
+        body["messages"].append({"id": "new", "role": "user", "content": "more"})
+        assert (await p.post("/", body, {"last-event-id": "run_gone:3"})).status == 200
+
+
+async def test_a_deleted_thread_is_not_begun_again():
+    async with product([], script(say("Hello."))) as p:
+        body = spoken(p.chat(thread_id="t"))
+        first = await post(p, "/", body)
+        assert (await p.client.delete(f"{p.url}/threads/t")).status_code == 200
+        assert (await p.post("/", body, {"last-event-id": frame_id(frames(first.raw)[1])})).status == 410
+        assert (await p.get("/threads"))["threads"] == []
+
+
+async def test_many_at_once_all_get_the_rest_of_the_one_run():
+    turns = [{"output": [LONG], "fault": {"kind": "slow", "ms": 5}}]
+    async with product([], turns, settings=PATIENT) as p:
+        body = spoken(p.chat(thread_id="t"))
+        async with posting(p, "/", body) as first:
+            await first.count(6)
+            last = first.frames[3]
+        answers = await asyncio.gather(*(post(p, "/", body, frame_id(last)) for _ in range(30)))
+        assert len({answer.raw for answer in answers}) == 1
+        assert "RUN_FINISHED" in answers[0].raw
+        assert len(p.emulator.accepted) == 1
 
 
 async def test_runs_of_others_and_of_other_threads_are_runs_that_never_were():

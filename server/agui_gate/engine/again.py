@@ -11,18 +11,22 @@ posted before. It is a new run, whatever header a careless client has left on it
 Who asks for a run of somebody else, or of another thread, gets the answer of a run that never was.
 """
 
+from collections.abc import Container
+
+from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
-from agui_gate.core.transcript import LeftOutEntry, UserEntry
+from agui_gate.core.transcript import Content, Entry, LeftOutEntry, UserEntry
 from agui_gate.engine.engine import Engine, new_id
 from agui_gate.engine.intake import take
 from agui_gate.engine.live import LiveRun
 from agui_gate.errors import Gone
+from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import Thread
 
 
 async def repeated(
-    engine: Engine, principal: str, run: RunInput, run_key: str
+    engine: Engine, agent: Agent, principal: str, run: RunInput, run_key: str
 ) -> tuple[Published, LiveRun | None] | None:
     """The run that this request began when it came first, or None if the request is a new one.
 
@@ -36,7 +40,9 @@ async def repeated(
         found = None
     if found is not None and found[0].run_id == run.run_id:
         return found
-    if thread is not None and brings_something_new(run, thread):
+    if thread is not None and await if_large(
+        len(run.messages) + len(thread.entries), brings_something_new, run, thread, agent.by_name
+    ):
         return None
     if found is None:
         raise Gone(
@@ -47,13 +53,17 @@ async def repeated(
     return found
 
 
-def brings_something_new(run: RunInput, thread: Thread) -> bool:
-    """Whether a request has anything that its thread hasn't had yet.
+def brings_something_new(run: RunInput, thread: Thread, ours: Container[str]) -> bool:
+    """Whether a request has anything that its thread hasn't had yet. ``ours`` are the names of the server's tools.
 
     A message without an id that says what was said before counts as the one that was said before.
     """
-    intake = take(run, thread.entries, thread.approvals, new_id)
+    intake = take(run, thread.entries, thread.approvals, new_id, ours=ours)
     said = {entry.content for entry in thread.entries if isinstance(entry, UserEntry) and entry.minted}
-    news = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry)]  # a part of its message
-    repeats = [entry for entry in news if isinstance(entry, UserEntry) and entry.minted]
-    return bool(intake.answers) or len(repeats) < len(news) or any(e.content not in said for e in repeats)
+    return bool(intake.answers) or any(_is_new(entry, said) for entry in intake.entries)
+
+
+def _is_new(entry: Entry, said: Container[tuple[Content, ...]]) -> bool:
+    if isinstance(entry, LeftOutEntry):  # it says something about a message, which counts by itself
+        return False
+    return not (isinstance(entry, UserEntry) and entry.minted and entry.content in said)

@@ -5,6 +5,7 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
+from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.bus.log import EventLog, Reader
 from agui_gate.engine.again import repeated
@@ -26,7 +27,9 @@ def stream(live: LiveRun) -> EventStream:
     return EventStream(live.read(), live.key, live.leave)
 
 
-async def begun_before(engine: Engine, request: Request, principal: str, run: RunInput) -> EventStream | None:
+async def begun_before(
+    engine: Engine, request: Request, agent: Agent, principal: str, run: RunInput
+) -> EventStream | None:
     """The rest of the run that this request began when it came first, if its `Last-Event-ID` says that it did.
 
     Raises `InvalidRequest` for what is no id of ours, and `Gone` for what is no longer kept.
@@ -40,7 +43,7 @@ async def begun_before(engine: Engine, request: Request, principal: str, run: Ru
         raise InvalidRequest(
             "Last-Event-ID is not the id of an event: send the id of the last event you received, or no such header."
         )
-    found = await repeated(engine, principal, run, named[1])
+    found = await repeated(engine, agent, principal, run, named[1])
     return None if found is None else _rest(*found, _position(cursor, found[0]))
 
 
