@@ -278,7 +278,8 @@ async def test_a_cursor_that_is_older_than_what_is_kept_is_gone() -> None:
             assert f"GET /threads/{chat.thread_id}" in answer.json()["error"]["message"]
         whole = frames(stream.raw)
         kept = p.app.state.engine.published("local", stream.run_key)[0].log
-        assert 16 * 1024 <= kept.size < (PATIENCE + 1) * 16 * 1024  # a little over one, unless the reader was slow
+        # About one, a block less or more; more only where the reader was slow.
+        assert 13 * 1024 <= kept.size < (PATIENCE + 1) * 16 * 1024
         for seq in range(kept.first_seq - 1, len(whole)):
             assert await rest(p, stream.run_key, str(seq)) == "".join(whole[seq + 1 :])
 
