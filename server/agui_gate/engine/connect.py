@@ -64,7 +64,9 @@ class Joining(Reader):
 
     async def read(self) -> bytes:
         """See `Reader.read`."""
-        if not self._joined:
+        if self._joined:
+            self.hold = None  # the conversation was sent
+        else:
             await self._live.opening.messages.prepare()
         return await super().read()
 

@@ -187,6 +187,7 @@ class Engine:
         work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, store.now)
         self._runs[live.key] = live
         live.deciding = work.deciding
+        live.thread_bytes = opened.capacity.size
         self._in_flight[live.published.principal] += 1
         live.start(work.execute())
         assert live.task is not None  # start made it
@@ -218,9 +219,12 @@ class Engine:
             live = self.following(principal, thread.id if thread else run.thread_id)
         key = f"connect_{new_id()}"
         if live is not None:
+            hold = self.budget.hold(principal, live.thread_bytes)
             if not watching:
                 live.enter()
-            return Joining(run, live, key), live
+            joining = Joining(run, live, key)
+            joining.hold = hold
+            return joining, live
         if thread is None:
             return None
         hold = self.budget.hold(principal, thread.bytes)

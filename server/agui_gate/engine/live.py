@@ -75,6 +75,7 @@ class LiveRun:
         "run_id",
         "stop_alone",
         "task",
+        "thread_bytes",
         "way",
     )
 
@@ -86,6 +87,8 @@ class LiveRun:
         self.opening = Opening(1, _Nothing(), {})
         self.deciding: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[None] | None = None
+        self.thread_bytes = 0
+        """How large its thread was when it began."""
         self.way: Way = "resume"
         self._encoder = FrameEncoder(self.key)
         self._grace = grace

@@ -34,7 +34,7 @@ from agui_gate.http.limits import json_body
 from agui_gate.http.runs import begun_before, nothing, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
-from agui_gate.http.views import json_response, thread_view
+from agui_gate.http.views import json_response, large_response
 from agui_gate.protocol.inbound import check_id
 from agui_gate.protocol.spelling import one_spelling
 from agui_gate.stores.base import Thread, ThreadHead
@@ -191,8 +191,8 @@ class CopilotKitRoutes:
     async def messages(self, request: Request) -> Response:
         """`GET /threads/{id}/messages`, for CopilotKit's inspector."""
         thread = await self._thread(request)
-        messages = [views.inspected(message) for message in thread_view(thread, self._engine.agents)["messages"]]
-        return json_response({"messages": messages})
+        hold = self._engine.budget.hold(thread.principal, thread.bytes)
+        return await large_response(thread, hold, views.inspected_thread, thread, self._engine.agents)
 
     async def state(self, request: Request) -> Response:
         """`GET /threads/{id}/state`, for CopilotKit's inspector."""
@@ -200,7 +200,7 @@ class CopilotKitRoutes:
 
     async def events(self, request: Request) -> Response:
         """`GET /threads/{id}/events`, for CopilotKit's inspector: none, as a thread is kept as a conversation."""
-        await self._thread(request)
+        await self._thread(request, whole=False)
         return json_response({"events": []})
 
     # --- small things -------------------------------------------------------------------------------------------
@@ -209,11 +209,11 @@ class CopilotKitRoutes:
         principal = await self._guard.principal(request)
         return principal, await json_body(request, self._max_body)
 
-    async def _thread(self, request: Request) -> Thread:
+    async def _thread(self, request: Request, *, whole: bool = True) -> Thread:
         principal = await self._guard.principal(request)
         thread_id = _thread_id(request)
         await self._engine.start()
-        thread = await self._engine.store.read_thread(principal, thread_id)
+        thread = await self._engine.store.read_thread(principal, thread_id, whole=whole)
         if thread is None:
             raise _missing()
         return thread

@@ -10,10 +10,11 @@ from starlette.datastructures import QueryParams
 from agui_gate.agent import Agent
 from agui_gate.errors import InvalidRequest
 from agui_gate.http.threads import MAX_PAGE, PAGE
-from agui_gate.http.views import capabilities
+from agui_gate.http.views import Agents, capabilities, thread_view
+from agui_gate.off_loop import json_list
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.inbound import MAX_DEPTH
-from agui_gate.stores.base import ThreadHead
+from agui_gate.stores.base import Thread, ThreadHead
 
 T = TypeVar("T")
 
@@ -96,6 +97,12 @@ def row(head: ThreadHead) -> dict[str, Any]:
         "createdAt": iso(head.created_at),
         "updatedAt": iso(head.updated_at),
     }
+
+
+def inspected_thread(thread: Thread, agents: Agents) -> bytes:
+    """A thread's messages as the inspector reads them."""
+    messages = [inspected(message) for message in thread_view(thread, agents)["messages"]]
+    return msgspec.json.encode({"messages": json_list(messages)})
 
 
 def inspected(message: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Records as the JSON of CONTRACT.md. Times are ISO 8601 in UTC."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ParamSpec
 
 import msgspec
 from starlette.requests import Request
@@ -38,6 +38,8 @@ def unless_known(request: Request, response: Response) -> Response:
 
 
 Agents = Mapping[str, Agent]
+
+P = ParamSpec("P")
 
 PIECE = 256 * 1024
 """Bytes of a large answer that are sent at once."""
@@ -97,7 +99,14 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
 
 async def thread_response(thread: Thread, agents: Agents, hold: Hold) -> Response:
     """`thread_view` as a JSON answer. A long thread keeps nobody waiting but who asks for it."""
-    body = await if_large(heaviness(thread), _thread_json, thread, agents)
+    return await large_response(thread, hold, _thread_json, thread, agents)
+
+
+async def large_response(
+    thread: Thread, hold: Hold, made: Callable[P, bytes], *args: P.args, **more: P.kwargs
+) -> Response:
+    """What is ``made`` of a thread: JSON. Off the loop where the thread is long."""
+    body = await if_large(heaviness(thread), made, *args, **more)
     return LargeResponse(body, media_type="application/json", hold=hold)
 
 
