@@ -8,11 +8,12 @@ import hashlib
 import importlib.util
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import structlog
 
-from agui_gate import SchemaTool, Tool, ToolContext
+from agui_gate import Gate, SchemaTool, Tool, ToolContext
 from agui_gate.adapter import Finding
 from agui_gate.errors import ConfigurationError, Unavailable
 
@@ -97,7 +98,7 @@ class MCPTools:
         self._calls = Calls(self._link, server, self._name, max_result)
         self._tools: tuple[Tool, ...] = ()
         self._listed: tuple[Connection, float] | None = None
-        self._warned: set[str] = set()
+        self._warned: set[tuple[str, ...]] = set()
         self._left_out_said = False
 
     @classmethod
@@ -141,7 +142,7 @@ class MCPTools:
 
     # --- a source of tools --------------------------------------------------------------------------------------
     async def tools(self) -> Sequence[Tool]:
-        """The tools as they are now. Raises `Unavailable`, and `ConfigurationError` for a gate that can't be kept."""
+        """The tools as they are now. Raises `Unavailable`."""
         try:
             return await self._find()
         except (Undelivered, Lost):  # a connection that is gone shows at its first use
@@ -158,8 +159,6 @@ class MCPTools:
         what = f"MCP server {self._name}"
         try:
             tools = await self.tools()
-        except ConfigurationError as error:
-            return [Finding(what, False, error.message, "Correct the options of MCPTools.")]
         except Unavailable as error:
             reason = error.message.removeprefix(f"{self._name} ")
             return [Finding(what, False, reason, "Start it, or correct its command, URL or headers.")]
@@ -197,14 +196,17 @@ class MCPTools:
     def _made(self, listed: Sequence["mcp_types.Tool"]) -> tuple[Tool, ...]:
         used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
         used = self._runnable(used)
-        self._warn(idle_patterns(self._gate, [tool.name for tool in used]))
+        for pattern in idle_patterns(self._gate, [tool.name for tool in used]):
+            self._warn("gate_names_no_tool", pattern=pattern)
+        return tuple(made for tool in used if (made := self._usable(tool)) is not None)
+
+    def _usable(self, listed: "mcp_types.Tool") -> Tool | None:
+        """What a server lists ends no run: a tool that models can't be offered (``___``) is left out, and named."""
         try:
-            tools = tuple(map(self._tool, used))
-        except ConfigurationError as error:  # a gate that names no argument
-            raise ConfigurationError(f"{self._name}: {error.message} (prefix=…, only=… and gate=… can help)") from None
-        for tool in tools:
-            self._warn_of_message(tool)
-        return tools
+            return self._tool(listed)
+        except ConfigurationError as error:
+            self._warn("tool_not_usable", tool=listed.name, reason=error.message)
+            return None
 
     def _runnable(self, tools: Sequence["mcp_types.Tool"]) -> list["mcp_types.Tool"]:
         """Those that can be called as they are. One that runs only as a task (MCP) is not offered, and named once."""
@@ -215,18 +217,22 @@ class MCPTools:
             log.warning("tools_need_tasks", source=self._name, not_offered=left_out)
         return runnable
 
-    def _warn(self, patterns: Sequence[str]) -> None:
-        """Once for each pattern."""
-        for pattern in set(patterns) - self._warned:
-            log.warning("gate_names_no_tool", source=self._name, pattern=pattern)
-        self._warned |= set(patterns)
+    def _warn(self, event: str, **about: Any) -> None:
+        """Once for each thing that there is to say."""
+        if (said := (event, *map(str, about.values()))) not in self._warned:
+            self._warned.add(said)
+            log.warning(event, source=self._name, **about)
 
-    def _warn_of_message(self, tool: Tool) -> None:
-        """Once for each tool. A gate's message may be for many tools, so that a place without a value is no error."""
-        places = tool.gate.unknown_places(tool.parameters["properties"]) if tool.gate else []
-        if places and (warned := f"message:{tool.name}") not in self._warned:
-            self._warned.add(warned)
-            log.warning("gate_message_names_no_argument", source=self._name, tool=tool.name, places=places)
+    def _fitting(self, gate: bool | Gate, name: str, schema: Mapping[str, Any]) -> bool | Gate:
+        """A gate may be for many tools: what it says about arguments that this one hasn't is left out."""
+        if not isinstance(gate, Gate):
+            return gate
+        known = schema.get("properties") or {}
+        if places := gate.unknown_places(known):
+            self._warn("gate_message_names_no_argument", tool=name, places=places)
+        if unknown := [argument for argument in gate.editable if argument not in known]:
+            self._warn("gate_editable_names_no_argument", tool=name, arguments=unknown)
+        return replace(gate, editable=[argument for argument in gate.editable if argument in known])
 
     def _tool(self, tool: "mcp_types.Tool") -> Tool:
         hints = Hints.of(tool.annotations)
@@ -241,7 +247,7 @@ class MCPTools:
             description=(tool.description or tool.title or "")[:MAX_DESCRIPTION],
             parameters=for_models(tool.input_schema),
             check=checker(tool.input_schema),
-            gate=gate_of(tool.name, hints, self._gate),
+            gate=self._fitting(gate_of(tool.name, hints, self._gate), tool.name, tool.input_schema),
             timeout=self._timeout,
             idempotent=twice,
             origin=self._name,

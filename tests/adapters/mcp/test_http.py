@@ -476,17 +476,25 @@ async def test_a_server_that_changes_its_tool_while_a_call_waits() -> None:
             assert (json.loads(result)["error"], outbox.sent) == ("There is no tool called send.", [])
 
 
-async def test_a_message_for_many_tools_warns_where_one_can_not_fill_it() -> None:
-    gate = {"*_page": Gate(message="Page {title}: {body}?")}
-    async with served(Wiki().app()) as url:
-        tools = MCPTools.http(url, gate=gate)
+@shows("T2")
+async def test_a_gate_for_many_tools_warns_where_one_can_not_be_asked_about_so() -> None:
+    """And what a server lists ends no run: each of these raised."""
+    wiki = Wiki()
+    wiki.tools = [listed("add_page", title={"type": "string"}), listed("clear")]
+    wiki.tools.append(listed("___", title={"type": "string"}))
+    async with served(wiki.app()) as url:
+        tools = MCPTools.http(url, gate=Gate(message="Page {title}?", editable=["title"]))
         with structlog.testing.capture_logs() as logs:
-            await tools.tools()
+            found = await tools.tools()
             tools._listed = None
             await tools.tools()
         await tools.aclose()
-    warned = [(log["tool"], log["places"]) for log in logs if log["event"] == "gate_message_names_no_argument"]
-    assert warned == [("delete_page", ["body"]), ("add_page", ["body"])]
+    assert [(t.name, t.gate and t.gate.editable) for t in found] == [("add_page", ("title",)), ("clear", ())]
+    assert [(log["event"], log.get("tool")) for log in logs if log["log_level"] == "warning"] == [
+        ("gate_message_names_no_argument", "clear"),
+        ("gate_editable_names_no_argument", "clear"),
+        ("tool_not_usable", "___"),
+    ]
 
 
 async def test_headers_are_made_for_each_request() -> None:
