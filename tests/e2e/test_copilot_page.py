@@ -52,7 +52,7 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 @pytest.mark.parametrize(
     ("scenario", "options"),
     cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", over=ALL)
-    + cases("askedAgain", "expiresInTime", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
+    + cases("askedAgain", "raced", "expiresInTime", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
     + cases("namesWho", "hiddenCharacters", "deletedElsewhere", over=[("direct", "card"), ("direct", "interrupt")]),
 )
 def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:

@@ -65,6 +65,30 @@ export async function staleReject(t) {
   await t.chipsAre(second, ["refund:done"]);
 }
 
+/** Both tabs answer at once, and the later answer meets the other one's run: it isn't lost in an error, what is true is shown. */
+export async function raced(t) {
+  await t.script(REAL_TURN, says("Refunded once."));
+  const first = await t.open();
+  await asked(t, first);
+  const second = await t.tab(first);
+  second.allow(/409|Agent execution failed/);
+  await t.card(second).waitFor();
+  await t.idle(second);
+  const see = await blind(second);
+  const busy = { error: { code: "thread_busy", message: "Another run is active on this thread." } };
+  await second.route(t.via === "browser" ? "**/agents/support" : "**/run", (route) => route.fulfill({ status: 409, json: busy }));
+  await t.press(second, "Reject");
+  await second.keyboard.press("Enter");
+  await t.banner(second, "thread_busy").waitFor();
+  await t.press(first, "Approve");
+  await t.answered(first, "Refunded once.");
+  await see();
+  await t.answered(second, "Refunded once.");
+  const said = t.style === "card" ? line(second) : second.getByTestId("chip-decided");
+  await said.filter({ hasText: new RegExp(`^Already approved ${AT}`) }).waitFor();
+  assert.equal(await t.banner(second).count(), 0);
+}
+
 /** An edit: what ran, what was asked for, when and how it was decided; now, after a reload and in another tab. */
 export async function editTold(t) {
   await t.script(REAL_TURN, says("Refunded in part."));

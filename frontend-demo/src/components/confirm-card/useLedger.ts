@@ -44,7 +44,8 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
 
   useEffect(() => {
     const read = () => void reader.current?.refresh();
-    const { unsubscribe } = agent.subscribe({ onToolCallResultEvent: read, onRunFinalized: read });
+    const failed = ({ error }: { error: Error & { status?: number } }) => void reader.current?.failed(error.status);
+    const { unsubscribe } = agent.subscribe({ onToolCallResultEvent: read, onRunFinalized: read, onRunFailed: failed });
     return unsubscribe;
   }, [agent]);
 
@@ -80,6 +81,7 @@ class Reader {
   #seen = "";
   #until = 0;
   #isClaimed = false;
+  #isMissing = false;
   #isReading = false;
   #isStale = false;
   /** A run that goes on in the background and can't be followed, so that its end has to be looked for. */
@@ -88,7 +90,12 @@ class Reader {
   constructor(readonly store: LedgerStore) {}
 
   /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
-  isWanted = (open: string): boolean => open !== "" || this.#isClaimed || this.#watched !== "" || Date.now() < this.#until;
+  isWanted = (open: string): boolean => open !== "" || this.#isClaimed || this.#isMissing || this.#watched !== "" || Date.now() < this.#until;
+
+  /** Answers that the server didn't take as another run was at work: if that settled them, the conversation is read again; else they stay to be sent again, as messages do. */
+  failed(status: number | undefined): void {
+    this.#isMissing = status === 409 && this.agent.messages.at(-1)?.role === "tool";
+  }
 
   /** Reads the records, once more at the end if they may have changed meanwhile. */
   async refresh(): Promise<void> {
@@ -121,6 +128,11 @@ class Reader {
     const run = told.run && (isRunning || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
     this.#watched = isRunning && this.hasRuntime ? (told.run?.key ?? "") : "";
     const sign = JSON.stringify([settled, run]);
+    if (this.#isMissing) {
+      if (isRunning) return false;
+      this.#isMissing = false;
+      return [...this.store.answers().keys()].every((id) => isSettled(this.store.records().get(id)));
+    }
     if ((settled.length === 0 && !run) || sign === this.#seen) return false;
     this.#seen = sign;
     this.#until = Date.now() + AFTERWARDS;
