@@ -58,7 +58,7 @@ export async function waitsForYou(t) {
   await t.script(calls("I'll close it.", call("close_shop", {})), calls("I'll refund it.", refund()));
   const page = await t.open();
   await t.say(page, title);
-  await t.card(page).getByText("Expired").or(page.locator('[data-tool="close_shop"][data-status="expired"]')).first().waitFor();
+  await t.chipsAre(page, ["close_shop:expired"]);
   await page.waitForFunction((name) => ![...document.querySelectorAll(".thread")].find((row) => row.textContent.includes(name))?.querySelector(".thread-waits"), title);
   await page.getByRole("button", { name: "New chat" }).first().click();
   await page.waitForSelector(".welcome");
