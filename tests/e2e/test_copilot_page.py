@@ -13,6 +13,7 @@ from tests.e2e.stack import Stack
 
 VIAS = ("direct", "runtime", "browser")
 CARDS = [(via, "card") for via in VIAS]
+SOME = [("direct", "card"), ("direct", "interrupt"), ("browser", "card")]
 ALL = [*CARDS, *((via, "interrupt") for via in VIAS)]
 
 
@@ -52,7 +53,7 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 @pytest.mark.parametrize(
     ("scenario", "options"),
     cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", over=ALL)
-    + cases("askedAgain", "raced", "expiresInTime", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "card")])
+    + cases("askedAgain", "raced", "expiresInTime", over=SOME)
     + cases("namesWho", "hiddenCharacters", "deletedElsewhere", over=[("direct", "card"), ("direct", "interrupt")]),
 )
 def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
