@@ -79,3 +79,15 @@ async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
         assert (await run(app, run_body("u", user("hi")))).status == 200  # a refused run gives its lease back
         gc.collect()
         assert engine.budget.taken == 0
+
+
+async def test_a_large_thread_that_finds_no_room_is_not_even_read_the_second_time() -> None:
+    budget = Budget(10 * MIB)
+    first = budget.expect("alice", "t").found("t", 4 * MIB)
+    with pytest.raises(RateLimited):
+        budget.expect("alice", "u").found("u", 3 * MIB)
+    with pytest.raises(RateLimited):
+        budget.expect("alice", "u")
+    first.release()
+    budget.expect("alice", "u").found("u", 10)  # it was deleted, and the id is another one's now
+    assert budget.expect("alice", "u")._size == 0

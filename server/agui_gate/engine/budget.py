@@ -2,11 +2,20 @@
 
 A thread that is worked on takes several times its size in memory. Each is within its own limit; this is the limit of
 all of them together. One principal may take half of it, so that others find room.
+
+How large a thread is, is known once it was read. Of large ones it is remembered, so that the next time nothing is read
+that finds no room: reading is work too, and the store does one thing after the other.
 """
 
 from collections import Counter
 
 from agui_gate.errors import RateLimited, Unavailable
+
+LARGE = 1024 * 1024
+"""Bytes from which on a thread's size is remembered."""
+
+REMEMBERED = 10_000
+"""Threads whose size is remembered."""
 
 
 class Budget:
@@ -15,6 +24,7 @@ class Budget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._taken: Counter[str] = Counter()
+        self._large: dict[tuple[str, str], int] = {}
 
     @property
     def taken(self) -> int:
@@ -34,6 +44,18 @@ class Budget:
         self._taken[principal] += size
         return Hold(self, principal, size)
 
+    def expect(self, principal: str, thread_id: str) -> "Hold":
+        """`hold` for a thread that is about to be read; `Hold.found` says how large it turned out to be."""
+        return self.hold(principal, self._large.get((principal, thread_id), 0))
+
+    def remember(self, principal: str, thread_id: str, size: int) -> None:
+        """A thread has this size now."""
+        self._large.pop((principal, thread_id), None)
+        if size > LARGE:
+            self._large[principal, thread_id] = size
+            if len(self._large) > REMEMBERED:
+                del self._large[next(iter(self._large))]
+
     def give_back(self, principal: str, size: int) -> None:
         """What `hold` took is free again."""
         self._taken[principal] -= size
@@ -49,6 +71,14 @@ class Hold:
     def __init__(self, budget: Budget, principal: str, size: int) -> None:
         self._budget: Budget | None = budget
         self._principal, self._size = principal, size
+
+    def found(self, thread_id: str, size: int) -> "Hold":
+        """The thread of this id is so large. Raises what `Budget.hold` raises; then nothing is held any more."""
+        budget = self._budget
+        assert budget is not None
+        budget.remember(self._principal, thread_id, size)
+        self.release()
+        return budget.hold(self._principal, size)
 
     def release(self) -> None:
         """Give it back; safe to call twice."""

@@ -152,9 +152,10 @@ class Engine:
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
+        hold = self.budget.expect(principal, run.thread_id)
         thread = await self.store.open_thread(principal, run.thread_id, agent.name, key, create=create)
         try:
-            hold = self.budget.hold(principal, thread.bytes)
+            hold = hold.found(run.thread_id, thread.bytes)
             opened = await if_large(heaviness(thread), OpenThread, self.store, thread, key, self.limits, self._keeper)
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
         except (AguiGateError, asyncio.CancelledError):
@@ -213,13 +214,14 @@ class Engine:
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """
         live, thread = self.following(principal, run.thread_id), None
+        hold = self.budget.expect(principal, run.thread_id)
         if live is None:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
         key = f"connect_{new_id()}"
         if live is not None:
-            hold = self.budget.hold(principal, live.thread_bytes)
+            hold = hold.found(run.thread_id, live.thread_bytes)
             if not watching:
                 live.enter()
             joining = Joining(run, live, key)
@@ -227,7 +229,7 @@ class Engine:
             return joining, live
         if thread is None:
             return None
-        hold = self.budget.hold(principal, thread.bytes)
+        hold = hold.found(run.thread_id, thread.bytes)
         reader = await if_large(heaviness(thread), as_it_stands, agent, run, thread, key)
         reader.hold = hold
         return reader, None

@@ -192,6 +192,7 @@ class CopilotKitRoutes:
         """`GET /threads/{id}/messages`, for CopilotKit's inspector."""
         thread = await self._thread(request)
         hold = self._engine.budget.hold(thread.principal, thread.bytes)
+        self._engine.budget.remember(thread.principal, thread.id, thread.bytes)
         return await large_response(thread, hold, views.inspected_thread, thread, self._engine.agents)
 
     async def state(self, request: Request) -> Response:
@@ -213,7 +214,9 @@ class CopilotKitRoutes:
         principal = await self._guard.principal(request)
         thread_id = _thread_id(request)
         await self._engine.start()
+        hold = self._engine.budget.expect(principal, thread_id)
         thread = await self._engine.store.read_thread(principal, thread_id, whole=whole)
+        hold.release()
         if thread is None:
             raise _missing()
         return thread
