@@ -10,6 +10,7 @@ A member may come in both spellings if both say the same. If they differ, nobody
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,11 +25,16 @@ PREFIX = "snake_"
 def one_spelling(value: S) -> S:
     """``value`` with all its members under their own names. Raises `InvalidRequest` if two spellings disagree."""
     changes: dict[str, Any] = {}
-    for field in type(value).__struct_fields__:
-        if field.startswith(PREFIX) and (told := getattr(value, field)) is not None:
-            name = field.removeprefix(PREFIX)
-            changes |= {field: None, name: _agreed(getattr(value, name), told, name)}
+    for field, name in _twice(type(value)):
+        if (told := getattr(value, field)) is not None:
+            changes[field], changes[name] = None, _agreed(getattr(value, name), told, name)
     return msgspec.structs.replace(value, **changes) if changes else value
+
+
+@cache
+def _twice(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
+    """The fields for snake_case, each with the one that it stands for."""
+    return [(field, field.removeprefix(PREFIX)) for field in kind.__struct_fields__ if field.startswith(PREFIX)]
 
 
 def member(item: Mapping[str, Any], camel: str, snake: str) -> Any:
