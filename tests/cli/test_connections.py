@@ -19,8 +19,9 @@ from agui_gate.cli.connections import ConnectionLimits, limits_from, raise_descr
 from agui_gate.cli.server import Server, bind, configure
 from agui_gate.settings import Settings
 from tests.product.inprocess import Parrot, run_body, user
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T13")]
 
 TIMEOUT = 20.0
 CHUNKED = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -12,9 +12,10 @@ from agui_gate.errors import RateLimited, Unavailable
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.product.inprocess import Parrot, request, run, run_body, says, started, user
+from tests.requirements import shows
 from tests.stores.support import said
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T13", "T15")]
 
 MIB = 1024 * 1024
 

@@ -11,9 +11,10 @@ from agui_gate.core.approvals import State
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
+from tests.requirements import shows
 from tests.stores.support import said
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T13")]
 
 
 def app_of(model: Any, *tools: Any, store: Any = "memory://", **settings: Any) -> Any:

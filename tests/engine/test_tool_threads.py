@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from agui_gate.engine.tool_threads import NoSlot, ToolThreads
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T13")]
 
 
 async def use(threads: ToolThreads, owner: str, work: Callable[[], object], seconds: float = 5) -> object:

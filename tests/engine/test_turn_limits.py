@@ -11,8 +11,9 @@ from agui_gate import Agent, ToolContext, adapter, create_app, tool
 from agui_gate.adapter import AssistantTurn
 from agui_gate.settings import Settings
 from tests.product.inprocess import Parrot, calls, request, run, run_body, says, started, user
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T13")]
 
 
 class Endless(Parrot):

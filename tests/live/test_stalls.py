@@ -3,8 +3,9 @@
 import pytest
 
 from tests.bench.stalls import GOAL, SCENARIOS, Scenario, measure
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T15")]
 
 MARGIN = 2.0
 """How much slower a machine may be that has other things to do."""

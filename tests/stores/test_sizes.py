@@ -11,9 +11,10 @@ from agui_gate.errors import TooLarge
 from agui_gate.stores.base import Bounds, Change, Store, Thread
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
+from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated, ids, said
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T13")]
 
 
 async def commit(store: Store, change: Change, thread_id: str = "t") -> None:
