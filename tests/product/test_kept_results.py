@@ -255,3 +255,22 @@ async def test_what_is_owed_when_the_server_ends_is_unknown_and_told(path: str, 
         again = await chat.go()
         assert '"status":"unknown"' in next(iter(again.results.values()))
         assert shop.ran == ["A1"]
+
+
+async def test_a_stop_while_the_store_is_away_is_a_stop(path: str, impatient: None) -> None:
+    """The tool was cut off, and that can't be saved yet. The run says that it was stopped, and the record follows."""
+    async with paying(path) as (p, chat, shop):
+        asked = await ask(chat, shop)
+        body = {"resume": [{"interruptId": asked, "status": "resolved", "payload": YES}]}
+        async with starting(p, chat, **body) as reader:
+            async with asyncio.timeout(TIMEOUT):
+                await shop.begun.wait()
+            with locked(p, shop) as release:
+                async with asyncio.timeout(TIMEOUT):
+                    stopped = await p.client.post(f"{p.url}/threads/{chat.thread_id}/cancel")
+                assert stopped.json() == {"cancelled": True}
+                assert (await reader.end())[-1]["code"] == "abort"
+                await release()
+        await until(p, f"/approvals/{asked}", "done", "unknown")
+        assert (await p.get(f"/approvals/{asked}"))["state"] == "unknown"
+        assert shop.ran == []

@@ -7,7 +7,7 @@ one conditional update each, so that of any number of clicks, replays and replic
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 import structlog
@@ -16,7 +16,7 @@ from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import edits, outcomes, telling
-from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound, Unavailable
+from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound, NotSaved, Unavailable
 from agui_gate.stores.base import ApprovalStore
 from agui_gate.tool import Tool
 
@@ -216,7 +216,8 @@ class Settlement:
         try:
             output = await self._run_call(claimed)
         except asyncio.CancelledError:
-            await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
+            with suppress(NotSaved):  # which goes on without us
+                await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
             raise
         return await self._move(claimed, State.FAILED if output.is_error else State.DONE, None, output)
 
