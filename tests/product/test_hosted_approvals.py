@@ -610,3 +610,23 @@ async def test_a_refused_picture_beside_a_consent_costs_neither(mode: str) -> No
         assert done.text.startswith("Paid."), done[-1]
         assert [approve for _, approve in consents(p)] == [True]
         assert {entry.rule for entry in p.emulator.refusals} == {"media"}
+
+
+@every_mode
+@pytest.mark.parametrize("answer", [YES, NO], ids=["yes", "no"])
+@shows("T6")
+async def test_a_decision_out_of_band_that_goes_on_tells_the_provider_at_once(
+    mode: str, answer: dict[str, bool]
+) -> None:
+    async with hosted(turns(), mode=mode) as p:
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        decided = await p.decide(asked.interrupts[0]["id"], {**answer, "continue": True})
+        assert decided["state"] == ("claimed" if answer["approved"] else "rejected")
+        response = await p.client.get(f"{p.url}/runs/{decided['run']['key']}/events")
+        assert '"RUN_FINISHED"' in response.text
+        view = await p.get(f"/threads/{chat.thread_id}")
+        assert view["messages"][-1]["content"] == ("Paid." if answer["approved"] else "Done.")
+        assert view["calls"][0]["state"] == ("done" if answer["approved"] else "rejected")
+        assert [approve for _, approve in consents(p)] == [answer["approved"]]
+        p.assert_clean()
