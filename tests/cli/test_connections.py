@@ -333,6 +333,22 @@ async def test_a_body_after_its_answer_is_not_read_for_ever(protocol: Any) -> No
         await served.until(lambda: served.open == 0)
 
 
+async def test_a_connection_whose_early_answer_came_before_the_body_serves_on(protocol: Any) -> None:
+    """Proxies send the head first and keep the connection: the stream that came next was cut off after two seconds."""
+    model = Held()
+    async with serving(protocol, model) as served:
+        client = await served.connect()
+        client.send(b"POST /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n")
+        assert (await client.answer())[0] == 404
+        client.send(b"12345")
+        client.send(run_request("t"))
+        await client.reader.readuntil(b"RUN_STARTED")
+        looks = served.looks
+        await served.until(lambda: served.looks > looks + 2 * (connections.LINGER_SECONDS + 1))  # half a second each
+        model.gate.set()
+        assert b"RUN_FINISHED" in await client.closed()
+
+
 async def test_a_client_that_takes_no_answer_is_hung_up_on(protocol: Any, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(protocol, send_seconds=0.5) as served:
         writer = await served.connect()

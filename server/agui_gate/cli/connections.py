@@ -184,6 +184,7 @@ class Connection(_Protocol):
             self.hang_up()
         elif self._asked():
             self._head_since = None
+            self._body_came()
             if not self.cycle.more_body:
                 self._door.silent.pop(self, None)
         elif self._head_since is None:
@@ -235,7 +236,12 @@ class Connection(_Protocol):
     def on_message_complete(self) -> None:
         """The request is whole."""
         self._raw = self._told = 0
+        self._body_came()
         super().on_message_complete()
+
+    def _body_came(self) -> None:
+        """No body is on its way any more: the connection serves on, and what it serves has no time limit."""
+        self._unread, self._ends_since = False, None
 
     def _count(self, size: int) -> None:
         self._head += size
