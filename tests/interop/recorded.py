@@ -4,6 +4,7 @@ Each by itself, to a client with the history that was sent. Sessions that run in
 them what was recorded there.
 """
 
+import json
 from itertools import groupby
 from typing import Any
 
@@ -33,12 +34,20 @@ def shape(stream: Stream) -> str:
 
 
 def as_sent(body: dict[str, Any]) -> dict[str, Any]:
-    """The request as a real client can hold it: tests also send messages that have no id or no content."""
+    """The request as a real client can hold it.
+
+    Tests also send messages that have no id or no content, and context that is no text.
+    """
     messages = [
         {"id": f"sent-{n}", **({"content": ""} if message["role"] == "user" else {}), **message}
         for n, message in enumerate(body["messages"])
     ]
-    return {**body, "messages": messages}
+    context = [{**item, "value": _as_text(item["value"])} for item in body["context"]]
+    return {**body, "messages": messages, "context": context}
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def is_newer(stream: Stream) -> bool:

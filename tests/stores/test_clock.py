@@ -11,9 +11,10 @@ from agui_gate.stores import lease, sqlite_machine
 from agui_gate.stores.base import LEASE_MS, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
+from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T9")]
 
 HOUR = 3_600_000
 

@@ -14,9 +14,10 @@ from agui_gate.settings import Settings
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import Parrot, request, started
+from tests.requirements import shows
 from tests.stores.support import ask, gated, said
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("T9")]
 
 
 def migrate(path: str) -> None:
