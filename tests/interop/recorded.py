@@ -42,7 +42,7 @@ def as_sent(body: dict[str, Any]) -> dict[str, Any]:
         {"id": f"sent-{n}", **({"content": ""} if message["role"] == "user" else {}), **message}
         for n, message in enumerate(body["messages"])
     ]
-    context = [{**item, "value": _as_text(item["value"])} for item in body["context"]]
+    context = [{**item, "value": _as_text(item["value"])} for item in body.get("context") or ()]
     return {**body, "messages": messages, "context": context}
 
 
