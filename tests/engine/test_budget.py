@@ -2,11 +2,12 @@
 
 import asyncio
 import gc
+import json
 from typing import Any
 
 import pytest
 
-from agui_gate import Agent, adapter, create_app
+from agui_gate import Agent, adapter, create_app, tool
 from agui_gate.engine.budget import Budget
 from agui_gate.errors import RateLimited, Unavailable
 from agui_gate.settings import Settings
@@ -71,6 +72,8 @@ async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
             await run(app, run_body("u"), "/agents/a/connect"),
             await run(app, run_body("t"), "/agents/a/connect"),  # to a run in flight
             await request(app, "GET", "/copilotkit/threads/u/messages"),
+            await request(app, "GET", "/copilotkit/threads/u/state"),
+            await request(app, "POST", "/", json.dumps(run_body("u")).encode(), {"last-event-id": "run_1:0"}),
         ):
             assert refused.status == 429
         gate.set()
@@ -78,6 +81,26 @@ async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
         assert (await request(app, "GET", "/threads/u")).json()["id"] == "u"
         assert (await run(app, run_body("u"), "/agents/a/connect")).status == 200
         assert (await run(app, run_body("u", user("hi")))).status == 200  # a refused run gives its lease back
+        gc.collect()
+        assert engine.budget.taken == 0
+
+
+async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room() -> None:
+    @tool(gate=True)
+    async def refund(order_id: str) -> str:
+        """Refund."""
+        return "refunded"
+
+    app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://")
+    async with started(app), asyncio.timeout(20):
+        engine = app.state.engine
+        assert (await run(app, run_body("t", user("refund")))).status == 200
+        (waiting,) = await engine.store.pending_approvals("local")
+        path, yes = f"/approvals/{waiting.id}", b'{"approved": true}'
+        others = engine.budget.hold("local", engine.budget.limit // 2)
+        assert (await request(app, "POST", path, yes)).status == 429
+        others.release()
+        assert (await request(app, "POST", path, yes)).json()["state"] == "done"
         gc.collect()
         assert engine.budget.taken == 0
 

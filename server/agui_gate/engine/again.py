@@ -16,6 +16,7 @@ from collections.abc import Container
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.core.transcript import Content, Entry, LeftOutEntry, UserEntry
+from agui_gate.engine.budget import Hold
 from agui_gate.engine.engine import Engine, new_id
 from agui_gate.engine.intake import take
 from agui_gate.engine.live import LiveRun
@@ -35,14 +36,12 @@ async def repeated(
     found = engine.published(principal, run_key)
     if found is not None and found[0].run_id == run.run_id and found[0].thread_id == run.thread_id:
         return found
-    thread = await engine.store.read_thread(principal, run.thread_id)
-    if found is not None and found[0].thread_id not in (run.thread_id, thread.id if thread else None):
+    read = await engine.read_thread(principal, run.thread_id)
+    if found is not None and found[0].thread_id not in (run.thread_id, read[0].id if read else None):
         found = None
     if found is not None and found[0].run_id == run.run_id:
         return found
-    if thread is not None and await if_large(
-        len(run.messages) + len(thread.entries), brings_something_new, run, thread, agent.by_name
-    ):
+    if read is not None and await _brings_something_new(agent, run, *read):
         return None
     if found is None:
         raise Gone(
@@ -51,6 +50,14 @@ async def repeated(
             "To begin a new run, send the request without Last-Event-ID."
         )
     return found
+
+
+async def _brings_something_new(agent: Agent, run: RunInput, thread: Thread, hold: Hold) -> bool:
+    try:
+        size = len(run.messages) + len(thread.entries)
+        return await if_large(size, brings_something_new, run, thread, agent.by_name)
+    finally:
+        hold.release()
 
 
 def brings_something_new(run: RunInput, thread: Thread, ours: Container[str]) -> bool:

@@ -1,4 +1,4 @@
-"""How much of threads may be in memory at the same time, of all that are run, shown and connected to.
+"""How much of threads may be in memory at the same time, of all that are run, decided, shown and connected to.
 
 A thread that is worked on takes several times its size in memory. Each is within its own limit; this is the limit of
 all of them together. One principal may take half of it, so that others find room.

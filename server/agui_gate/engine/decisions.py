@@ -12,6 +12,7 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import belonging, outcomes, telling
+from agui_gate.engine.budget import Budget
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS, Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits
@@ -62,9 +63,10 @@ class Decisions:
         following: Following,
         check_open: Callable[[], None],
         keeper: Keeper,
+        budget: Budget,
         limits: Limits = DEFAULTS,
     ) -> None:
-        self._keeper, self._limits = keeper, limits
+        self._keeper, self._budget, self._limits = keeper, budget, limits
         self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
         self._check_open = check_open
         self.holding: set[str] = set()
@@ -76,8 +78,8 @@ class Decisions:
         While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most: a run
         often ends in asking about this very call. Stopping the thread stops the tool, which is `unknown` then.
 
-        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`
-        and `Unavailable`.
+        Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`,
+        `RateLimited` (see `Budget`) and `Unavailable`.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + DECIDE_SECONDS
@@ -126,6 +128,7 @@ class Decisions:
             self.holding.discard(run_key)
 
     async def _under_lease(self, agent: Agent, approval: Approval, answer: Answer, run_key: str) -> Decided:
+        hold = self._budget.expect(approval.principal, approval.thread_id)
         thread = await self._store.open_thread(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
@@ -133,6 +136,7 @@ class Decisions:
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
         with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
+                hold = hold.found(approval.thread_id, thread.bytes)
                 self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
                 fresh = opened.approvals.get(approval.call_id)
                 if fresh is None or fresh.id != approval.id:  # its thread was deleted, and the id leads to another one
@@ -145,6 +149,7 @@ class Decisions:
                 return Decided(record=outcomes.completed(done), ours=ours, waits=opened.waits)
             finally:
                 await opened.end(status, END_SECONDS)
+                hold.release()
 
     def _verdict(self, agent: Agent, opened: OpenThread, approval: Approval, answer: Answer) -> Verdict:
         """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""

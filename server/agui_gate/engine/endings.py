@@ -10,18 +10,18 @@ call, `DELETE_SECONDS` at most, and else it is refused.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
 
 import structlog
 
 from agui_gate.core.approvals import State
+from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.working import Working
-from agui_gate.errors import NotFound, ThreadBusy
-from agui_gate.stores.base import Change, StopRequest, Store, Thread
+from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
+from agui_gate.stores.base import StopRequest, Store, Thread
 
 STOP_SECONDS = 10.0
 """How long a stopped run may take to save how it ended."""
@@ -52,7 +52,8 @@ class Ended(Enum):
 
 class Endings:
     """Ends what is at work on threads. ``following`` finds the run of a principal's thread that is in flight here;
-    ``working`` has the decisions; ``new_key`` makes a key for a lease; ``on_deleted`` is told who deleted which thread.
+    ``working`` has the decisions; ``keeper`` gives leases back; ``new_key`` makes a key for one; ``on_deleted`` is told
+    who deleted which thread.
     """
 
     def __init__(
@@ -60,11 +61,12 @@ class Endings:
         store: Store,
         following: Following,
         working: Working,
+        keeper: Keeper,
         new_key: Callable[[], str],
         on_deleted: Callable[[str, str], None],
     ) -> None:
         self._store, self._following, self._working = store, following, working
-        self._new_key, self._on_deleted = new_key, on_deleted
+        self._keeper, self._new_key, self._on_deleted = keeper, new_key, on_deleted
 
     async def stop(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread and wait until it has ended, `STOP_SECONDS` at most.
@@ -113,13 +115,10 @@ class Endings:
             return False
         for look in range(int(DELETE_SECONDS / LOOK_SECONDS)):
             try:
-                return await to_the_end(self._delete(thread))
+                return await to_the_end(self._under_lease(thread, self._new_key()))
             except ThreadBusy:
                 await self._make_way(thread, look)
         raise ThreadBusy("This thread is still at work. Wait until that has ended, or stop it; then delete the thread.")
-
-    def _delete(self, thread: Thread) -> Coroutine[Any, Any, bool]:
-        return self._under_lease(thread, self._new_key())
 
     async def _under_lease(self, thread: Thread, key: str) -> bool:
         try:
@@ -129,9 +128,13 @@ class Endings:
         except NotFound:
             return False
         if leased.key != thread.key:  # deleted meanwhile: the id leads to another one
-            await self._store.commit(leased, Change(status=leased.run_status or "finished"), key)
+            await self._keeper.give_back(leased, key)
             return False
-        await self._store.delete_thread(leased, key)
+        try:
+            await self._store.delete_thread(leased, key)
+        except AguiGateError:
+            await self._keeper.give_back(leased, key)
+            raise
         self._on_deleted(thread.principal, thread.id)
         await self._tell(leased)
         return True
@@ -149,7 +152,11 @@ class Endings:
 
     async def _tell(self, thread: Thread) -> None:
         """In the log: what has run, or may have, is not forgotten in silence."""
-        left = await self._store.tombstones(thread.principal, thread_id=thread.id)
+        try:
+            left = await self._store.tombstones(thread.principal, thread_id=thread.id)
+        except AguiGateError as error:  # it is deleted all the same
+            log.warning("thread_deleted", thread=thread.id, principal=thread.principal, error=error.message)
+            return
         unknown = [tomb.id for tomb in left if tomb.state is State.UNKNOWN]
         log.info("thread_deleted", thread=thread.id, principal=thread.principal, tombstones=len(left))
         if unknown:

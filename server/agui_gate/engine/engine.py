@@ -29,12 +29,11 @@ from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.run import Run
-from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
-from agui_gate.stores.base import Change, StopRequest, Store
+from agui_gate.stores.base import StopRequest, Store, Thread
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -73,9 +72,10 @@ class Engine:
         self._holds: dict[str, Hold] = {}
         self._keeper = Keeper(store)
         self._decisions = Decisions(
-            self.agents, store, new_id, self.following, self._check_open, self._keeper, self.limits
+            self.agents, store, new_id, self.following, self._check_open, self._keeper, self.budget, self.limits
         )
-        self._endings = Endings(store, self.following, self._decisions.working, _delete_key, self._bus.forget)
+        working = self._decisions.working
+        self._endings = Endings(store, self.following, working, self._keeper, _delete_key, self._bus.forget)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
@@ -158,8 +158,8 @@ class Engine:
             hold = hold.found(run.thread_id, thread.bytes)
             opened = await if_large(heaviness(thread), OpenThread, self.store, thread, key, self.limits, self._keeper)
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
-        except (AguiGateError, asyncio.CancelledError):
-            await to_the_end(self.store.commit(thread, Change(status=thread.run_status or "cancelled"), key))
+        except BaseException:
+            await self._keeper.give_back(thread, key)
             raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         published = self._bus.open(key, principal, thread.id, run.run_id)
@@ -205,6 +205,15 @@ class Engine:
         if published is None or published.principal != principal:
             return None
         return published, self._runs.get(run_key)
+
+    async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Hold] | None:
+        """A whole thread, and its part of the budget: kept for as long as the thread is used. None if there is none.
+
+        Raises as `Budget.hold`.
+        """
+        hold = self.budget.expect(principal, thread_id)
+        thread = await self.store.read_thread(principal, thread_id)
+        return None if thread is None else (thread, hold.found(thread_id, thread.bytes))
 
     async def connect(
         self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False

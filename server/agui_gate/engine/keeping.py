@@ -23,7 +23,7 @@ import structlog
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotSaved, ThreadBusy, Unavailable
-from agui_gate.stores.base import Store
+from agui_gate.stores.base import Change, Store, Thread
 
 T = TypeVar("T")
 
@@ -96,6 +96,11 @@ class Keeper:
             self._ends[run_key] = asyncio.create_task(work, name=f"end {run_key}")
             self._ends[run_key].add_done_callback(lambda _: self._ends.pop(run_key, None))
         await asyncio.wait({self._ends[run_key]}, timeout=seconds)
+
+    async def give_back(self, thread: Thread, run_key: str) -> None:
+        """Give back, as `end` does, a lease under which nothing was done. ``thread`` is as it was opened."""
+        change = Change(status=thread.run_status or "cancelled")
+        await self.end(run_key, lambda: self._store.commit(thread, change, run_key), END_SECONDS)
 
     async def aclose(self) -> None:
         """Give up what is owed still."""

@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agui_gate.agent import Agent
+from agui_gate.engine.budget import Hold
 from agui_gate.engine.endings import Ended
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
@@ -190,18 +191,22 @@ class CopilotKitRoutes:
 
     async def messages(self, request: Request) -> Response:
         """`GET /threads/{id}/messages`, for CopilotKit's inspector."""
-        thread = await self._thread(request)
-        hold = self._engine.budget.hold(thread.principal, thread.bytes)
-        self._engine.budget.remember(thread.principal, thread.id, thread.bytes)
+        thread, hold = await self._thread(request)
         return await large_response(thread, hold, views.inspected_thread, thread, self._engine.agents)
 
     async def state(self, request: Request) -> Response:
         """`GET /threads/{id}/state`, for CopilotKit's inspector."""
-        return json_response({"state": (await self._thread(request)).state})
+        thread, hold = await self._thread(request)
+        try:
+            return json_response({"state": thread.state})
+        finally:
+            hold.release()
 
     async def events(self, request: Request) -> Response:
         """`GET /threads/{id}/events`, for CopilotKit's inspector: none, as a thread is kept as a conversation."""
-        await self._thread(request, whole=False)
+        principal, thread_id = await self._named(request)
+        if await self._engine.store.read_thread(principal, thread_id, whole=False) is None:
+            raise _missing()
         return json_response({"events": []})
 
     # --- small things -------------------------------------------------------------------------------------------
@@ -210,16 +215,18 @@ class CopilotKitRoutes:
         principal = await self._guard.principal(request)
         return principal, await json_body(request, self._max_body)
 
-    async def _thread(self, request: Request, *, whole: bool = True) -> Thread:
+    async def _named(self, request: Request) -> tuple[str, str]:
+        """Who asks, and for which thread; with the engine started."""
         principal = await self._guard.principal(request)
         thread_id = _thread_id(request)
         await self._engine.start()
-        hold = self._engine.budget.expect(principal, thread_id)
-        thread = await self._engine.store.read_thread(principal, thread_id, whole=whole)
-        hold.release()
-        if thread is None:
+        return principal, thread_id
+
+    async def _thread(self, request: Request) -> tuple[Thread, Hold]:
+        found = await self._engine.read_thread(*await self._named(request))
+        if found is None:
             raise _missing()
-        return thread
+        return found
 
     async def _update(self, request: Request, principal: str, **changes: Any) -> ThreadHead:
         thread_id = _thread_id(request)

@@ -62,11 +62,11 @@ class ThreadRoutes:
         principal, thread_id = await self._named(request)
         if _view(request.query_params) == "calls":
             return await self._calls(request, principal, thread_id)
-        hold = self._engine.budget.expect(principal, thread_id)
-        thread = await self._engine.store.read_thread(principal, thread_id)
-        if thread is None:
+        found = await self._engine.read_thread(principal, thread_id)
+        if found is None:
             raise _missing()
-        return await thread_response(thread, self._engine.agents, hold.found(thread_id, thread.bytes))
+        thread, hold = found
+        return await thread_response(thread, self._engine.agents, hold)
 
     async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
