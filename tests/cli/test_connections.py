@@ -214,6 +214,34 @@ async def test_what_browsers_and_proxies_send_is_within_the_limits(protocol: Any
         assert [(await client.answer())[0] for _ in range(3)] == [200, 200, 200]
 
 
+WISHES = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAA\r\n"
+"""What Java's HTTP client sends with its first request."""
+
+
+@pytest.mark.parametrize("apart", [False, True])
+async def test_a_request_that_wishes_for_another_protocol_has_its_body(protocol: Any, apart: bool) -> None:
+    """It was taken for a request without a body: 400 for every run of Java's own HTTP client."""
+    async with serving(protocol) as served:
+        client = await served.connect()
+        head, _, body = run_request("t").replace(b"connection: close\r\n", WISHES).partition(b"\r\n\r\n")
+        client.send(head + b"\r\n\r\n" + (b"" if apart else body))
+        if apart:
+            await client.writer.drain()
+            await served.until(lambda: bool(served.server.server_state.tasks))
+            client.send(body)
+        assert b"RUN_FINISHED" in await client.reader.readuntil(b"0\r\n\r\n")
+        client.send(HEALTHY.replace(b"\r\n\r\n", b"\r\n" + WISHES + b"\r\n") + HEALTHY)
+        assert [(await client.answer())[0] for _ in range(2)] == [200, 200]
+
+
+async def test_a_tunnel_is_refused(protocol: Any) -> None:
+    async with serving(protocol) as served:
+        client = await served.connect()
+        client.send(b"CONNECT localhost:80 HTTP/1.1\r\nhost: localhost:80\r\nconnection: close\r\n\r\n")
+        assert (await client.closed()).split()[1] in {b"400", b"404", b"405", b"500"}
+        assert await served.healthy()
+
+
 async def test_large_bodies_in_small_chunks_are_taken(protocol: Any) -> None:
     async with serving(protocol) as served:
         body = json.dumps(run_body("t", user("x" * 50_000, "m1"))).encode()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Protocol
+
+    from agui_gate.cli.upgrades import PlainParser
 except ImportError:  # no httptools on this platform
     from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol  # type: ignore[assignment]
 
@@ -136,8 +138,12 @@ class Door:
 class Connection(_Protocol):
     """One connection. The server's `Door` is made by the first one, with the limits of uvicorn's configuration."""
 
+    parser: Any
+
     def __init__(self, config: Any, server_state: Any, app_state: Any, _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        if COUNTED:
+            self.parser = PlainParser(self)
         self._door = door_of(server_state, config)
         self._limits = self._door.limits
         self._head_since: float | None = None
@@ -219,6 +225,9 @@ class Connection(_Protocol):
 
     def on_headers_complete(self) -> None:
         """A request can be served."""
+        if self.parser.wishes:
+            self._told = 0  # its head will be told once more
+            return
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
@@ -235,6 +244,8 @@ class Connection(_Protocol):
 
     def on_message_complete(self) -> None:
         """The request is whole."""
+        if self.parser.wishes:
+            return
         self._raw = self._told = 0
         self._body_came()
         super().on_message_complete()
