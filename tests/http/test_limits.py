@@ -44,6 +44,19 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest
             await limits.json_body(request(sending(part(b"{", more=True))))
 
 
+async def test_a_slow_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four megabytes took a phone with 500 kbit/s more than a minute, and were refused however steadily they came."""
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.5)
+    piece, pieces = b"x" * limits.SLOWEST, iter(range(8))
+
+    async def receive() -> Message:
+        await asyncio.sleep(0.1)
+        return part(piece, more=next(pieces) < 7)
+
+    async with asyncio.timeout(20):
+        assert await limits.json_body(request(receive)) == piece * 8
+
+
 async def test_a_body_that_is_cut_off_or_too_large_or_something_else_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="cut off"):
         await limits.json_body(request(sending(part(b"{", more=True), {"type": "http.disconnect"})))

@@ -11,7 +11,10 @@ MAX_BODY = 4 * 1024 * 1024
 
 BODY_SECONDS = 60.0
 """How long a body may take to arrive, unless the application's state says otherwise (`body_seconds`): somebody who
-sends a byte a minute must not hold a connection for ever."""
+sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it another second."""
+
+SLOWEST = 16 * 1024
+"""Bytes in a second of the slowest upload that is waited for to its end: a phone's, where the signal is bad."""
 
 
 async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
@@ -28,20 +31,22 @@ async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
     if announced.isascii() and announced.isdigit() and (len(announced) > 19 or int(announced) > limit):
         raise TooLarge(f"The body may have at most {limit:,} bytes.")
     try:
-        async with asyncio.timeout(seconds):
-            return await _read(request, limit)
+        async with asyncio.timeout(seconds) as bound:
+            return await _read(request, limit, bound)
     except TimeoutError:
-        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds.") from None
+        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds, nor steadily.") from None
     except ClientDisconnect:
         raise InvalidRequest("The request was cut off.") from None
 
 
-async def _read(request: Request, limit: int) -> bytes:
+async def _read(request: Request, limit: int, bound: asyncio.Timeout) -> bytes:
     chunks: list[bytes] = []
     size = 0
+    end = bound.when() or 0.0
     async for chunk in request.stream():
         size += len(chunk)
         if size > limit:
             raise TooLarge(f"The body may have at most {limit:,} bytes.")
+        bound.reschedule(end + size / SLOWEST)
         chunks.append(chunk)
     return b"".join(chunks)
