@@ -24,6 +24,15 @@ def test_text_goes_to_stdout_and_nothing_else(cli: Cli) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "You said hello\n", "")
 
 
+@shows("T13")
+def test_the_limits_of_the_settings_hold_here_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 9, line 13: what a server with these settings refuses is refused in the terminal, too."""
+    monkeypatch.setenv("AGUI_GATE_THREAD_BYTES", "16384")
+    result = cli("run", "cli_shop:agent", "-m", "x" * 20_000, "--store", "memory://")
+    assert result.exit_code == 1
+    assert "16,384 bytes" in result.stderr
+
+
 @pytest.mark.parametrize("agent", ["shop", "cards"])
 @pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", []), ("ask", [])])
 def test_approvals_without_a_terminal(cli: Cli, agent: str, approve: str, ran: list[str]) -> None:

@@ -123,12 +123,12 @@ def _found(gateway: Gateway, wanted: str) -> dict[str, Any] | None:
     return _find(gateway.pending(), wanted) or _find(gateway.decided(), wanted)
 
 
-def _find(pending: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:
+def _find(records: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:
     """The approval with this id, or the only one beginning so; None leaves it to the server. Raises `Failure`."""
-    for item in pending:
+    for item in records:
         if item["id"] == wanted:
             return item
-    matches = [item for item in pending if item["id"].startswith(wanted)]
+    matches = [item for item in records if item["id"].startswith(wanted)]
     if matches and (len(matches) > 1 or len(wanted) < SHORTEST_ID):
         raise Failure(f"{wanted!r} is too short to tell which one is meant; write more of the id.")
     return matches[0] if matches else None

@@ -14,10 +14,10 @@ from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
+from agui_gate.from_settings import limits_from, store_from
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
 from agui_gate.settings import load_settings
-from agui_gate.stores import open_store
 from agui_gate.stores.base import Thread
 
 STOP_SECONDS = 8.0
@@ -35,7 +35,8 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
                 engine: Engine = state.engine
                 return engine
     settings = load_settings(config, options={"store": store})
-    return Engine(target.agents, open_store(settings.store), Dialect(settings.dialect))
+    dialect, limits = Dialect(settings.dialect), limits_from(settings)
+    return Engine(target.agents, store_from(settings), dialect, limits=limits)
 
 
 class Session:
@@ -55,7 +56,7 @@ class Session:
 
     async def known(self) -> bool:
         """Whether this thread is there."""
-        return await self._engine.store.read_thread(LOCAL, self._thread_id) is not None
+        return await self._engine.store.read_thread(LOCAL, self._thread_id, whole=False) is not None
 
     async def say(self, text: str | None) -> bool:
         """Run with a new message, or with none to go on. False if the run failed.

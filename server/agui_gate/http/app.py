@@ -15,14 +15,13 @@ from agui_gate.agent import Agent
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
-from agui_gate.engine.limits import Limits
 from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.from_settings import limits_from, store_from
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Guard, bearer
 from agui_gate.http.routes import Routes
 from agui_gate.logs import ensure_configured
-from agui_gate.stores import open_store
-from agui_gate.stores.base import Bounds, Store
+from agui_gate.stores.base import Store
 
 if TYPE_CHECKING:
     from agui_gate.settings import Settings
@@ -53,8 +52,9 @@ def create_app(
         settings = load_settings()
     ensure_configured(settings.log_level)
     _check(agents, bus or settings.bus)
-    limits = _limits(settings)
-    opened = _store(store, settings, limits)
+    limits = limits_from(settings)
+    # One that was passed as an object has limits of its own.
+    opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
     logs = MemoryBus(kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
@@ -62,18 +62,6 @@ def create_app(
         agents, opened, Dialect(settings.dialect), logs, disconnect_grace=settings.disconnect_grace, limits=limits
     )
     return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
-
-
-def _limits(settings: "Settings") -> Limits:
-    return Limits(**{name: getattr(settings, name) for name in Limits.__struct_fields__})
-
-
-def _store(store: str | Store | None, settings: "Settings", limits: Limits) -> Store:
-    """The store to use. One that was passed as an object has limits of its own."""
-    if not isinstance(store, str | None):
-        return store
-    bounds = Bounds(limits.readable_bytes, settings.principal_bytes, settings.principal_threads)
-    return open_store(store or settings.store, bounds)
 
 
 def _check(agents: Sequence[Agent], bus: str) -> None:
