@@ -39,6 +39,9 @@ CARD_TOOL = "confirm_changes"
 MAX_DESCRIPTION = 4096
 """Characters of a tool's description that models get."""
 
+MAX_WARNINGS = 1_000
+"""Different things about one server's tools that the log is told."""
+
 log = structlog.get_logger("agui_gate_adapters.mcp")
 
 
@@ -99,7 +102,6 @@ class MCPTools:
         self._tools: tuple[Tool, ...] = ()
         self._listed: tuple[Connection, float] | None = None
         self._warned: set[tuple[str, ...]] = set()
-        self._left_out_said = False
 
     @classmethod
     def stdio(
@@ -212,14 +214,13 @@ class MCPTools:
         """Those that can be called as they are. One that runs only as a task (MCP) is not offered, and named once."""
         runnable = [tool for tool in tools if tool.execution is None or tool.execution.task_support != "required"]
         left_out = [tool.name for tool in tools if tool not in runnable]
-        if left_out and not self._left_out_said:
-            self._left_out_said = True
-            log.warning("tools_need_tasks", source=self._name, not_offered=left_out)
+        if left_out:
+            self._warn("tools_need_tasks", not_offered=left_out)
         return runnable
 
     def _warn(self, event: str, **about: Any) -> None:
-        """Once for each thing that there is to say."""
-        if (said := (event, *map(str, about.values()))) not in self._warned:
+        """Once for each thing that there is to say, and not for ever: a server may list other names each time."""
+        if (said := (event, *map(str, about.values()))) not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(said)
             log.warning(event, source=self._name, **about)
 

@@ -335,6 +335,24 @@ async def test_a_legacy_sse_address_says_what_it_is(
 
 
 @shows("T22")
+async def test_headers_that_can_not_be_made_for_the_look_end_no_connection() -> None:
+    """Issue 9, line 22: the look at an address that takes no POST needs headers, too."""
+    made: list[int] = []
+
+    def headers() -> dict[str, str]:
+        made.append(1)
+        if len(made) == 2:
+            raise RuntimeError("no token")
+        return {}
+
+    async with served(Starlette(routes=[Route("/mcp", _endpoint)])) as url:
+        tools = MCPTools.http(url, headers=headers)
+        (finding,) = await tools.check()
+        await tools.aclose()
+    assert "answered 405: check its URL" in finding.detail
+
+
+@shows("T22")
 async def test_tools_that_run_as_tasks_only_are_not_offered() -> None:
     """Issue 9, line 22: one line in the log says which. (MCP of 2025; that of 2026 has no such tools.)"""
     wiki = Wiki(legacy=True)
