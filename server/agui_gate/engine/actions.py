@@ -8,7 +8,8 @@ own tools can't be reported like that: such a pair counts for nothing, whatever 
 from collections.abc import Callable, Container, Sequence
 
 from agui_gate.core.sanitizer import CARD_TOOL
-from agui_gate.core.transcript import ActionEntry, CallPart, Entry, Output, ResultEntry, TurnEntry, UserEntry
+from agui_gate.core.transcript import ActionEntry, CallPart, Entry, ResultEntry, TurnEntry, UserEntry
+from agui_gate.engine.importing import reported
 from agui_gate.protocol.inbound import FunctionCall, Message
 
 
@@ -36,7 +37,6 @@ class Actions:
             return []
         self._known.add(call_id)
         shown, call = self._calls[call_id]
-        content = message.text if message.error is None else message.error
         return [
             ActionEntry(
                 message_id=shown.id or new_id(),
@@ -44,7 +44,7 @@ class Actions:
                 name=call.name,
                 arguments=call.arguments or "{}",
                 result_id=message.id or new_id(),
-                output=Output(content, message.error is not None),
+                output=reported(message),
             )
         ]
 

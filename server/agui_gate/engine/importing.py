@@ -37,6 +37,11 @@ def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
     return UserEntry(message.id or new_id(), content, cast(Role, message.role), minted=not message.id)
 
 
+def reported(message: Message) -> Output:
+    """What a tool message says came of its call."""
+    return Output(message.text) if message.error is None else Output(message.error, True)
+
+
 def admitted(entry: UserEntry) -> Iterator[Entry]:
     """The message, and notes in the place of what no provider could take of it."""
     yield entry
@@ -77,7 +82,7 @@ def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
 
 
 def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:
-    text = message.text if message.error is None else message.error
-    if an.looks_like_answer(text):
+    output = reported(message)
+    if an.looks_like_answer(output.content):
         return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
-    return ResultEntry(call_id, message.id or new_id(), Output(text, message.error is not None), not verified)
+    return ResultEntry(call_id, message.id or new_id(), output, not verified)

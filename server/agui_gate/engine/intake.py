@@ -9,7 +9,7 @@ seen is built from the client's history (`importing.py`).
 from collections import deque
 from collections.abc import Container, Sequence
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -22,16 +22,14 @@ from agui_gate.core.transcript import (
     Content,
     Entry,
     LeftOutEntry,
-    Output,
     ResultEntry,
-    Role,
     TurnEntry,
     UserEntry,
 )
 from agui_gate.engine.actions import Actions
 from agui_gate.engine.cards_shown import CardsShown
 from agui_gate.engine.importing import NewId as NewId
-from agui_gate.engine.importing import admitted, import_history
+from agui_gate.engine.importing import admitted, import_history, reported, user_entry
 from agui_gate.engine.settlement import agrees
 from agui_gate.protocol.inbound import Message, RunInput, parts
 
@@ -146,8 +144,7 @@ class _Comparison:
             self._of_nobody(call_id, message)
         elif self.calls[call_id].kind == "client" and call_id not in self.resulted:
             self.resulted.add(call_id)
-            output = Output(message.text if message.error is None else message.error, message.error is not None)
-            self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), output))
+            self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), reported(message)))
 
     def _of_nobody(self, call_id: str, message: Message) -> None:
         """A result of a call that nobody made here: what the user did in a component, or nothing."""
@@ -193,10 +190,9 @@ class _Comparison:
             if self._names_two(item, answer):
                 answer = msgspec.structs.replace(answer, problem="'id' and 'call_id' name different calls")
             self._answer(answer)
-        content = parts(message.content)
-        if known or not content:
+        entry = None if known else user_entry(message, self.new_id)
+        if entry is None:
             return
-        entry = UserEntry(message.id or self.new_id(), content, cast(Role, message.role), minted=not message.id)
         if not entry.minted:
             self.users[entry.id] = len(self.entries)
         self.intake.entries += admitted(entry)
