@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agui_gate import Agent, create_app
+from agui_gate import Agent, create_app, tool
 from agui_gate.engine import engine as engines
-from agui_gate.errors import Unavailable
+from agui_gate.errors import IllegalMove, Unavailable
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.requirements import shows
@@ -38,6 +38,10 @@ class Failing(MemoryStore):
     async def tombstones(self, *args: Any, **more: Any) -> Any:
         self._fail("tombstones")
         return await super().tombstones(*args, **more)
+
+    async def approval(self, *args: Any, **more: Any) -> Any:
+        self._fail("approval")
+        return await super().approval(*args, **more)
 
 
 @pytest.fixture
@@ -83,3 +87,27 @@ async def test_a_run_that_can_not_begin_gives_its_lease_back(
             with pytest.raises(RuntimeError):
                 await run(app, run_body("t", user("hi")))
         assert (await run(app, run_body("t", user("hi")))).status == 200
+
+
+async def test_where_nobody_can_say_what_was_decided_that_is_said(
+    store: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process was first, and just then its record can't be read (issue 9, line 4)."""
+
+    @tool(gate=True)
+    async def refund(order_id: str) -> str:
+        """Refund."""
+        return "refunded"
+
+    async def too_late(*args: Any, **more: Any) -> None:
+        store.failing = {"approval": 1}
+        raise IllegalMove("somebody was first")
+
+    app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store=store)
+    async with started(app), asyncio.timeout(20):
+        assert (await run(app, run_body("t", user("refund")))).status == 200
+        (waiting,) = await store.pending_approvals("local")
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "move", too_late)
+            answer = await request(app, "POST", f"/approvals/{waiting.id}", b'{"approved": true}')
+        assert (answer.status, answer.json()["error"]["code"]) == (503, "unavailable")

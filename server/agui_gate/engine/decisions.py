@@ -145,6 +145,8 @@ class Decisions:
                     return _decided_before(fresh)
                 verdict = self._verdict(agent, opened, fresh, answer)
                 done = await self._settle(agent, opened, verdict, work)
+                if done.state is State.PENDING:  # somebody else was first, and the store can't say who
+                    raise Unavailable("What was decided can't be read right now. Look again in a moment.")
                 ours = done.decision == verdict.decision
                 return Decided(record=outcomes.completed(done), ours=ours, waits=opened.waits)
             finally:

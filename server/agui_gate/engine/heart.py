@@ -48,8 +48,11 @@ class Heart:
 
 
 async def beating(heart: Heart, also: Callable[[], None]) -> None:
-    """Beat for ever; ``also`` is done with every beat."""
+    """Beat for ever; ``also`` is done with every beat. Whatever comes of that, the leases are kept."""
     while True:
         await asyncio.sleep(STOP_MS / 1000)
-        also()
         await heart.beat()
+        try:
+            also()
+        except Exception:
+            log.exception("heartbeat_failed")

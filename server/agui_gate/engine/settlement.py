@@ -16,7 +16,7 @@ from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import edits, outcomes, telling
-from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotFound, NotSaved, Unavailable
+from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotSaved, Unavailable
 from agui_gate.stores.base import ApprovalStore
 from agui_gate.tool import Tool
 
@@ -234,10 +234,13 @@ class Settlement:
         return moved
 
     async def _lost(self, approval: Approval) -> Approval:
-        """Somebody else decided first, or it expired: report what is true now."""
+        """Somebody else decided first, or it expired: report what is true now.
+
+        Returns ``approval`` as it was if that can't be read. Raises nothing: other calls are at work beside this one.
+        """
         try:
             now = await self._store.approval(approval.principal, approval.id)
-        except (NotFound, AguiGateError):
+        except AguiGateError:
             now = None
         now = outcomes.completed(now) if now is not None else None
         if now is None or now.output is None:

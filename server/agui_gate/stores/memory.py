@@ -222,6 +222,8 @@ class MemoryStore:
         del self._keys[record.principal, record.id]
         self._bytes[record.principal] -= record.bytes
         self._number[record.principal] -= 1
+        if not self._number[record.principal]:
+            del self._number[record.principal], self._bytes[record.principal]
         del self._threads[record.key]
 
     def _grow(self, record: Record, size: int) -> None:

@@ -115,6 +115,8 @@ class MemoryLedger:
             approval = self._approvals.pop(approval_id)
             del self._threads[approval_id]
             del self._seq[approval_id], self._mine[approval.principal][approval_id]
+            if not self._mine[approval.principal]:
+                del self._mine[approval.principal]
             self._calls.discard((thread_key, approval.call_id))
             self._unindex(approval)
 
