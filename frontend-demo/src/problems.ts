@@ -27,7 +27,7 @@ const ADVICE: Record<string, string> = {
   provider_rejected: "The model's provider refused the request. Start a new chat if it happens again.",
   provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
   context_length: "This chat is too long for the model. Start a new chat.",
-  limit_reached: "The answer took too many steps. Ask for something smaller.",
+  limit_reached: "Ask for something smaller, or start a new chat.",
   incomplete: "Send your message again.",
   unavailable: "The server is shutting down or overloaded. Try again in a moment.",
   network: "Is the server still running? Check the connection, then try again.",

@@ -16,7 +16,9 @@ def test_the_built_in_page(stack: Stack, scenario: str, style: str) -> None:
 
 @pytest.mark.parametrize("style", ["interrupt", "card"])
 @shows("T4", "T5", "T6")
-@pytest.mark.parametrize("scenario", ["Elsewhere", "Late", "Overtaken", "TryAgain", "Race", "Slow", "MovedOn"])
+@pytest.mark.parametrize(
+    "scenario", ["Elsewhere", "Late", "Overtaken", "BetweenFrames", "TryAgain", "Race", "Slow", "MovedOn"]
+)
 def test_the_built_in_page_shows_the_ledgers_word(stack: Stack, scenario: str, style: str) -> None:
     """Issue 9, lines 4 to 6: decided elsewhere, too late, meanwhile; and what ran in an answer that was replaced."""
     stack.run(f"builtin{scenario}", {"style": style})

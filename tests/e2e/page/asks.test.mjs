@@ -87,6 +87,8 @@ const field = (schema, value, required = []) => makeFields(["order_total"], { or
 
 for (const [schema, value, typed, expected] of [
   [{ type: "number" }, 20, "12.5", 12.5],
+  [{ type: "number" }, 20, "12,50", 12.5],
+  [{ type: "number" }, 20, " -0,5 ", -0.5],
   [{ type: "integer" }, 2, " 3 ", 3],
   [{ type: "boolean" }, true, "false", false],
   [{ type: "string" }, "a", "b", "b"],
@@ -106,6 +108,8 @@ for (const [schema, value, typed, expected] of [
 for (const [schema, typed] of [
   [{ type: "number" }, "abc"],
   [{ type: "number" }, "Infinity"],
+  [{ type: "number" }, "1,000"],
+  [{ type: "number" }, "1,000.5"],
   [{ type: "integer" }, "1.5"],
   [{ type: "number", minimum: 1 }, "0"],
   [{ type: "number", maximum: 9 }, "10"],

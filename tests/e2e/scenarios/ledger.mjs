@@ -75,6 +75,35 @@ export async function builtinOvertaken(t) {
   assert.equal(await page.locator(".unread").count(), 0);
 }
 
+/** A run may be over before the page is drawn again: an answer from here is never told as one that was not sent. */
+export async function builtinBetweenFrames(t) {
+  await t.script(TURN, says("I left it alone."));
+  const page = await open(t);
+  await say(page, "Refund ten cents of order 1003");
+  await page.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.type("too much");
+  await page.evaluate(() => {
+    const [draw, held] = [requestAnimationFrame, []];
+    window.requestAnimationFrame = (frame) => held.push(frame);
+    window.drawAgain = () => {
+      window.requestAnimationFrame = draw;
+      for (const frame of held) draw(frame);
+    };
+  });
+  const over = new Promise((resolve) => {
+    let answered = false;
+    page.on("requestfinished", (request) => {
+      if (request.method() === "POST") answered = true;
+      else if (answered && request.url().endsWith("view=calls")) resolve();
+    });
+  });
+  await page.keyboard.press("Enter");
+  await over;
+  await page.evaluate(() => window.drawAgain());
+  await answer(page, "I left it alone.");
+  assert.match(await decision(page).textContent(), new RegExp(`^Rejected at ${CLOCK}, in the chat · “too much”$`));
+}
+
 /** Where people have names, the page says who it was. */
 export async function builtinNamed(t) {
   await t.script(TURN, says("Refunded for Alice."));

@@ -164,9 +164,12 @@ function empty({ kind, label, required, nullable }: Field): unknown {
   throw new Error(`${label} is needed.`);
 }
 
+/** `12,50` is 12.50: many keyboards have no point. A comma that could stand between thousands is left, and refused. */
+const withPoint = (text: string) => text.replace(/^(\s*-?\d+),(\d{1,2}\s*)$/, "$1.$2");
+
 /** A whole number that a browser would round stays the text that was typed: the server reads it as the number it is. */
 function toNumber({ label, kind, min, max }: Field, text: string): number | string {
-  const value = Number(text);
+  const value = Number(withPoint(text));
   if (!Number.isFinite(value)) throw new Error(`${label} must be a number.`);
   if (kind === "integer" && !Number.isInteger(value)) throw new Error(`${label} must be a whole number.`);
   if (min !== undefined && value < min) throw new Error(`${label} must be at least ${min}.`);

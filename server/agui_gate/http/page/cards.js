@@ -19,13 +19,22 @@ import { outcome } from "./words.js";
  * A card for `ask`, in mode `view`, `edit` or `reject`; `update(draft, earlier)` shows what was decided so far, and what
  * the same tool already did in this chat: `[{record, arguments}]`.
  */
-export function createCard(ask, actions) {
+export function createCard(ask, given) {
+  let answered = false; // even if this card is never drawn as decided: a run may be over between two frames
+  const actions = {
+    ...given,
+    decide(about, decision) {
+      answered = decision !== null;
+      given.decide(about, decision);
+    },
+  };
   const slot = h("div", {});
   let told = "";
   const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${reveal(title(ask))}` });
   const show = (mode) => {
     const part = MODES[mode](ask, actions, show);
     const had = node.contains(document.activeElement);
+    answered = false;
     node.dataset.mode = mode;
     const [head, ...rest] = part.content;
     node.replaceChildren(head, ...refusal(ask), slot, ...rest);
@@ -40,7 +49,7 @@ export function createCard(ask, actions) {
   return {
     node,
     /** Whether the person is in the middle of an answer. */
-    isAtWork: () => ["edit", "reject"].includes(node.dataset.mode),
+    isAtWork: () => !answered && ["edit", "reject"].includes(node.dataset.mode),
     update(draft, earlier) {
       if (JSON.stringify(earlier) !== told) slot.replaceChildren(...earlierLines(ask, earlier));
       told = JSON.stringify(earlier);

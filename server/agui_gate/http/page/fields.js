@@ -108,8 +108,11 @@ function empty({ kind, label, value, required, nullable }) {
   throw new Error(`${label} is needed.`);
 }
 
+/** `12,50` is 12.50: many keyboards have no point. A comma that could stand between thousands is left, and refused. */
+const withPoint = (text) => text.replace(/^(\s*-?\d+),(\d{1,2}\s*)$/, "$1.$2");
+
 function toNumber({ label, kind, min, max }, text) {
-  const value = Number(text);
+  const value = Number(withPoint(text));
   if (!Number.isFinite(value)) throw new Error(`${label} must be a number.`);
   if (/^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(value)) return text.trim(); // as a number it would lose digits
   if (kind === "integer" && !Number.isInteger(value)) throw new Error(`${label} must be a whole number.`);

@@ -7,7 +7,7 @@ const ADVICE = {
   network: "Is the server still running? Check the connection, then try again.",
   unauthorized: "Enter your token to go on.",
   forbidden: "Whoever runs the server has to change that.",
-  not_found: "It may have been deleted. Start a new chat.",
+  not_found: "Start a new chat.",
   thread_busy: "Another answer is still being written on this chat. Wait a moment, then try again.",
   gone: "Start a new chat.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
@@ -19,7 +19,7 @@ const ADVICE = {
   provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
   context_length: "This chat is too long for the model. Start a new chat.",
   tool_failed: "Try again, or ask for something else.",
-  limit_reached: "The answer took too many steps. Ask for something smaller.",
+  limit_reached: "Ask for something smaller, or start a new chat.",
   unavailable: "The server is shutting down or overloaded. Try again in a moment.",
   incomplete: "The answer broke off. Try again.",
 };
