@@ -163,3 +163,46 @@ async def test_a_whole_refund_is_not_asked_for_again(demo: Product) -> None:
     once_more = await again(chat)
     assert once_more.interrupts == []
     assert once_more.text.endswith("Order **1001** is already refunded. There is nothing left to do.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Did you refund order 1003?",
+        "Has order 1003 been refunded?",
+        "Is order 1003 already refunded?",
+        "You refunded 50 euros of order 1003, right?",
+        "I've refunded order 1003",
+        "Thanks for refunding order 1003",
+        "Undo the refund of order 1003",
+        "Was the email sent to Ben?",
+    ],
+)
+async def test_a_question_about_what_happened_asks_for_nothing(demo: Product, text: str) -> None:
+    told = await demo.chat().say(text)
+    assert told.interrupts == []
+    assert "I've refunded" not in told.text
+    assert "You're welcome" not in told.text
+    assert "- refunded: 0 €" in told.text or "what I can do here" in told.text
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("Refund half of order 1003", 32.45),
+        ("Refund 20% of order 1003", 12.98),
+        ("Refund twenty euros of order 1003", 20),
+        ("Refund €1.000,50 of order 1003", 1000.5),
+        ("The kettle you shipped is broken, refund order 1003", 64.9),
+    ],
+)
+async def test_an_amount_is_the_one_that_was_meant(demo: Product, text: str, amount: float) -> None:
+    (asked,) = (await demo.chat().say(text)).interrupts
+    assert asked["metadata"]["arguments"] == {"order_id": "1003", "amount": amount}
+
+
+async def test_what_it_says_to_try_works(demo: Product) -> None:
+    chat = demo.chat()
+    tried = re.findall(r"Try: “(.+)”", (await chat.say("hi")).text)
+    assert tried == ["Look up order 1003"]
+    assert "Pour-over kettle" in (await chat.say(tried[0])).text

@@ -43,7 +43,7 @@ def _tools(shops: Shops) -> list[Tool]:
 
     @tool
     async def get_order(order_id: str, ctx: ToolContext) -> dict[str, Any]:
-        """Look up one order by its number. Amounts are in euros."""
+        """Look up one order by its number, such as 1003. Amounts are in euros."""
         return shops.of(ctx).order(order_id).view()
 
     @tool(gate=Gate(editable=["amount"], expires_after=3600, message="Refund {amount} € for order {order_id}?"))

@@ -33,6 +33,7 @@ _ABOUT: Final = re.compile(r"\b(?:about|regarding|on the subject of|titled|subje
 _HIS: Final = re.compile(r"\b(?:his|her|their)\b", re.IGNORECASE)
 _UNITS: Final = {"euros": "€", "euro": "€", "eur": "€", "€": "€", "dollars": "$", "usd": "$", "pounds": "£", "gbp": "£"}
 _IN_UNIT: Final = re.compile(rf"\bin ({'|'.join(map(re.escape, _UNITS))})(?!\w)", re.IGNORECASE)
+_HALF: Final = re.compile(r"\bhalf\b", re.IGNORECASE)
 _NO: Final = re.compile(r"\b(?:no|not|off|disable|without|never)\b", re.IGNORECASE)
 
 
@@ -143,9 +144,11 @@ class Filler:
 
     def _number(self, name: str, kind: str) -> int | float | None:
         stems = set(stems_of_name(name))
-        best = max(self._numbers, key=lambda number: self._fitness(number, stems), default=None)
+        offered = [number for number in self._numbers if not (number.percent and stems & _MONEY_WORDS)]
+        best = max(offered, key=lambda number: self._fitness(number, stems), default=None)
         if best is None:
-            return self._known_number(name)
+            known = self._known_number(name)
+            return self._part(known) if known is not None and stems & _MONEY_WORDS else known
         self._numbers.remove(best)
         return int(best.value) if kind == "integer" else best.value
 
@@ -155,6 +158,14 @@ class Filler:
         if isinstance(known, bool) or not isinstance(known, int | float):
             return None
         return int(known) if float(known).is_integer() else known
+
+    def _part(self, whole: float) -> int | float:
+        """Return what "half of it" or "20% of it" is of an amount."""
+        percent = next((number.value for number in self._numbers if number.percent), None)
+        if percent is None:
+            percent = 50 if _HALF.search(self._reading.text) else 100
+        part = round(whole * percent / 100, 2)
+        return int(part) if float(part).is_integer() else part
 
     @staticmethod
     def _fitness(number: Number, stems: set[str]) -> int:

@@ -6,7 +6,15 @@ import re
 from typing import Final
 
 from agui_gate_adapters.testkit.brain.arguments import id_parameter
-from agui_gate_adapters.testkit.brain.reading import content_words, read, same_verb, stem, stems_of_name
+from agui_gate_adapters.testkit.brain.reading import (
+    content_words,
+    past,
+    read,
+    same_verb,
+    stem,
+    stems_of_name,
+    verb_of,
+)
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["intents", "is_lookup"]
@@ -15,7 +23,12 @@ _THRESHOLD: Final = 0.5
 _QUOTE: Final = re.compile(r"[\"“«][^\"“”«»]*[\"”»]")
 _BREAK: Final = re.compile(r"(?:[.;!?]+\s+|\s*,?\s+(?:and\s+)?(?:then|after\s+that|afterwards)\s+|\n+)", re.IGNORECASE)
 _AND: Final = re.compile(r",?\s+(?:and|also|plus)\s+", re.IGNORECASE)
-_NEVER: Final = re.compile(r"^\W*(?:please\s+)?(?:don'?t|do\s+not|never)\b", re.IGNORECASE)
+_NEVER: Final = re.compile(
+    r"^\W*(?:please\s+)?(?:don['’]?t|do\s+not|never|undo|reverse|revert|take\s+back)\b", re.IGNORECASE
+)
+_WHETHER: Final = re.compile(r"^\W*(?:did|has|had|have\s+(?:i|you|we|they)|was|were)\b", re.IGNORECASE)
+_TOLD: Final = r"^\W*(?:is|are)\b.*\b{0}\b|\b(?:i|you|we|they)(?:['’]ve|\s+have)?\s+(?:already\s+)?{0}\b"
+_THANKS: Final = re.compile(r"^\W*thank(?:s|\s+you)\b.*\bfor\b", re.IGNORECASE)
 _MONEY_BACK: Final = re.compile(r"\b(?:my|the|her|his|their)?\s*money\s+back\b", re.IGNORECASE)
 
 
@@ -61,7 +74,9 @@ def _clauses(text: str, tools: list[Json]) -> list[str]:
 
 
 def _best_tool(clause: str, tools: list[Json]) -> Json | None:
-    scored = [(_score(clause, tool), -index) for index, tool in enumerate(tools)]
+    scored = [
+        (_score(clause, tool), -index) for index, tool in enumerate(tools) if not _is_about_the_past(clause, tool)
+    ]
     best, index = max(scored, default=(0.0, 0))
     if best >= _THRESHOLD:
         return tools[-index]
@@ -70,6 +85,14 @@ def _best_tool(clause: str, tools: list[Json]) -> Json | None:
         return None
     # Something is asked about a thing with an id: look it up, if there is a way.
     return next((tool for tool in tools if is_lookup(tool) and id_parameter(tool)), None)
+
+
+def _is_about_the_past(clause: str, tool: Json) -> bool:
+    """Say whether the clause speaks of what such a tool has done: "Did you refund it?" asks for no refund."""
+    if is_lookup(tool):
+        return False
+    told = re.search(_TOLD.format(re.escape(past(verb_of(tool["name"])))), clause, re.IGNORECASE)
+    return bool(told or _WHETHER.match(clause) or _THANKS.match(clause))
 
 
 def _score(clause: str, tool: Json) -> float:

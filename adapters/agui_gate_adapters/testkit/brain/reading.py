@@ -85,12 +85,23 @@ _MOST_DIGITS: Final = 30
 """With more it is no number that anybody means, and maybe not one that a float holds."""
 
 
+_SPELLED: Final = {
+    "five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100,
+}  # fmt: skip
+_SPELLED_MONEY: Final = re.compile(
+    rf"\b(?:(?:a|one)\s+(?=hundred))?({'|'.join(_SPELLED)})(?=\s+(?:euros?|eur|dollars?|pounds?)\b)", re.IGNORECASE
+)
+_CONTINENTAL: Final = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d{1,2}")
+"""`1.000,50`"""
+
+
 class Number(msgspec.Struct, frozen=True):
     """A number in the text; `money` when a currency stands beside it, `before` is the word before it."""
 
     value: int | float
     money: bool
     before: str
+    percent: bool = False
 
     @property
     def is_id_like(self) -> bool:
@@ -167,6 +178,7 @@ def read(text: str) -> Reading:
     dates, rest = tuple(_DATE.findall(rest)), _DATE.sub(" ", rest)
     ids = tuple(dict.fromkeys([*(m[1] or m[0] for m in _ID.finditer(rest)), *_NUMBERED.findall(rest)]))
     rest = _NUMBERED.sub(" ", _ID.sub(" ", rest))
+    rest = _SPELLED_MONEY.sub(lambda spelled: str(_SPELLED[spelled[1].lower()]), rest)
     numbers = [_number(match, rest) for match in _NUMBER.finditer(rest)]
     return Reading(text, quoted, emails, dates, ids, tuple(n for n in numbers if n is not None), _names(rest))
 
@@ -174,6 +186,8 @@ def read(text: str) -> Reading:
 def _number(match: re.Match[str], text: str) -> Number | None:
     """None for what only looks like a number: a version, an address."""
     digits = match[2]
+    if _CONTINENTAL.fullmatch(digits):
+        digits = digits.replace(".", "")
     if re.search(r",\d{2}$", digits) and "." not in digits:
         digits = digits.replace(",", ".")  # 12,50
     digits = digits.replace(",", "")
@@ -182,7 +196,7 @@ def _number(match: re.Match[str], text: str) -> Number | None:
     value = float(digits)
     words = _WORD.findall(text[: match.start()])
     before = stem(words[-1]) if words else ""
-    return Number(int(value) if value.is_integer() else value, bool(match[1] or match[3]), before)
+    return Number(int(value) if value.is_integer() else value, bool(match[1] or match[3]), before, match[3] == "%")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ _OPENERS: Final = ("Sure", "Of course", "Happy to", "Right away")
 _MAX_ROWS: Final = 8
 _QUOTE: Final = 60
 """Characters of a value that a person changed; a longer one is only said to be changed."""
+_SUCH_AS: Final = re.compile(r"\b(?:such as|for example) ([\w-]+)", re.IGNORECASE)
 _SENTENCE: Final = 300
 """Characters of a reason or of a text that a tool returned."""
 
@@ -62,7 +63,8 @@ def _with(call: Call) -> str:
 def ask_for(tool: str, parameter: str) -> str:
     """Ask for what a call would need."""
     action = phrase(Call(tool, {}), bold=False)
-    return f"I can {action} for you. Which **{parameter.replace('_', ' ')}** should I use?"
+    asked = "recipient" if parameter == "to" else parameter.replace("_", " ")
+    return f"I can {action} for you. Which **{asked}** should I use?"
 
 
 def already(done: list[Call]) -> str:
@@ -183,7 +185,7 @@ def _row(element: Any, call: Call) -> str:
 
 def chat(text: str, tools: list[Json]) -> str:
     """Answer plain talk: say what can be done here, with something to try."""
-    if re.search(r"\bthank(s| you)\b", text, re.IGNORECASE):
+    if re.search(r"\bthank(s| you)\b(?!.*\bfor\b)", text, re.IGNORECASE):
         return "You're welcome! Is there anything else I can do?"
     hello = "Hello! " if not text.strip() or re.search(r"\b(hi|hello|hey|good \w+)\b", text, re.IGNORECASE) else ""
     if not tools:
@@ -193,7 +195,8 @@ def chat(text: str, tools: list[Json]) -> str:
 
 
 def _offer(tool: Json) -> str:
-    description = str(tool.get("description") or "").strip().split("\n")[0].rstrip(".")
+    first = re.split(r"\n|(?<=\.)\s+(?=[A-Z])", str(tool.get("description") or "").strip())[0]
+    description = first.rstrip(".")
     name = phrase(Call(tool["name"], {}), bold=False)
     return f"**{name}**: {description[:1].lower() + description[1:]}" if description else f"**{name}**"
 
@@ -201,7 +204,9 @@ def _offer(tool: Json) -> str:
 def _example(tools: list[Json]) -> str:
     tool = next((tool for tool in tools if id_parameter(tool)), tools[0])
     parameter = id_parameter(tool)
-    said = phrase(Call(tool["name"], {parameter: "A1"} if parameter else {}), bold=False).capitalize()
-    said = said.replace(" a1", " A1")
+    such = _SUCH_AS.search(str(tool.get("description") or ""))
+    example = such[1] if such else "A1"
+    said = phrase(Call(tool["name"], {parameter: example} if parameter else {}), bold=False)
+    said = said[:1].upper() + said[1:]
     numeric = any(schema.get("type") in ("number", "integer") for schema in properties_of(tool).values())
     return f"{said}, 20 euros" if numeric else said
