@@ -3,13 +3,17 @@
 import asyncio
 import gc
 import json
+import threading
 from typing import Any
 
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
+from agui_gate.engine import opening
 from agui_gate.engine.budget import Budget
+from agui_gate.engine.open_thread import OpenThread
 from agui_gate.errors import RateLimited, Unavailable
+from agui_gate.off_loop import LARGE
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.product.inprocess import Parrot, request, run, run_body, says, started, user
@@ -103,6 +107,32 @@ async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room(
         assert (await request(app, "POST", path, yes)).json()["state"] == "done"
         gc.collect()
         assert engine.budget.taken == 0
+
+
+async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a decision, too: nobody else waits for it (issue 9, line 15)."""
+    places: list[str] = []
+
+    def opened(*args: Any) -> OpenThread:
+        places.append(threading.current_thread().name)
+        return OpenThread(*args)
+
+    @tool(gate=True)
+    async def refund(order_id: str) -> str:
+        """Refund."""
+        return "refunded"
+
+    app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://")
+    async with started(app), asyncio.timeout(20):
+        store = app.state.engine.store
+        thread = await store.open_thread("local", "t", "a", "r")
+        await store.commit(thread, Change(entries=said(*["x"] * (LARGE + 1)), status="finished"), "r")
+        monkeypatch.setattr(opening, "OpenThread", opened)
+        assert (await run(app, run_body("t", user("refund")))).status == 200
+        (waiting,) = await store.pending_approvals("local")
+        answer = await request(app, "POST", f"/approvals/{waiting.id}", b'{"approved": true}')
+        assert answer.json()["state"] == "done"
+    assert [place.startswith("agui-gate-heavy") for place in places] == [True, True]
 
 
 async def test_a_large_thread_that_finds_no_room_is_not_even_read_the_second_time() -> None:

@@ -12,12 +12,12 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import belonging, outcomes, telling
-from agui_gate.engine.budget import Budget
 from agui_gate.engine.intake import NewId
-from agui_gate.engine.keeping import END_SECONDS, Keeper
+from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.opening import Opener
 from agui_gate.engine.settlement import Settlement, Verdict, judge
 from agui_gate.engine.tools import run_tool
 from agui_gate.engine.working import Stopped, Work, Working
@@ -62,11 +62,10 @@ class Decisions:
         new_id: NewId,
         following: Following,
         check_open: Callable[[], None],
-        keeper: Keeper,
-        budget: Budget,
+        opener: Opener,
         limits: Limits = DEFAULTS,
     ) -> None:
-        self._keeper, self._budget, self._limits = keeper, budget, limits
+        self._opener, self._limits = opener, limits
         self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
         self._check_open = check_open
         self.holding: set[str] = set()
@@ -128,15 +127,13 @@ class Decisions:
             self.holding.discard(run_key)
 
     async def _under_lease(self, agent: Agent, approval: Approval, answer: Answer, run_key: str) -> Decided:
-        hold = self._budget.expect(approval.principal, approval.thread_id)
-        thread = await self._store.open_thread(
+        opened, hold = await self._opener.open(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
-        opened = OpenThread(self._store, thread, run_key, self._limits, self._keeper)
+        thread = opened.thread
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
         with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
-                hold = hold.found(approval.thread_id, thread.bytes)
                 self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
                 fresh = opened.approvals.get(approval.call_id)
                 if fresh is None or fresh.id != approval.id:  # its thread was deleted, and the id leads to another one

@@ -28,6 +28,7 @@ from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.opening import Opener
 from agui_gate.engine.run import Run
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.off_loop import if_large
@@ -71,8 +72,9 @@ class Engine:
         self.budget = Budget(limits.open_bytes)
         self._holds: dict[str, Hold] = {}
         self._keeper = Keeper(store)
+        self._opener = Opener(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
-            self.agents, store, new_id, self.following, self._check_open, self._keeper, self.budget, self.limits
+            self.agents, store, new_id, self.following, self._check_open, self._opener, self.limits
         )
         working = self._decisions.working
         self._endings = Endings(store, self.following, working, self._keeper, _delete_key, self._bus.forget)
@@ -152,13 +154,11 @@ class Engine:
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
-        hold = self.budget.expect(principal, run.thread_id)
-        thread = await self.store.open_thread(principal, run.thread_id, agent.name, key, create=create)
+        opened, hold = await self._opener.open(principal, run.thread_id, agent.name, key, create=create)
+        thread = opened.thread
         try:
-            hold = hold.found(run.thread_id, thread.bytes)
-            opened = await if_large(heaviness(thread), OpenThread, self.store, thread, key, self.limits, self._keeper)
             self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
-        except BaseException:
+        except AguiGateError:
             await self._keeper.give_back(thread, key)
             raise
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone

@@ -1,0 +1,34 @@
+"""Opening a thread to work on it: under its lease, within the budget, and beside the event loop where it is long."""
+
+from agui_gate.engine.budget import Budget, Hold
+from agui_gate.engine.conversation import heaviness
+from agui_gate.engine.keeping import Keeper
+from agui_gate.engine.limits import Limits
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.off_loop import if_large
+from agui_gate.stores.base import Store
+
+
+class Opener:
+    """Opens the threads of one store, for runs and for decisions."""
+
+    def __init__(self, store: Store, keeper: Keeper, budget: Budget, limits: Limits) -> None:
+        self._store, self._keeper, self._budget, self._limits = store, keeper, budget, limits
+
+    async def open(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, create: bool = True
+    ) -> tuple[OpenThread, Hold]:
+        """The thread, under a lease for ``run_key``, and its part of the budget: kept for as long as it is open.
+
+        Raises as `ThreadStore.open_thread` and `Budget.hold`. Whatever it raises, cancellation too, the lease is given
+        back.
+        """
+        hold = self._budget.expect(principal, thread_id)
+        thread = await self._store.open_thread(principal, thread_id, agent, run_key, create=create)
+        try:
+            hold = hold.found(thread_id, thread.bytes)
+            made = (self._store, thread, run_key, self._limits, self._keeper)
+            return await if_large(heaviness(thread), OpenThread, *made), hold
+        except BaseException:
+            await self._keeper.give_back(thread, run_key)
+            raise
