@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from agui_gate.settings import Settings
 
 
-def limits_from(settings: "Settings") -> Limits:
+def engine_limits(settings: "Settings") -> Limits:
     """The limits of an engine."""
     return Limits(**{name: getattr(settings, name) for name in Limits.__struct_fields__})
 
 
 def store_from(settings: "Settings", url: str | None = None) -> Store:
     """The store at ``url``, or the one that the settings name, within their bounds. Raises `ConfigurationError`."""
-    readable = limits_from(settings).readable_bytes
+    readable = engine_limits(settings).readable_bytes
     return open_store(url or settings.store, Bounds(readable, settings.principal_bytes, settings.principal_threads))

@@ -14,7 +14,7 @@ from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
-from agui_gate.from_settings import limits_from, store_from
+from agui_gate.from_settings import engine_limits, store_from
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
 from agui_gate.settings import load_settings
@@ -35,7 +35,7 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
                 engine: Engine = state.engine
                 return engine
     settings = load_settings(config, options={"store": store})
-    dialect, limits = Dialect(settings.dialect), limits_from(settings)
+    dialect, limits = Dialect(settings.dialect), engine_limits(settings)
     return Engine(target.agents, store_from(settings), dialect, limits=limits)
 
 

@@ -16,7 +16,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.from_settings import limits_from, store_from
+from agui_gate.from_settings import engine_limits, store_from
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Guard, bearer
 from agui_gate.http.routes import Routes
@@ -52,7 +52,7 @@ def create_app(
         settings = load_settings()
     ensure_configured(settings.log_level)
     _check(agents, bus or settings.bus)
-    limits = limits_from(settings)
+    limits = engine_limits(settings)
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
