@@ -4,13 +4,16 @@ import pytest
 
 from agui_gate import Agent, ToolContext, adapter, create_app, tool
 from agui_gate.core.transcript import (
+    ActionEntry,
     CallPart,
+    LeftOutEntry,
     Output,
     RanCall,
     ReplacedEntry,
     ReportedEntry,
     ResultEntry,
     Text,
+    TextPart,
     TurnEntry,
     UserEntry,
 )
@@ -93,3 +96,16 @@ async def test_what_was_added_before_the_branch_is_saved_as_it_is_known():
     stored = await store.read_thread("p", "t")
     ran = ReplacedEntry("c-replaced", free=(RanCall("c", "mail", "{}", Output("unknown")),))
     assert stored.entries == thread.entries == [SAID, ReportedEntry("old"), ReportedEntry("c"), ran]
+
+
+@shows("T10", "T18")
+async def test_a_note_in_the_place_of_what_was_done_in_a_component_outlives_a_branch_behind_it():
+    """It is refused once, and not with every later edit again."""
+    store = MemoryStore()
+    await store.start()
+    done = ActionEntry("m1", "act1", "log", "{}", "m2", Output("clicked"))
+    thread = OpenThread(store, await store.open_thread("p", "t", "a", "run_1"), "run_1")
+    thread.append([SAID, TurnEntry("t1", (TextPart("t1", "Done."),)), done])
+    thread.append([UserEntry("u2", (Text("more"),)), LeftOutEntry("[It was left out.]", "act1")])
+    thread.branch(3, [UserEntry("u2", (Text("less"),))])
+    assert [turn.content for turn in thread.transcript() if turn.id == "act1"] == [(Text("[It was left out.]"),)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate import Agent, adapter, create_app, tool
+from agui_gate import Agent, Gate, adapter, create_app, tool
 from agui_gate.core.approvals import State
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
@@ -166,3 +166,38 @@ async def test_the_memory_store_keeps_so_much_of_one_principal() -> None:
         assert (await request(app, "DELETE", "/threads/t3", headers=hers)).status == 200
         assert (await run(app, run_body("t1", user("more")), headers=hers)).status == 200
         assert (await run(app, run_body("t3", user("hi")), headers=his)).status == 200
+
+
+@pytest.mark.parametrize("what", ["reason", "edited_arguments"])
+async def test_what_people_decide_can_not_make_a_thread_too_large_to_be_read(what: str, stored: str) -> None:
+    """An answer always finds room, so it has to be small, and it counts."""
+
+    @tool(gate=Gate(editable=["text"]))
+    async def send(text: str) -> str:
+        """Send."""
+        return "sent"
+
+    made = [calls("send", {"text": "x"}, f"call_{i}", str(i)) for i in range(3)]
+    turn = [*(event for call in made for event in call), adapter.TurnDone()]
+    app = app_of(Parrot([turn]), send, store=stored)
+    long = "é" * 600_000
+    answer = {"approved": False, "reason": long} if what == "reason" else {"approved": True, what: {"text": long}}
+    async with started(app):
+        asked = (await run(app, run_body("t", user("go", "m1")))).events()[-1]["outcome"]["interrupts"]
+        statuses = [await _decided(app, one["id"], answer) for one in asked]
+        assert set(statuses) == {200} if what == "reason" else {403, 409, 422} & set(statuses)
+        thread = await app.state.engine.store.read_thread("local", "t")
+        assert thread.bytes < 200_000
+        if what == "edited_arguments":
+            before, some = thread.bytes, {"approved": True, what: {"text": "x" * 50_000}}
+            assert await _decided(app, asked[0]["id"], some) == 200
+            assert (await app.state.engine.store.read_thread("local", "t")).bytes > before + 50_000
+
+
+async def _decided(app: Any, approval_id: str, answer: Any) -> int:
+    return (await request(app, "POST", f"/approvals/{approval_id}", json.dumps(answer).encode())).status
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def stored(request: pytest.FixtureRequest, tmp_path: Any) -> str:
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'gate.db'}"

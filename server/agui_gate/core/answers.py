@@ -20,6 +20,10 @@ Way = Literal["card", "resume", "message", "http", "shell", "grant"]
 """How an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band, …"""
 
 
+MAX_REASON = 10_000
+"""Characters of a reason that are kept. (What a person decides always finds room, so it has to be small.)"""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody said about one gated call, before it was checked against the record.
 
@@ -64,7 +68,7 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
         target=target,
         id=target_id,
         verdict="approve" if approved else "reject",
-        reason=reason if reason and reason.strip() else None,
+        reason=_kept(reason) if reason and reason.strip() else None,
         edited=edits[0] if edits and approved else None,
         way=way,
     )
@@ -128,6 +132,10 @@ def looks_like_answer(content: str) -> bool:
         return False
     value = parse_object(content)
     return value is not None and ("accepted" in value or "approved" in value)
+
+
+def _kept(reason: str) -> str:
+    return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
 
 
 def _step_declined(steps: Any) -> bool:

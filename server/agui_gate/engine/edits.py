@@ -17,6 +17,9 @@ from agui_gate.tool import Tool
 
 Json = dict[str, Any]
 
+MAX_EDIT = 128 * 1024
+"""Bytes, as JSON, by which an edit may make a call's arguments larger."""
+
 
 def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
     """Canonical JSON of all arguments after the edit ``sent``; None if it changes nothing. Raises `ApprovalRefused`.
@@ -24,7 +27,11 @@ def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
     ``tool`` is the one that would run; None if there is none here.
     """
     try:
-        return checked_edit(approval, _meant(approval, sent, tool))
+        changed = checked_edit(approval, _meant(approval, sent, tool))
+        limit = len(approval.arguments.encode()) + MAX_EDIT
+        if changed is not None and len(changed.encode()) > limit:
+            raise NotAllowed(f"the arguments may have at most {limit:,} bytes as JSON")
+        return changed
     except ToolError as error:
         raise ApprovalRefused(f"The edit was refused: {error.message}") from None
     except ValueError as error:

@@ -135,6 +135,7 @@ class OpenThread:
         ref = last.ref if last else None
         self.ref = ref if ref and ref.previous_response_id else None
         shown = {e.id for e in self.entries if isinstance(e, CardEntry | UserEntry)}
+        shown |= {e.call_id for e in self.entries if isinstance(e, ActionEntry)}
         self.append(e for e in cut if self._outlives(e, shown))
         # Their ids are not given again: idempotency keys are made of them.
         self.append(ReportedEntry(call_id) for call_id in dropped if call_id not in self._reported)
@@ -149,7 +150,7 @@ class OpenThread:
 
     def _outlives(self, entry: Entry, shown: Container[str]) -> bool:
         """Whether ``entry`` stays although it is behind a cut: what a call, a card or a message that stays was given
-        later. ``shown``: the ids of those cards and messages.
+        later. ``shown``: the ids of those cards and messages, and of what the user did in components.
         """
         match entry:
             case ResultEntry():

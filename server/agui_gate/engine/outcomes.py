@@ -40,6 +40,7 @@ UNANSWERED_CLIENT = status("cancelled", "Not executed: the client gave no result
 INTERRUPTED = closed(State.UNKNOWN)
 NOT_SAVED = status("unknown", "It ran, but its result could not be saved yet. It does not run again.")
 CANCELLED_RUNNING = status("cancelled", "It was cancelled while it ran. Whether it took effect is not known.")
+CANCELLED_BEFORE = status("cancelled", "Not executed: the run ended before this call began.")
 CUT_OFF = status("cancelled", "Not executed: the answer was cut off before the call was complete.")
 CUT_OFF_HOSTED = status(
     "unknown", "The provider's answer was cut off while it ran this. Whether it took effect is not known."

@@ -322,7 +322,7 @@ class Run:
             log.exception("records_not_closed", run=self._key)
         for call in self._thread.open_calls():
             if call.kind != "client" or status == "cancelled":
-                self._turns.result(call, outcomes.CANCELLED_RUNNING)
+                self._turns.stopped(call)
         self._seq.leave_open([call.id for call in self._thread.open_calls()])
         self._seq.leave_open([approval.call_id for approval in self._thread.pending()])
         await self._thread.end(status, END_SECONDS)

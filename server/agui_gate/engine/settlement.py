@@ -160,10 +160,13 @@ class Settlement:
         return self._working > 0
 
     async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
-        """Decide and run, approved calls in parallel: see `one`. What it raises is in an `ExceptionGroup`."""
-        async with asyncio.TaskGroup() as group:
-            for verdict in verdicts:
-                group.create_task(self.one(verdict))
+        """Decide and run, approved calls in parallel: see `one`. What they raise is in an `ExceptionGroup`.
+
+        None is cut off because another could not be decided: all of them have ended then.
+        """
+        ended = await asyncio.gather(*map(self.one, verdicts), return_exceptions=True)
+        if errors := [one for one in ended if isinstance(one, Exception)]:
+            raise ExceptionGroup("not all answers were carried out", errors)
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
         """Close records without (another) decision of a person: superseded, cancelled; or what came of held calls."""

@@ -68,6 +68,7 @@ class Turns:
         self._fresh_state: dict[str, object] = {}  # one object, for tools that run in parallel too
         self._judged: dict[str, Judged] = {}
         self._one_by_one = asyncio.Lock()
+        self._begun: set[str] = set()
         self.done: list[TurnDone] = []
 
     async def one(self) -> TurnEntry:
@@ -196,6 +197,11 @@ class Turns:
         self._thread.append([ResultEntry(call.id, message_id, output)])
         self._seq.result(call.id, message_id, output.content)
 
+    def stopped(self, call: CallPart) -> None:
+        """Close a call that the end of the run has left open: one that had not begun has no effect to be feared."""
+        begun = call.kind == "client" or call.id in self._begun
+        self.result(call, outcomes.CANCELLED_RUNNING if begun else outcomes.CANCELLED_BEFORE)
+
     def _hosted(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Keep the results of what the provider ran. Every such call has one, also where the provider gave none."""
         self._thread.append(recorder.results.values())
@@ -226,6 +232,7 @@ class Turns:
 
     async def _free(self, call: CallPart, recorder: Recorder) -> None:
         judged = self._judged.get(call.id)
+        self._begun.add(call.id)
         if call.malformed:
             output = _unrunnable(call, recorder)
         elif judged is None:

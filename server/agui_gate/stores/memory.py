@@ -332,6 +332,6 @@ class MemoryStore:
         if run_key is not None:
             self._held(self._ledger.thread_of(approval_id), run_key)
         moved = self._ledger.move(approval_id, to, self._clock(), decision, output)
-        if output is not None:
-            self._grow(self._threads[self._ledger.thread_of(approval_id)], len(msgspec.json.encode(output)))
+        size = sum(len(msgspec.json.encode(part)) for part in (output, decision) if part is not None)
+        self._grow(self._threads[self._ledger.thread_of(approval_id)], size)
         return moved

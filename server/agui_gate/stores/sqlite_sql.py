@@ -315,9 +315,10 @@ def move_approval(
         "output": output and _encode(output).decode(),
     }
     moved = db.execute(_MOVE[to], values).rowcount
-    if moved and output:
+    if moved and (output or decision):
         grown = "UPDATE threads SET bytes = bytes + ? WHERE key = (SELECT thread FROM approvals WHERE id = ?)"
-        db.execute(grown, (len(_encode(output)), approval_id))
+        size = sum(len(_encode(part)) for part in (output, decision) if part)
+        db.execute(grown, (size, approval_id))
     found = approvals_where(db, "id = ?", approval_id)
     if not found:
         return None

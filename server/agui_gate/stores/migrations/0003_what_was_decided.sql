@@ -10,7 +10,8 @@ ALTER TABLE threads ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 
 UPDATE threads SET bytes = coalesce(length(CAST(state AS BLOB)), 0)
     + coalesce((SELECT sum(length(body)) FROM journal WHERE thread = threads.key), 0)
-    + coalesce((SELECT sum(length(CAST(arguments AS BLOB)) + coalesce(length(CAST(output AS BLOB)), 0))
+    + coalesce((SELECT sum(length(CAST(arguments AS BLOB)) + coalesce(length(CAST(output AS BLOB)), 0)
+        + coalesce(length(CAST(decision AS BLOB)), 0))
         FROM approvals WHERE thread = threads.key), 0);
 -- For the lists of what was decided, newest first (what waits has an index of its own).
 CREATE INDEX approvals_decided ON approvals (principal, seq) WHERE state <> 'pending';
