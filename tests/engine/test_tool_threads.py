@@ -79,3 +79,21 @@ async def test_abandoned_threads_are_counted_and_never_more_than_the_slots_are_f
     await until(lambda: threads.abandoned == 0)
     assert threads.busy == 0
     assert await use(threads, "bob", lambda: 7) == 7
+
+
+async def test_who_gives_up_leaves_nothing_behind() -> None:
+    """Where all threads hang for ever, no release comes by the places of those who waited in vain."""
+    threads, gate = ToolThreads(1), threading.Event()
+    hanging = asyncio.create_task(use(threads, "alice", gate.wait))
+    await until(lambda: threads.busy == 1)
+    stays = asyncio.create_task(use(threads, "bob", lambda: "bob's"))
+    await until(lambda: "bob" in threads._waiting)
+    for owner in ("alice", "bob"):
+        with pytest.raises(NoSlot):
+            await use(threads, owner, lambda: None, seconds=0.01)
+    assert {owner: len(turns) for owner, turns in threads._waiting.items()} == {"bob": 1}
+    gate.set()
+    async with asyncio.timeout(5):
+        await hanging
+        assert await stays == "bob's"
+    assert not threads._waiting

@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import structlog
@@ -88,9 +88,18 @@ class ToolThreads:
             if turn.done() and not turn.cancelled():  # given and not wanted any more
                 self._release()
             turn.cancel()
+            self._give_up(owner, turn)
             if isinstance(error, TimeoutError):
                 raise NoSlot from None
             raise
+
+    def _give_up(self, owner: str, turn: "asyncio.Future[None]") -> None:
+        """Nobody waits in this place any more. (Where threads never end, no release would ever come by it.)"""
+        turns = self._waiting.get(owner, deque())
+        with suppress(ValueError):  # it was given
+            turns.remove(turn)
+        if not turns:
+            self._waiting.pop(owner, None)
 
     def _release(self) -> None:
         """Hand the slot to the next one who waits, one principal after the other."""
