@@ -6,13 +6,10 @@ is saved before it is shown.
 """
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 
-import msgspec
 import structlog
 
-from agui_gate.adapter import Usage
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
@@ -29,6 +26,7 @@ from agui_gate.engine.refusals import left_out
 from agui_gate.engine.settlement import Settlement, judge
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
+from agui_gate.engine.usage import totals
 from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved, ProviderError
 from agui_gate.off_loop import if_large
@@ -286,7 +284,7 @@ class Run:
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
         outcome = self._asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
         await self._end("waiting")
-        self._seq.finish(outcome, self._usage())
+        self._seq.finish(outcome, totals(self._turns.done))
 
     async def _fresh(self, approval: Approval) -> Approval:
         """The record with its absolute times, if it has any to show."""
@@ -300,7 +298,7 @@ class Run:
         await self._end(status)
         last = self._turns.done[-1] if self._turns.done else None
         result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
-        self._seq.finish(None, self._usage(), result)
+        self._seq.finish(None, totals(self._turns.done), result)
 
     async def _end(self, status: RunStatus) -> None:
         """Save that the run is over. A stop that comes while that is saved is too late."""
@@ -365,23 +363,6 @@ class Run:
         self._thread.append([ReportedEntry(approval.call_id)])
         # A client that answered may show its own answer as the result; a snapshot puts that right.
         self._snapshot_due |= completed.decision is not None
-
-    def _usage(self) -> Sequence[Usage]:
-        """Token counts of the run, one entry per provider and model."""
-        totals: dict[tuple[str, str], Usage] = {}
-        for done in self._turns.done:
-            if (usage := done.usage) is not None:
-                key = (usage.provider, usage.model)
-                totals[key] = _sum(totals[key], usage) if key in totals else usage
-        return tuple(totals.values())
-
-
-def _sum(left: Usage, right: Usage) -> Usage:
-    counts = {
-        name: getattr(left, name) + getattr(right, name)
-        for name in ("input_tokens", "output_tokens", "total_tokens", "cached_input_tokens", "reasoning_tokens")
-    }
-    return msgspec.structs.replace(left, **counts)
 
 
 def _first(error: BaseException) -> BaseException:
