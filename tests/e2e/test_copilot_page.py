@@ -54,7 +54,13 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
     ("scenario", "options"),
     cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", over=ALL)
     + cases("askedAgain", "raced", "expiresInTime", over=SOME)
-    + cases("namesWho", "hiddenCharacters", "deletedElsewhere", over=[("direct", "card"), ("direct", "interrupt")]),
+    + cases(
+        "namesWho",
+        "hiddenCharacters",
+        "deletedElsewhere",
+        "toldInTheRun",
+        over=[("direct", "card"), ("direct", "interrupt")],
+    ),
 )
 def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)

@@ -35,6 +35,21 @@ async function asked(t, page) {
   await t.idle(page);
 }
 
+/** The records can't be read from this page, but its runs come through: what they say of a late answer is enough. */
+export async function toldInTheRun(t) {
+  await t.script(REAL_TURN, says("It was refunded."));
+  const page = await t.open();
+  await asked(t, page);
+  page.allow(/503/);
+  await page.route(/view=calls/, (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "…" } } }));
+  await decide(t, page, "refund", { approved: true });
+  await t.press(page, "Reject");
+  await page.keyboard.press("Enter");
+  await t.answered(page, "It was refunded.");
+  const said = t.style === "card" ? line(page) : page.getByTestId("chip-decided");
+  await said.filter({ hasText: /^Already approved .* your answer, to reject it, came too late$/ }).waitFor();
+}
+
 /** Approved in one tab, rejected in another one that didn't know: the page says what is true, not what was clicked. */
 export async function staleReject(t) {
   await t.script(REAL_TURN, says("Refunded once."), says("It was refunded before."));

@@ -28,6 +28,12 @@ export class LedgerStore {
     this.#notify();
   }
 
+  /** One record that a run told. */
+  learn(record: CallRecord): void {
+    const others = [...new Set(this.#records.values())].filter(({ id }) => id !== record.id);
+    this.take([...others, record]);
+  }
+
   /** What was answered here, by call id, for as long as the page is open. */
   #answers: ReadonlyMap<string, Decision> = new Map();
 

@@ -21,6 +21,7 @@ interface Told {
 }
 
 const SOON = 1500; // ms between looks while something is open
+const REFUSED = "agui-gate:answer_refused"; // an answer came too late: the event says what is true, also where the records can't be read
 const AFTERWARDS = 6000; // ms in which the conversation may go on after a decision that was made elsewhere
 
 /**
@@ -45,9 +46,12 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
   useEffect(() => {
     const read = () => void reader.current?.refresh();
     const failed = ({ error }: { error: Error & { status?: number } }) => void reader.current?.failed(error.status);
-    const { unsubscribe } = agent.subscribe({ onToolCallResultEvent: read, onRunFinalized: read, onRunFailed: failed });
+    const custom = ({ event: { name, value } }: { event: { name: string; value?: { record?: CallRecord } } }) => {
+      if (name === REFUSED && value?.record) store.learn(value.record);
+    };
+    const { unsubscribe } = agent.subscribe({ onCustomEvent: custom, onToolCallResultEvent: read, onRunFinalized: read, onRunFailed: failed });
     return unsubscribe;
-  }, [agent]);
+  }, [agent, store]);
 
   useEffect(() => {
     const ledger = reader.current;
