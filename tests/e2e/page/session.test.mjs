@@ -16,13 +16,14 @@ function scripted(...scripts) {
       else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("stop", "AbortError"))));
     }
   }
-  const server = { thread: { messages: [], approvals: [] }, calls: { updated_at: "now", run: null, calls: [] }, tail: [], reads: 0 };
+  const server = { thread: { messages: [], approvals: [] }, calls: { updated_at: "now", run: null, calls: [] }, tail: [], reads: 0, connects: 0 };
   const answer = (told) => (told instanceof Error ? Promise.reject(told) : Promise.resolve(structuredClone(told)));
   const getThread = () => answer(((server.reads += 1), server.thread));
   const getCalls = () => answer(server.calls);
   let over;
   server.followed = new Promise((resolve) => (over = resolve));
   async function* connect() {
+    server.connects += 1;
     yield* server.tail;
     over();
   }
@@ -179,6 +180,24 @@ test("a conversation that goes on elsewhere is shown as it streams", async () =>
   await server.followed;
   await new Promise(setImmediate);
   assert.deepEqual([session.state.messages.at(-1).content, session.state.run], ["It goes on.", null]);
+});
+
+test("what is at work and streams nothing here is connected to once, and looked at until it is over", async () => {
+  const { session, server } = scripted(gated("c1"));
+  await session.send("refund");
+  const claimed = { ...done("c1"), state: "claimed", result: null };
+  server.calls = seen("later", [claimed], { key: "decide_1", status: "running" });
+  server.tail = [{ type: "MESSAGES_SNAPSHOT", messages: session.state.messages }, finished()];
+  await session.look();
+  await server.followed;
+  for (let looks = 0; looks < 5; looks += 1) {
+    await new Promise(setImmediate);
+    await session.look();
+  }
+  assert.deepEqual([server.connects, session.waits(), session.state.run], [1, true, null]);
+  server.calls = seen("last", [done("c1")], { key: "decide_1", status: "waiting" });
+  server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
+  assert.deepEqual([await session.look(), session.waits()], [true, false]);
 });
 
 test("retrying after a call ran goes on behind it", async () => {

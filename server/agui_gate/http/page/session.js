@@ -24,6 +24,8 @@ const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, 
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, schemasOf = () => ({}) }) {
   let state = initialState();
   let mark = null; // of the thread as it was seen last
+  let busy = false; // whether something was at work on it then
+  let followed = null; // the key of what was followed last: a decision at work, or another process, streams nothing here
   let redo = async () => {}; // what Retry does
   let abort = null;
 
@@ -35,7 +37,8 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
 
   const begin = (threadId, agent) => {
     stop();
-    mark = null;
+    mark = followed = null;
+    busy = false;
     set(initialState({ threadId, agent, schemas: schemasOf(agent) }));
   };
 
@@ -136,7 +139,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     sendDecisions,
     look,
     /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
-    waits: () => !state.run && (openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
+    waits: () => !state.run && (busy || openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
     /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
     async regenerate() {
       if (state.run) return;
@@ -177,9 +180,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     try {
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
-      mark = markOf(thread);
+      see(thread);
       set({ ...restore(state, thread), schemas: schemasOf(thread.agent) });
-      if (thread.run?.status === "running") await follow();
+      if (isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
       redo = () => load(threadId);
@@ -192,11 +195,11 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     const { threadId } = state;
     if (state.run || state.messages.length === 0) return false;
     const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && mark ? null : Promise.reject(error)));
-    if (state.threadId !== threadId || state.run || (seen && markOf(seen) === mark)) return false;
+    if (state.threadId !== threadId || state.run || (seen && markOf(seen) === mark && !isNew(seen.run))) return false;
     if (!seen) return forget(threadId);
-    mark = markOf(seen);
+    see(seen);
     set(learnCalls(state, seen.calls));
-    if (seen.run?.status === "running") void follow();
+    if (isNew(seen.run)) void follow(seen.run.key);
     else await load(threadId);
     return true;
   }
@@ -204,6 +207,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   /** The thread is gone: nothing of it can be answered any more, or would begin another one under its id. */
   function forget(threadId) {
     mark = null;
+    busy = false;
     const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas });
     set({ ...gone, notice: { code: "not_found", message: "This chat was deleted." } });
     return true;
@@ -214,29 +218,42 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     const { threadId } = state;
     const seen = await api.getCalls(threadId).catch(() => null);
     if (!seen || state.threadId !== threadId || state.run) return;
-    mark = markOf(seen);
+    see(seen);
     set(learnCalls(state, seen.calls));
-    if (seen.run?.status === "running") await follow();
+    if (isNew(seen.run)) await follow(seen.run.key);
+  }
+
+  function see(thread) {
+    mark = markOf(thread);
+    busy = thread.run?.status === "running";
+  }
+
+  /** Whether something is at work that was not followed yet. What was, and is not over, is looked at now and then. */
+  function isNew(run) {
+    return run?.status === "running" && run.key !== followed;
   }
 
   /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
-  async function follow() {
+  async function follow(key) {
+    followed = key;
     const controller = new AbortController();
     abort = controller;
     redo = () => retryRun([], []);
     set({ ...state, notice: null, run: { id: newId(), startedAt: now() } });
+    let broken = false;
     try {
       for await (const event of api.connect(state.agent, input([], []), controller.signal)) {
         if (abort !== controller) return;
         set(reduce(state, event, now()));
       }
     } catch {
-      // The connection broke off: whoever looks next sees what became of it.
+      broken = true; // whoever looks next sees what became of it
     }
     if (abort !== controller) return;
     abort = null;
     if (state.run) set({ ...settle(state), run: null });
     await learn();
+    if (broken && followed === key) followed = null;
   }
 }
 
