@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
+from agui_gate.core.schemas import of_arguments
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.models import adapter_for
 from agui_gate.tool import RESERVED_NAMES, Tool
@@ -142,7 +143,7 @@ class Agent:
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them."""
-        return tuple(ToolSpec(t.name, t.description, t.parameters) for t in self.by_name.values())
+        return tuple(ToolSpec(t.name, t.description, of_arguments(t.parameters)) for t in self.by_name.values())
 
     def _distinct(self) -> dict[str, Tool]:
         tools: dict[str, Tool] = {}

@@ -97,6 +97,21 @@ async def test_client_tools_and_context_reach_the_model_and_cards_do_not(mode):
         p.assert_clean()
 
 
+NO_ARGUMENTS = [{}, None, "", {"type": "object"}, {"type": None}, {"additionalProperties": False}]
+
+
+@shows("T10")
+@pytest.mark.parametrize("parameters", NO_ARGUMENTS, ids=str)
+async def test_a_client_tool_without_arguments_is_no_reason_to_refuse_the_run(parameters):
+    """`{}` is how frontends write it. Providers refuse each request that has such a tool."""
+    async with product([], [{"output": [say("Ok.")], "repeat": True}]) as p:
+        stream = await p.chat(tools=[{"name": "beep", "description": "Beep.", "parameters": parameters}]).say("hi")
+        assert stream[-1]["type"] == "RUN_FINISHED"
+        (sent,) = p.inputs()[-1]["tools"]
+        assert (sent["parameters"]["type"], sent["parameters"]["properties"]) == ("object", {})
+        p.assert_clean()
+
+
 @shows("B12")
 @pytest.mark.parametrize("mode", MODES)
 async def test_media_go_to_the_model(mode):

@@ -13,6 +13,20 @@ MAX_DEPTH = 64
 """As `agui_gate.core.jsontext`."""
 
 
+def of_arguments(schema: Any) -> dict[str, Any]:
+    """A schema of a tool's arguments as providers want it: of an object, with properties, be it none.
+
+    Frontends and MCP servers write `{}`, `null` or `{"type": "object"}` for a tool without arguments. Providers refuse
+    a request for one such tool.
+    """
+    if not isinstance(schema, dict):
+        schema = {}
+    if schema.get("type") is not None and "properties" in schema:
+        return schema
+    kind = schema.get("type")
+    return {**schema, "type": "object" if kind is None else kind, "properties": schema.get("properties") or {}}
+
+
 def kinds_of(place: Mapping[str, Any]) -> list[str]:
     """The types that one part of a schema names."""
     kind = place.get("type", [])

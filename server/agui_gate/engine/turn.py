@@ -11,6 +11,7 @@ from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.sanitizer import CARD_TOOL
+from agui_gate.core.schemas import of_arguments
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, LeftOutEntry, Output, ResultEntry, Transcript, TurnEntry
 from agui_gate.engine import belonging, outcomes
@@ -311,10 +312,8 @@ class Turns:
         return choice if speaks or choice == "none" else None
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:
-        empty = {"type": "object", "properties": {}}
         return tuple(
-            ToolSpec(t.name, t.description or "", t.parameters if isinstance(t.parameters, dict) else empty)
-            for t in self._client_tools.values()
+            ToolSpec(t.name, t.description or "", of_arguments(t.parameters)) for t in self._client_tools.values()
         )
 
 
