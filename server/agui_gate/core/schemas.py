@@ -19,12 +19,11 @@ def of_arguments(schema: Any) -> dict[str, Any]:
     Frontends and MCP servers write `{}`, `null` or `{"type": "object"}` for a tool without arguments. Providers refuse
     a request for one such tool.
     """
-    if not isinstance(schema, dict):
-        schema = {}
-    if schema.get("type") is not None and "properties" in schema:
-        return schema
-    kind = schema.get("type")
-    return {**schema, "type": "object" if kind is None else kind, "properties": schema.get("properties") or {}}
+    found: dict[str, Any] = schema if isinstance(schema, dict) else {}
+    kind, properties = found.get("type"), found.get("properties")
+    if kind is not None and properties is not None:
+        return found
+    return {**found, "type": kind or "object", "properties": properties or {}}
 
 
 def kinds_of(place: Mapping[str, Any]) -> list[str]:

@@ -34,7 +34,7 @@ async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
         async with asyncio.timeout(seconds) as bound:
             return await _read(request, limit, bound)
     except TimeoutError:
-        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds, nor steadily.") from None
+        raise InvalidRequest(f"The body came too slowly: it did not arrive within {seconds:g} seconds.") from None
     except ClientDisconnect:
         raise InvalidRequest("The request was cut off.") from None
 
