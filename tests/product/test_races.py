@@ -91,8 +91,9 @@ async def test_two_approvals_of_one_thread_are_decided_at_once(store: str, tmp_p
             again = asyncio.ensure_future(p.decide(other["id"], YES))
             bank.go_on.set()
             answers = [await first, await second, await again]
-        assert [answer["state"] for answer in answers] == ["done"] * 3
         assert sorted(answer["status_code"] for answer in answers) == [200, 200, 409]
+        for answer in answers:  # who comes too late may be told of a call that is at work at that moment
+            assert answer["state"] == "done" or (answer["status_code"], answer["state"]) == (409, "claimed")
         assert (bank.runs, shop.orders) == (1, ["A1"])
         assert (await chat.go()).text == "Done."
         p.assert_clean()
