@@ -6,6 +6,7 @@
 
 import { CONFIRM_CHANGES, openAsks, toAnswers } from "./asks.js";
 import { createId } from "./ids.js";
+import { createSight } from "./sight.js";
 import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, settle, startRun, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 
@@ -14,18 +15,13 @@ const BUSY_WAIT = 500; // ms, times the attempt
 
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** What a thread is at, to see whether it changed. */
-const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced }) => [id, state, replaced])]);
-
 /**
  * `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts; `schemasOf`
  * knows the JSON Schemas of an agent's tools, by name.
  */
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, schemasOf = () => ({}) }) {
   let state = initialState();
-  let mark = null; // of the thread as it was seen last
-  let busy = false; // whether something was at work on it then
-  let followed = null; // the key of what was followed last: a decision at work, or another process, streams nothing here
+  const sight = createSight();
   let redo = async () => {}; // what Retry does
   let abort = null;
 
@@ -37,8 +33,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
 
   const begin = (threadId, agent) => {
     stop();
-    mark = followed = null;
-    busy = false;
+    sight.forget();
     set(initialState({ threadId, agent, schemas: schemasOf(agent) }));
   };
 
@@ -139,7 +134,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     sendDecisions,
     look,
     /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
-    waits: () => !state.run && (busy || openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
+    waits: () => !state.run && (sight.isBusy() || openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
     /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
     async regenerate() {
       if (state.run) return;
@@ -180,9 +175,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     try {
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
-      see(thread);
+      sight.see(thread);
       set({ ...restore(state, thread), schemas: schemasOf(thread.agent) });
-      if (isNew(thread.run)) await follow(thread.run.key);
+      if (sight.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
       redo = () => load(threadId);
@@ -194,20 +189,19 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   async function look() {
     const { threadId } = state;
     if (state.run || state.messages.length === 0) return false;
-    const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && mark ? null : Promise.reject(error)));
-    if (state.threadId !== threadId || state.run || (seen && markOf(seen) === mark && !isNew(seen.run))) return false;
+    const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && sight.knows() ? null : Promise.reject(error)));
+    if (state.threadId !== threadId || state.run || (seen && sight.isSame(seen) && !sight.isNew(seen.run))) return false;
     if (!seen) return forget(threadId);
-    see(seen);
+    sight.see(seen);
     set(learnCalls(state, seen.calls));
-    if (isNew(seen.run)) void follow(seen.run.key);
+    if (sight.isNew(seen.run)) void follow(seen.run.key);
     else await load(threadId);
     return true;
   }
 
   /** The thread is gone: nothing of it can be answered any more, or would begin another one under its id. */
   function forget(threadId) {
-    mark = null;
-    busy = false;
+    sight.forget();
     const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas });
     set({ ...gone, notice: { code: "not_found", message: "This chat was deleted." } });
     return true;
@@ -218,24 +212,14 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     const { threadId } = state;
     const seen = await api.getCalls(threadId).catch(() => null);
     if (!seen || state.threadId !== threadId || state.run) return;
-    see(seen);
+    sight.see(seen);
     set(learnCalls(state, seen.calls));
-    if (isNew(seen.run)) await follow(seen.run.key);
-  }
-
-  function see(thread) {
-    mark = markOf(thread);
-    busy = thread.run?.status === "running";
-  }
-
-  /** Whether something is at work that was not followed yet. What was, and is not over, is looked at now and then. */
-  function isNew(run) {
-    return run?.status === "running" && run.key !== followed;
+    if (sight.isNew(seen.run)) await follow(seen.run.key);
   }
 
   /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
   async function follow(key) {
-    followed = key;
+    sight.follows(key);
     const controller = new AbortController();
     abort = controller;
     redo = () => retryRun([], []);
@@ -253,7 +237,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     abort = null;
     if (state.run) set({ ...settle(state), run: null });
     await learn();
-    if (broken && followed === key) followed = null;
+    if (broken) sight.lost(key);
   }
 }
 

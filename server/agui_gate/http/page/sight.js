@@ -1,0 +1,33 @@
+/** What was seen of a thread last, so that only news is acted on. Pure. */
+
+const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, calls?.map(({ id, state, replaced }) => [id, state, replaced])]);
+
+export function createSight() {
+  let mark = null; // of the thread as it was seen last
+  let busy = false; // whether something was at work on it then
+  let followed = null; // the key of what was followed last
+
+  return {
+    see(thread) {
+      mark = markOf(thread);
+      busy = thread.run?.status === "running";
+    },
+    /** Whether it was ever seen. */
+    knows: () => mark !== null,
+    isBusy: () => busy,
+    isSame: (thread) => markOf(thread) === mark,
+    /** Whether something is at work that was not followed yet. A decision, and another process, stream nothing here. */
+    isNew: (run) => run?.status === "running" && run.key !== followed,
+    follows(key) {
+      followed = key;
+    },
+    /** Its stream broke off: it may be followed again. */
+    lost(key) {
+      if (followed === key) followed = null;
+    },
+    forget() {
+      mark = followed = null;
+      busy = false;
+    },
+  };
+}
