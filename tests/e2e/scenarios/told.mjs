@@ -229,7 +229,7 @@ export async function regenerate(t) {
   await t.idle(page);
   const earlier = page.getByTestId("gate-earlier");
   await earlier.getByText("The very same already ran in this chat:").waitFor();
-  assert.match(await earlier.getByRole("listitem").textContent(), /refund · 1003 · 0.1 € at .*, in an answer that was replaced/);
+  await earlier.getByRole("listitem").filter({ hasText: /refund · 1003 · 0.1 € at .*, in an answer that was replaced/ }).waitFor();
   assert.equal((await t.card(page).textContent()).match(/Already ran/gi).length, 1, "it is said once");
   await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
   await t.chipsAre(page, ["refund:done", "refund:waiting"]);

@@ -19,7 +19,9 @@ const MOST = 3;
 export function Earlier({ ask }: { ask: Ask }) {
   const self = useRecord(ask.id);
   const known = useAllRecords().filter((record) => record !== self && record.tool === ask.tool && ran(record)).map(toEarlier);
-  const before = known.length < ask.earlier.length ? ask.earlier : known; // what came since is only in the records
+  const wasReplaced = (at: string | null) => ask.earlier.some((call) => call.replaced && call.at === at); // the records may be older
+  const newest = known.map((call) => ({ ...call, replaced: call.replaced || wasReplaced(call.at) }));
+  const before = newest.length < ask.earlier.length ? ask.earlier : newest; // what came since is only in the records
   if (before.length === 0) return null;
   const same = before.some((call) => JSON.stringify(call.arguments) === JSON.stringify(ask.arguments));
   return (
