@@ -141,8 +141,14 @@ async def large_state(bench: Bench) -> None:
 
 
 async def too_large_state(bench: Bench) -> None:
-    """A shared state of 3 MB: refused."""
-    await bench.post(run_body("state3", user("go", "m"), state={f"k{i}": [i, {"a": str(i)}] for i in range(85_000)}))
+    """A shared state of 3 MB, in as many objects as fit: refused."""
+    state = {f"k{i}": [i, {"a": "a" * 30}] for i in range(49_000)}
+    await bench.post(run_body("state3", user("go", "m"), state=state))
+
+
+async def too_many_objects(bench: Bench) -> None:
+    """3 MB of more objects than that: refused unread."""
+    await bench.post(run_body("state4", user("go", "m"), state={f"k{i}": [i, {"a": str(i)}] for i in range(85_000)}))
 
 
 async def numbers(bench: Bench) -> None:
@@ -239,6 +245,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     escaped_message,
     large_state,
     too_large_state,
+    too_many_objects,
     numbers,
     lists,
     answers,

@@ -16,7 +16,7 @@ from agui_gate.protocol.inbound import RunInput, decode, decode_json
 LARGE = 64 * 1024
 """Bytes from which on a body is decoded in the thread."""
 
-MAX_CONTAINERS = 200_000
+MAX_CONTAINERS = 100_000
 """Objects and lists in one body."""
 
 T = TypeVar("T")
