@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from agui_gate.errors import Unavailable
-from agui_gate.stores import backup
-from agui_gate.stores.backup import back_up
 from agui_gate.stores.base import Change
-from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite import SQLiteStore, backup
+from agui_gate.stores.sqlite.backup import back_up
 from tests.cli.conftest import Cli
 from tests.stores.support import ask, gated, ids, said
 

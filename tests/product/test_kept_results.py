@@ -13,8 +13,7 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.engine import keeping
-from agui_gate.stores import sqlite_db
-from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite import SQLiteStore, database
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import starting
 from tests.product.shop import call, outputs, script
@@ -31,7 +30,7 @@ RECEIPT = "receipt " * 50_000
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite waits for another process's lock for a moment only, so that a test sees many attempts."""
-    monkeypatch.setattr(sqlite_db, "BUSY_MS", 100)
+    monkeypatch.setattr(database, "BUSY_MS", 100)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.stores.sqlite_db import Database
+from agui_gate.stores.sqlite.database import Database
 from tests.stores.support import gated, said
 
 

@@ -7,10 +7,11 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.errors import IllegalMove, ThreadBusy
 from agui_gate.stores import clock as clocks
-from agui_gate.stores import lease, sqlite_machine
+from agui_gate.stores import lease
 from agui_gate.stores.base import LEASE_MS, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite import machine as machine_statements
 from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated
 
@@ -26,7 +27,7 @@ class Machine:
         self.wall, self.ticks, self.boot = Clock(1_000_000_000), Clock(5_000), "first"
         monkeypatch.setattr(clocks, "boot_clock", self.ticks)
         monkeypatch.setattr(clocks, "wall_clock", self.wall)
-        for module in (lease, sqlite_machine):
+        for module in (lease, machine_statements):
             monkeypatch.setattr(module, "boot_id", lambda: self.boot)
 
     def pass_time(self, ms: int) -> None:

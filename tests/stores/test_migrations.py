@@ -10,7 +10,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ConversationRef, Entry
 from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore
-from agui_gate.stores.sqlite_db import APPLICATION_ID
+from agui_gate.stores.sqlite.database import APPLICATION_ID
 from tests.stores.support import Clock, ask, gated, ids, said
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,8 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ConfigurationError, ThreadBusy, Unavailable
-from agui_gate.stores import sqlite_db, sqlite_records
 from agui_gate.stores.base import Change
-from agui_gate.stores.sqlite import SQLiteStore
+from agui_gate.stores.sqlite import SQLiteStore, database, records
 from tests.stores.support import Clock, ask, gated, ids, said
 
 pytestmark = pytest.mark.anyio
@@ -92,8 +91,8 @@ async def test_closing_leaves_one_file_that_only_its_owner_reads(store: SQLiteSt
 async def test_the_schema_is_made_once(path: str, store: SQLiteStore) -> None:
     await store.aclose()
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(sqlite_db._migrations()),)
-    assert connection.execute("PRAGMA application_id").fetchone() == (sqlite_db.APPLICATION_ID,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(database._migrations()),)
+    assert connection.execute("PRAGMA application_id").fetchone() == (database.APPLICATION_ID,)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
 
@@ -101,9 +100,8 @@ async def test_the_schema_is_made_once(path: str, store: SQLiteStore) -> None:
 async def test_a_database_of_a_newer_version_is_refused(path: str, store: SQLiteStore) -> None:
     await store.aclose()
     execute(path, "PRAGMA user_version = 99")
-    assert (
-        f"newer agui-gate (schema 99, this one knows up to {len(sqlite_db._migrations())}); upgrade"
-        in await refusal(path)
+    assert f"newer agui-gate (schema 99, this one knows up to {len(database._migrations())}); upgrade" in await refusal(
+        path
     )
 
 
@@ -146,7 +144,7 @@ async def test_a_locked_database_is_refused_at_start(
     path: str, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await store.aclose()
-    monkeypatch.setattr(sqlite_db, "BUSY_MS", 10)
+    monkeypatch.setattr(database, "BUSY_MS", 10)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")
@@ -158,7 +156,7 @@ async def test_a_locked_database_is_refused_at_start(
 
 
 async def test_a_lock_that_another_process_keeps_is_unavailable(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_db, "BUSY_MS", 10)
+    monkeypatch.setattr(database, "BUSY_MS", 10)
     store = SQLiteStore(path)
     await store.start()
     other = sqlite3.connect(path, isolation_level=None)
@@ -275,7 +273,7 @@ async def test_a_run_costs_two_hops(store: SQLiteStore, monkeypatch: pytest.Monk
     hops = 0
     submit = store._submit
 
-    def counting(job: Callable[[sqlite_db.Database], object]) -> asyncio.Future[object]:
+    def counting(job: Callable[[database.Database], object]) -> asyncio.Future[object]:
         nonlocal hops
         hops += 1
         return submit(job)
@@ -318,12 +316,12 @@ async def test_a_page_of_records_reads_no_more_than_itself(path: str, store: SQL
     await ask(store, gated("a1"))
     connection = sqlite3.connect(path)
     values = {"principal": "alice", "after": 1, "limit": 1}
-    mine, overdue = "principal = 'alice' AND state = 'pending'", sqlite_records._OVERDUE.replace("?", "1")
+    mine, overdue = "principal = 'alice' AND state = 'pending'", records._OVERDUE.replace("?", "1")
     pending, decided = "USING INDEX approvals_pending", "approvals_decided (principal=? AND seq<?)"
     for statement, indexes in (
-        (sqlite_records._LIST["pending"], ["approvals_pending (principal=? AND seq>?)"]),
-        (sqlite_records._LIST["decided"], [decided]),
-        (sqlite_records._LIST["all"], ["approvals_pending (principal=? AND seq<?)", decided]),
+        (records._LIST["pending"], ["approvals_pending (principal=? AND seq>?)"]),
+        (records._LIST["decided"], [decided]),
+        (records._LIST["all"], ["approvals_pending (principal=? AND seq<?)", decided]),
         (f"SELECT * FROM approvals WHERE {mine} ORDER BY seq", [pending]),
         (f"UPDATE approvals SET state = 'expired' WHERE {mine} AND expires_at <= 1", [pending]),
         (overdue, [pending]),

@@ -39,7 +39,7 @@ Exit codes: 0 the copy is there, checked and on the disk; 1 it would not be good
 @debug_option
 def command(file: Path, force: bool, store: str | None, config: Path | None) -> None:
     """Make the copy."""
-    from agui_gate.stores.backup import back_up
+    from agui_gate.stores.sqlite.backup import back_up
 
     settings = load_settings(config, options={"store": store})
     source = _path(settings.store)

@@ -13,7 +13,7 @@ from agui_gate.off_loop import collector_paused
 from agui_gate.stores.base import MAX_LISTED, Change, RunStatus, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import LEASE_MS, lapsed
-from agui_gate.stores.sqlite_db import Database
+from agui_gate.stores.sqlite.database import Database
 
 _encode = msgspec.json.encode
 _decode_entries = msgspec.json.Decoder(list[Entry]).decode

@@ -7,7 +7,7 @@ import os
 
 from agui_gate.stores.clock import StoreClock
 from agui_gate.stores.lease import boot_id, is_gone, is_neighbour
-from agui_gate.stores.sqlite_db import Database
+from agui_gate.stores.sqlite.database import Database
 
 FORGET_MS = 30 * 24 * 3_600_000
 """After which a process whose end nobody saw is forgotten."""

@@ -27,9 +27,9 @@ from agui_gate.stores.base import (
     provider_id,
 )
 from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
-from agui_gate.stores.memory_ledger import MemoryLedger
-from agui_gate.stores.memory_record import Record, bare, changed_fields, dated, grown
-from agui_gate.stores.memory_tombs import Tombs
+from agui_gate.stores.memory.ledger import MemoryLedger
+from agui_gate.stores.memory.record import Record, bare, changed_fields, dated, grown
+from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.paging import from_cursor, to_cursor
 from agui_gate.stores.tombstones import Tombstone
 

@@ -6,7 +6,7 @@ from agui_gate.stores.base import Page, RunStatus, ThreadHead
 from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import lapsed
 from agui_gate.stores.paging import Place, to_cursor
-from agui_gate.stores.sqlite_db import Database
+from agui_gate.stores.sqlite.database import Database
 
 _COLUMNS = (
     "id, agent, title, archived, created_at, updated_at, key, run_key, run_status, lease_owner, lease_until, "

@@ -10,8 +10,8 @@ import msgspec
 from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Output
 from agui_gate.stores.base import StopRequest
-from agui_gate.stores.sqlite_db import Database
-from agui_gate.stores.sqlite_sql import approvals_where
+from agui_gate.stores.sqlite.database import Database
+from agui_gate.stores.sqlite.statements import approvals_where
 from agui_gate.stores.tombstones import KEPT, LATE, Tombstone, digest, tombstone
 
 _NAMES = Tombstone.__struct_fields__

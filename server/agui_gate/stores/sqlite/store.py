@@ -13,11 +13,6 @@ import msgspec
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound, Unavailable
-from agui_gate.stores import sqlite_ends as ends
-from agui_gate.stores import sqlite_heads as heads
-from agui_gate.stores import sqlite_machine as machine
-from agui_gate.stores import sqlite_records as records
-from agui_gate.stores import sqlite_sql as sql
 from agui_gate.stores.base import (
     NO_BOUNDS,
     ApprovalPage,
@@ -33,9 +28,11 @@ from agui_gate.stores.base import (
 from agui_gate.stores.clock import Clock, StoreClock, wall_clock
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.paging import from_cursor
-from agui_gate.stores.sqlite_db import Database, errors_as_unavailable, open_database
+from agui_gate.stores.sqlite import ends, heads, machine, records
+from agui_gate.stores.sqlite import statements as sql
+from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database
+from agui_gate.stores.sqlite.worker import Worker
 from agui_gate.stores.tombstones import Tombstone
-from agui_gate.stores.worker import Worker
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ import msgspec
 
 from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.paging import Place, to_cursor
-from agui_gate.stores.sqlite_db import Database
-from agui_gate.stores.sqlite_sql import approvals_where, expire
+from agui_gate.stores.sqlite.database import Database
+from agui_gate.stores.sqlite.statements import approvals_where, expire
 
 _LAST = 2**63 - 1
 

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.stores.sqlite_db import APPLICATION_ID
+from agui_gate.stores.sqlite.database import APPLICATION_ID
 
 PAGES = 512
 """Pages that are copied between two reports of how far it is."""
