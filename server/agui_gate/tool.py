@@ -76,9 +76,11 @@ class Gate:
 class ToolContext:
     """What a tool may know about the call it serves. A parameter annotated with this class is injected.
 
-    ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for every attempt to run
-    this very call: hand it to systems that accept one. ``state`` is the thread's shared state; what a tool changes in
-    it is saved and sent to the client after the tool returned.
+    It is the same whichever way the call was approved. ``thread_id`` is the id under which `GET /threads/{id}` has the
+    thread. ``run_id`` is the client's id of the run in which the model made the call; a person may have agreed to it in
+    a later one, or in none. ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for
+    every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's shared state;
+    what a tool changes in it is saved and sent to the client after the tool returned.
     """
 
     thread_id: str
@@ -88,7 +90,7 @@ class ToolContext:
     idempotency_key: str
     state: dict[str, Any] = field(default_factory=dict)
     show: Callable[[str, dict[str, Any]], None] | None = field(default=None, repr=False)
-    """Where `activity` goes; None where nobody watches."""
+    """Where `activity` goes. None goes nowhere, for contexts that tests make."""
 
     async def activity(self, kind: str, content: dict[str, Any]) -> None:
         """Show progress: an activity message of ``kind`` on the client's page, replaced by the next of its kind.

@@ -54,7 +54,7 @@ async def test_a_database_of_version_1_is_taken_over_with_all_its_data(path: str
     await store.start()
     thread = await store.open_thread("alice", "t", "support", "r2")
     assert (ids(thread), thread.title, thread.state, thread.archived) == (["a", "b"], "Orders", {"a": 1}, False)
-    assert [(approval.id, approval.state) for approval in thread.approvals] == [("a1", State.PENDING)]
+    assert [(a.id, a.state, a.run_id) for a in thread.approvals] == [("a1", State.PENDING, "")]
     assert thread.bytes == len(msgspec.json.encode(said("a", "b"))) + len('{"a":1}') + len("{}")
     (head,) = (await store.list_threads("alice", limit=10)).threads
     assert (head.id, head.created_at, head.updated_at, head.pending) == ("t", 10, 30, 1)

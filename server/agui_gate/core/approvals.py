@@ -99,6 +99,9 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ``source`` and ``schema_digest`` say which tool it was asked for: where it comes from ("" for the agent's own) and
     what its schema was; an approval is good for no other. None: asked before that was recorded. ``replaced``: the
     answer that the call belongs to was regenerated or edited away; the record stays.
+
+    ``run_key`` and ``run_id`` are the run in which the model made the call: the server's key, and the client's id.
+    ``run_id`` is "" for what was asked before it was recorded.
     """
 
     id: str
@@ -123,6 +126,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     source: str = ""
     schema_digest: str | None = None
     replaced: bool = False
+    run_id: str = ""
 
     @property
     def effective_arguments(self) -> str:

@@ -10,7 +10,6 @@ from agui_gate.agent import Agent
 from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.transcript import Output
 from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS
@@ -18,12 +17,11 @@ from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.opening import Opener
+from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.settlement import Settlement, Verdict, judge
-from agui_gate.engine.tools import run_tool
 from agui_gate.engine.working import Stopped, Work, Working
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
-from agui_gate.tool import ToolContext
 
 DECIDE_SECONDS = 10.0
 """How long a decision waits for its thread, before it says that the thread is busy."""
@@ -164,33 +162,15 @@ class Decisions:
 
     async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
-        thread = opened.thread
-
-        async def execute(claimed: Approval) -> Output:
-            state = opened.state if isinstance(opened.state, dict) else {}
-            context = ToolContext(
-                thread_id=thread.id,
-                run_id=opened.run_key,
-                call_id=claimed.call_id,
-                principal=thread.principal,
-                idempotency_key=f"{thread.key}:{claimed.call_id}",
-                state=state,
-            )
-            tool, judged = agent.by_name.get(claimed.tool), claimed.schema_digest is not None
-            arguments = claimed.effective_arguments
-            output = await run_tool(tool, claimed.tool, arguments, context, self._limits, judged=judged)
-            if state:
-                opened.state = state
-            return opened.capacity.fitted(output)
-
-        settlement = Settlement(self._store, execute, opened.decided, opened.is_held, opened.keep, opened.run_key)
+        run_call = ToolRunner(agent, opened).approved
+        settlement = Settlement(self._store, run_call, opened.decided, opened.is_held, opened.keep, opened.run_key)
         try:
             return await work.carry(settlement.one(verdict))
         except NotSaved:
             claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
             return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.NOT_SAVED)
         except Stopped:
-            now = await self._store.approval(thread.principal, verdict.approval.id)
+            now = await self._store.approval(opened.thread.principal, verdict.approval.id)
             if now is None or now.state is State.PENDING:
                 raise Unavailable("This was stopped before it was decided.") from None
             if now.state is State.CLAIMED and not opened.is_held(now):  # stopped between the claim and its tool

@@ -23,6 +23,7 @@ from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.refusals import left_out
+from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.settlement import Settlement, judge
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
@@ -71,7 +72,10 @@ class Run:
         self._agent = agent
         self._asker = Asker(agent, run, thread, seq, self._new_id, self._key)
         self._consents = Consents(thread, self._settlement, agent, self._snapshot)
-        self._turns = Turns(agent, run, thread, seq, self._asker, self._consents, self._new_id, self._clock)
+        self._tools = ToolRunner(agent, thread, seq.other)
+        self._turns = Turns(
+            agent, run, thread, seq, self._asker, self._consents, self._tools, self._new_id, self._clock
+        )
 
     async def execute(self) -> None:
         """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
@@ -338,10 +342,7 @@ class Run:
 
     # --- small things -------------------------------------------------------------------------------------------
     async def _run_approved(self, approval: Approval) -> Output:
-        judged = approval.schema_digest is not None  # None: asked before arguments were judged
-        output = await self._turns.execute(approval.call_id, approval.tool, approval.effective_arguments, judged=judged)
-        self._thread.capacity.took(output)
-        return output
+        return await self._tools.approved(approval)
 
     async def _keep(self, approval: Approval, to: State, output: Output) -> Approval:
         """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""

@@ -8,7 +8,6 @@ import msgspec
 
 from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
 from agui_gate.agent import Agent
-from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.schemas import of_arguments
@@ -16,13 +15,12 @@ from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, CallPart, LeftOutEntry, Output, ResultEntry, Transcript, TurnEntry
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
-from agui_gate.engine.conversation import shown
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.open_thread import OpenThread, committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.refusals import Withheld, blamed, left_out
-from agui_gate.engine.tools import run_tool
+from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.waiting import Asker
 from agui_gate.engine.words import Words
 from agui_gate.errors import (
@@ -37,7 +35,7 @@ from agui_gate.errors import (
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.tool_choice import chosen
-from agui_gate.tool import Gate, ToolContext
+from agui_gate.tool import Gate
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""
@@ -57,16 +55,16 @@ class Turns:
         sequencer: Sequencer,
         asker: Asker,
         consents: Consents,
+        tools: ToolRunner,
         new_id: NewId,
         clock: Clock,
     ) -> None:
         self._agent, self._run, self._thread = agent, run, thread
-        self._seq, self._asker, self._consents = sequencer, asker, consents
+        self._seq, self._asker, self._consents, self._tools = sequencer, asker, consents, tools
         self._new_id, self._clock = new_id, clock
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
-        self._fresh_state: dict[str, object] = {}  # one object, for tools that run in parallel too
         self._judged: dict[str, Judged] = {}
         self._one_by_one = asyncio.Lock()
         self._begun: set[str] = set()
@@ -179,19 +177,6 @@ class Turns:
             raise
         return self._classified(turn)
 
-    async def execute(self, call_id: str, name: str, arguments: str, *, judged: bool) -> Output:
-        """Run one tool of the agent, and pass on what it did to the shared state. ``judged``: see `run_tool`."""
-        tool = self._agent.by_name.get(name)
-        before = self._thread.state_json()
-        state = self._thread.state if isinstance(self._thread.state, dict) else self._fresh_state
-        context, limits = self._context(call_id, state), self._thread.limits
-        output = await run_tool(tool, name, arguments, context, limits, judged=judged)
-        if state:
-            self._thread.state = state
-        if (after := self._thread.state_json()) != before:
-            self._seq.other(ev.StateSnapshot(shown(after)))
-        return self._thread.capacity.fitted(output)
-
     def result(self, call: CallPart, output: Output) -> None:
         """Record and show the output of a call that needed no approval."""
         message_id = result_id(call.id)
@@ -237,11 +222,11 @@ class Turns:
         if call.malformed:
             output = _unrunnable(call, recorder)
         elif judged is None:
-            output = await self.execute(call.id, call.name, call.arguments, judged=False)
+            output = await self._tools.run(call.id, self._run.run_id, call.name, call.arguments, judged=False)
         elif judged.problem is not None:
             output = outcomes.failed(judged.problem)
         else:
-            output = await self.execute(call.id, call.name, judged.arguments, judged=True)
+            output = await self._tools.run(call.id, self._run.run_id, call.name, judged.arguments, judged=True)
         self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
         await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
         self._seq.result(call.id, result_id(call.id), output.content)
@@ -288,20 +273,6 @@ class Turns:
             return "server" if call.malformed else "client"
         judged = self._judged.get(call.id)
         return "gated" if judged is not None and judged.asks else "server"
-
-    def _context(self, call_id: str, state: dict[str, object]) -> ToolContext:
-        thread = self._thread.thread
-        return ToolContext(
-            thread_id=self._run.thread_id,
-            run_id=self._run.run_id,
-            call_id=call_id,
-            principal=thread.principal,
-            idempotency_key=f"{thread.key}:{call_id}",
-            state=state,
-            show=lambda kind, content: self._seq.other(
-                ev.ActivitySnapshot(f"{call_id}-activity-{kind}", kind, content)
-            ),
-        )
 
     def _choice(self, transcript: Transcript) -> ToolChoice | None:
         """What the client says about tools. One is forced for the answer to a message, not for what follows its

@@ -30,7 +30,7 @@ class Asker:
         self, agent: Agent, run: RunInput, thread: OpenThread, sequencer: Sequencer, new_id: NewId, run_key: str
     ) -> None:
         self._agent, self._thread, self._seq, self._new_id = agent, thread, sequencer, new_id
-        self._run_key = run_key
+        self._run_id, self._run_key = run.run_id, run_key
         self.refused: dict[str, str] = {}
         offered = CARD_TOOL in run.client_tools
         self.style: Style = "card" if agent.hitl == "card" or (agent.hitl == "auto" and offered) else "interrupt"
@@ -48,6 +48,7 @@ class Asker:
             thread_id=thread.id,
             agent=self._agent.name,
             run_key=self._run_key,
+            run_id=self._run_id,
             turn_id=turn_id,
             call_id=call.id,
             tool=call.name,

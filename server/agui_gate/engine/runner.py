@@ -1,0 +1,69 @@
+"""One way to run a tool of ours.
+
+Every call ends here: one that nobody has to approve, one that was approved in a run (by a card, an interrupt or a
+message), and one that was approved outside any run (`POST /approvals/{id}`, the shell). So a tool can't tell which
+button was pressed. What it sees is made of its thread and of its call, and never of the request that brought the
+answer.
+"""
+
+from collections.abc import Callable
+
+from agui_gate.agent import Agent
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval
+from agui_gate.core.transcript import Output
+from agui_gate.engine.conversation import shown
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.tools import run_tool
+from agui_gate.tool import ToolContext
+
+Tell = Callable[[ev.Event], None]
+"""Where events go that a tool causes."""
+
+
+def nobody(event: ev.Event) -> None:
+    """Nobody listens: there is no stream."""
+
+
+class ToolRunner:
+    """Runs the tools of one agent on one open thread. What they do to the shared state is told, and stays in it."""
+
+    def __init__(self, agent: Agent, thread: OpenThread, tell: Tell = nobody) -> None:
+        self._agent, self._thread, self._tell = agent, thread, tell
+        self._new_state: dict[str, object] = {}  # one object, for tools that run in parallel too
+
+    async def approved(self, approval: Approval) -> Output:
+        """Run the call of a claimed approval, with the arguments that were agreed to.
+
+        Records from before arguments were judged have no digest, and records from before runs were noted no run id.
+        """
+        run_id, judged = approval.run_id or approval.run_key, approval.schema_digest is not None
+        arguments = approval.effective_arguments
+        output = await self.run(approval.call_id, run_id, approval.tool, arguments, judged=judged)
+        self._thread.capacity.took(output)
+        return output
+
+    async def run(self, call_id: str, run_id: str, name: str, arguments: str, *, judged: bool) -> Output:
+        """Run one call that was made in the run ``run_id``. ``judged``: see `run_tool`."""
+        tool, thread = self._agent.by_name.get(name), self._thread
+        before = thread.state_json()
+        state = thread.state if isinstance(thread.state, dict) else self._new_state
+        context = self._context(call_id, run_id, state)
+        output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
+        if state:
+            thread.state = state
+        if (after := thread.state_json()) != before:
+            self._tell(ev.StateSnapshot(shown(after)))
+        return thread.capacity.fitted(output)
+
+    def _context(self, call_id: str, run_id: str, state: dict[str, object]) -> ToolContext:
+        thread = self._thread.thread
+        return ToolContext(
+            thread_id=thread.id,
+            run_id=run_id,
+            call_id=call_id,
+            principal=thread.principal,
+            idempotency_key=f"{thread.key}:{call_id}",
+            state=state,
+            show=lambda kind, content: self._tell(ev.ActivitySnapshot(f"{call_id}-activity-{kind}", kind, content)),
+        )
