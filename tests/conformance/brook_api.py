@@ -51,7 +51,7 @@ class BrookApi:
         play = self._host.play(self, PATH, body, asked)
         if isinstance(play, Reply):
             return play
-        return self._host.accept(PATH, body, BrookAnswer(self._host.state.mint("brook_", 12), play, len(raw)))
+        return self._host.accept(PATH, body, BrookAnswer(self._host.memory.mint("brook_", 12), play, len(raw)))
 
 
 class BrookAnswer:

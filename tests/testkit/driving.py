@@ -9,8 +9,8 @@ import msgspec
 from openai import AsyncOpenAI
 
 from agui_gate_adapters.testkit import Emulator, serve
-from agui_gate_adapters.testkit.exchange import Exchange
 from agui_gate_adapters.testkit.faults import Reply
+from agui_gate_adapters.testkit.responses.exchange import Exchange
 
 MODEL = "gpt-5.4-mini"
 TOOL = {"type": "function", "name": "refund", "parameters": {"type": "object", "properties": {}}, "strict": False}

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agui_gate_adapters.testkit import Emulator
-from agui_gate_adapters.testkit.exchange import Exchange
 from agui_gate_adapters.testkit.kinds import KINDS
+from agui_gate_adapters.testkit.responses.exchange import Exchange
 from tests.testkit.driving import MODEL, answer, output, user
 
 WORDS = sorted({name for kind in KINDS.values() for name in kind.members})
@@ -88,7 +88,7 @@ def test_a_client_that_keeps_the_rules_is_never_refused(mode: str, turns: list[l
 
 
 def _conversation(emulator: Emulator) -> str:
-    from agui_gate_adapters.testkit.state import Conversation
+    from agui_gate_adapters.testkit.responses.state import Conversation
 
     conversation = Conversation(emulator.state.mint("conv_"), 0.0, {}, [])
     emulator.state.conversations[conversation.id] = conversation

@@ -529,7 +529,7 @@ def test_check_request_reports_all_of_a_step_and_is_pure() -> None:
 
 
 def new_conversation(emulator: Emulator) -> str:
-    from agui_gate_adapters.testkit.state import Conversation
+    from agui_gate_adapters.testkit.responses.state import Conversation
 
     conversation = Conversation(emulator.state.mint("conv_"), 0.0, {}, [])
     emulator.state.conversations[conversation.id] = conversation

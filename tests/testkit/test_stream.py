@@ -7,7 +7,7 @@ import pytest
 
 from agui_gate_adapters.testkit import Clock, Emulator
 from agui_gate_adapters.testkit.delivery import deliver
-from agui_gate_adapters.testkit.exchange import Exchange
+from agui_gate_adapters.testkit.responses.exchange import Exchange
 from tests.testkit.driving import call, post, say
 
 

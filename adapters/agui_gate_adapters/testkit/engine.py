@@ -20,14 +20,15 @@ from starlette.types import ASGIApp
 from agui_gate_adapters.testkit.anthropic import AnthropicProfile, AnthropicProfileName, Messages
 from agui_gate_adapters.testkit.api import Api
 from agui_gate_adapters.testkit.chat import CHAT_PROFILES, Chat, ChatProfile, ChatProfileName
-from agui_gate_adapters.testkit.exchange import Exchange
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
-from agui_gate_adapters.testkit.profiles import PROFILES, Profile, ProfileName
-from agui_gate_adapters.testkit.responses import Responses
+from agui_gate_adapters.testkit.memory import Clock
+from agui_gate_adapters.testkit.responses.api import Responses
+from agui_gate_adapters.testkit.responses.exchange import Exchange
+from agui_gate_adapters.testkit.responses.profiles import PROFILES, Profile, ProfileName
+from agui_gate_adapters.testkit.responses.state import ProviderState
 from agui_gate_adapters.testkit.routes import create_app
 from agui_gate_adapters.testkit.script import Chunking
-from agui_gate_adapters.testkit.state import Clock
 
 __all__ = ["Emulator"]
 
@@ -60,19 +61,25 @@ class Emulator(Host):
         seed: int = 0,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(api_key=api_key, models=models, pace=pace, chunk=chunk, seed=seed, clock=clock)
+        state = ProviderState(seed=seed, clock=clock)
+        super().__init__(state, api_key=api_key, models=models, pace=pace, chunk=chunk, seed=seed)
         base = PROFILES[profile] if isinstance(profile, str) else profile
         switches = {
             "reject_call_id_replay": reject_call_id_replay,
             "reasoning_groups_unstored": strict_reasoning_groups,
         }
         chosen = {name: value for name, value in switches.items() if value is not None}
-        self.responses = Responses(self, msgspec.structs.replace(base, zdr=zdr or base.zdr, **chosen))
+        self.responses = Responses(self, state, msgspec.structs.replace(base, zdr=zdr or base.zdr, **chosen))
         self.chat = Chat(self, CHAT_PROFILES[chat] if isinstance(chat, str) else chat)
         self.messages = Messages(self, anthropic)
         self.apis: list[Api] = [self.responses, self.chat, self.messages]
         if script is not None:
             self.load(script)
+
+    @property
+    def state(self) -> ProviderState:
+        """What the Responses API remembers; the clock and the ids are everybody's."""
+        return self.responses.state
 
     @property
     def profile(self) -> Profile:

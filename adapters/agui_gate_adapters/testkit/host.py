@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.api import Answer, Api
 from agui_gate_adapters.testkit.brain import think
 from agui_gate_adapters.testkit.faults import BEFORE_STREAM, IN_STREAM, Fault, Reply, html_reply
 from agui_gate_adapters.testkit.journal import Entry, Journal
+from agui_gate_adapters.testkit.memory import Memory
+from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.player import Asked, Player
 from agui_gate_adapters.testkit.script import Chunking, Script, Turn, load_script
-from agui_gate_adapters.testkit.state import Clock, ProviderState
 from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json, decode
 
@@ -38,15 +38,15 @@ class Host:
 
     def __init__(
         self,
+        memory: Memory,
         *,
         api_key: str | None = None,
         models: frozenset[str] | None = None,
         pace: float = 0.0,
         chunk: Chunking = "event",
         seed: int = 0,
-        clock: Clock | None = None,
     ) -> None:
-        self.state = ProviderState(seed=seed, clock=clock)
+        self.memory = memory
         self.journal = Journal()
         self.api_key = api_key
         self.models = models
@@ -83,7 +83,7 @@ class Host:
 
     def reset(self) -> None:
         """Forget everything and empty the journal; the script stays where it is."""
-        self.state.forget()
+        self.memory.forget()
         self.journal.clear()
 
     # -- for the APIs --------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Host:
     def forget_first(self, body: Json) -> None:
         """Lose all state now if the next turn's fault says so; call it before the request is checked."""
         if self._player is not None and self._player.forgets(body):
-            self.state.forget()
+            self.memory.forget()
 
     def play(self, api: Api, path: str, body: Json, asked: Asked, *, streamed: bool = True) -> Play | Reply:
         """Pick the turn for an accepted request, or return the answer that leaves none: the script is exhausted, or

@@ -15,17 +15,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from agui_gate_adapters.testkit import conversations
 from agui_gate_adapters.testkit.anthropic import Messages
 from agui_gate_adapters.testkit.api import Api, Create
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
-from agui_gate_adapters.testkit.responses import Responses
+from agui_gate_adapters.testkit.openai.violations import no_such_model, no_such_route
+from agui_gate_adapters.testkit.responses.api import Responses
+from agui_gate_adapters.testkit.responses.conversations import ROUTES as CONVERSATIONS
+from agui_gate_adapters.testkit.responses.routes import ROUTES as RESPONSES
 from agui_gate_adapters.testkit.script import ScriptError
 from agui_gate_adapters.testkit.streaming import AnswerResponse
-from agui_gate_adapters.testkit.views import page
-from agui_gate_adapters.testkit.violations import Refused, Violation, no_such_model, no_such_route
-from agui_gate_adapters.testkit.wire import Json, decode, encode, sse_frame
+from agui_gate_adapters.testkit.violations import Refused, Violation
+from agui_gate_adapters.testkit.wire import Json, decode, encode
 
 __all__ = ["create_app"]
 
@@ -85,41 +86,7 @@ def _responses_routes(host: Host, responses: Responses) -> list[Route]:
 
         return Route(f"/v1{path}", _guarded(host, responses, bound), methods=[method])
 
-    return [
-        route("/responses/compact", "POST", _compact),
-        route("/responses/{id}", "GET", _retrieve),
-        route("/responses/{id}", "DELETE", _delete),
-        route("/responses/{id}/cancel", "POST", _cancel),
-        route("/responses/{id}/input_items", "GET", _input_items),
-        *(route(path, method, handler) for path, method, handler in conversations.ROUTES),
-    ]
-
-
-async def _retrieve(api: Responses, request: Request) -> Any:
-    response_id = request.path_params["id"]
-    if request.query_params.get("stream") != "true":
-        return _json(api.retrieve(response_id))
-    after = request.query_params.get("starting_after", "-1")
-    events = api.replay(response_id, int(after) if after.lstrip("-").isdigit() else -1)
-    return Response(b"".join(map(sse_frame, events)), media_type="text/event-stream")
-
-
-async def _compact(api: Responses, request: Request) -> Reply:
-    raise Refused(no_such_route("POST", request.url.path))
-
-
-async def _delete(api: Responses, request: Request) -> Reply:
-    return _json(api.delete(request.path_params["id"]))
-
-
-async def _cancel(api: Responses, request: Request) -> Reply:
-    return _json(api.cancel(request.path_params["id"]))
-
-
-async def _input_items(api: Responses, request: Request) -> Reply:
-    response_id = request.path_params["id"]
-    api.retrieve(response_id, advance=False)
-    return _json(page(api.state.responses[response_id].input, **conversations.paging(request)))
+    return [route(path, method, handler) for path, method, handler in (*RESPONSES, *CONVERSATIONS)]
 
 
 # -- models ------------------------------------------------------------------------------------------------------
@@ -190,8 +157,8 @@ def _control_routes(host: Host) -> list[Route]:
         except (msgspec.DecodeError, KeyError, TypeError, ValueError):
             violation = Violation("clock", 400, 'Send {"advance": seconds}.', "advance", "invalid_value")
             return _plain(_json(violation.body, 400))
-        host.state.clock.advance(seconds)
-        return _plain(_json({"now": host.state.clock.now()}))
+        host.memory.clock.advance(seconds)
+        return _plain(_json({"now": host.memory.clock.now()}))
 
     return [
         Route("/emulator/journal", journal, methods=["GET"]),

@@ -59,7 +59,7 @@ class Messages:
 
     def error_reply(self, violation: Violation, retry_after: float | None = None) -> Reply:
         """Return `{"type": "error", "error": {type, message}, "request_id"}`."""
-        request_id = self._host.state.mint("req_", 24)
+        request_id = self._host.memory.mint("req_", 24)
         body = v.body_of(violation, request_id)
         return error_reply(violation.status, body, retry_after, (("request-id", request_id),))
 
@@ -116,9 +116,9 @@ class Messages:
         play = self._host.play(self, _PATH, body, asked_of(body), streamed=bool(body.get("stream")))
         if isinstance(play, Reply):
             return play
-        message_id = self._host.state.mint("msg_")
+        message_id = self._host.memory.mint("msg_")
         thinks = mode_of(body, self.profile) is not None
-        maker = Maker(message_id, body, thinks=thinks, mint=lambda prefix: self._host.state.mint(prefix, 24))
+        maker = Maker(message_id, body, thinks=thinks, mint=lambda prefix: self._host.memory.mint(prefix, 24))
         return self._host.accept(_PATH, body, Answer(message_id, body, maker, play.turn, play.fault, self.record))
 
 

@@ -13,7 +13,7 @@ from agui_gate_adapters.testkit.chat.usage import usage_of
 from agui_gate_adapters.testkit.faults import IN_STREAM, Fault, status_violation, stream_error
 from agui_gate_adapters.testkit.host import Play
 from agui_gate_adapters.testkit.journal import Entry
-from agui_gate_adapters.testkit.state import ProviderState
+from agui_gate_adapters.testkit.memory import Memory
 from agui_gate_adapters.testkit.wire import Json, encode
 
 __all__ = ["ChatAnswer"]
@@ -25,8 +25,8 @@ _REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChatAnswer:
     """See `testkit.api.Answer`."""
 
-    def __init__(self, state: ProviderState, body: Json, play: Play, profile: ChatProfile, *, size: int) -> None:
-        self.id = state.mint("chatcmpl-", 32)
+    def __init__(self, memory: Memory, body: Json, play: Play, profile: ChatProfile, *, size: int) -> None:
+        self.id = memory.mint("chatcmpl-", 32)
         self.turn = play.turn
         self.fault = play.fault
         self.streamed = bool(body.get("stream"))
@@ -34,8 +34,8 @@ class ChatAnswer:
         self.ended: str | None = None
         self._body = body
         self._profile = profile
-        self._created = int(state.clock.now())
-        self._speech = speak(play.turn, profile, state.mint)
+        self._created = int(memory.clock.now())
+        self._speech = speak(play.turn, profile, memory.mint)
         self._usage = usage_of(play.turn, self._speech.message, max(1, size // 4))
         options = body.get("stream_options") or {}
         self._asked_usage = bool(options.get("include_usage")) and profile.usage == "own_chunk"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from agui_gate_adapters.testkit import state_violations as sv
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.api import Create
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.answer import ChatAnswer
@@ -16,6 +14,7 @@ from agui_gate_adapters.testkit.chat.neutral import asked_of
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
 from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply, status_violation
 from agui_gate_adapters.testkit.host import Host, parse_object
+from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.violations import Violation
 
 __all__ = ["Chat"]
@@ -48,7 +47,7 @@ class Chat:
 
     def fault_violation(self, fault: Fault) -> Violation:
         """Return OpenAI's words for a fault; most servers have borrowed them."""
-        return sv.conversation_locked() if fault.kind == "locked" else status_violation(fault)
+        return v.conversation_locked() if fault.kind == "locked" else status_violation(fault)
 
     def create(self, raw: bytes, headers: Mapping[str, str] | None = None) -> ChatAnswer | Reply:
         """Handle `POST /chat/completions`: an answer to be delivered, or a whole reply (refusals, early faults)."""
@@ -64,5 +63,5 @@ class Chat:
         play = self._host.play(self, _PATH, body, asked_of(body), streamed=bool(body.get("stream")))
         if isinstance(play, Reply):
             return play
-        answer = ChatAnswer(self._host.state, body, play, self.profile, size=len(raw))
+        answer = ChatAnswer(self._host.memory, body, play, self.profile, size=len(raw))
         return self._host.accept(_PATH, body, answer)

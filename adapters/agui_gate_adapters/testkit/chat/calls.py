@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from agui_gate_adapters.testkit.chat.profiles import ArgumentForm, ChatProfile
-from agui_gate_adapters.testkit.events import argument_pieces
+from agui_gate_adapters.testkit.openai.pieces import argument_pieces
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["CallSpeech"]

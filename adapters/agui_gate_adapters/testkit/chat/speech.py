@@ -12,7 +12,7 @@ import msgspec
 
 from agui_gate_adapters.testkit.chat.calls import CallSpeech
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.events import pieces_of
+from agui_gate_adapters.testkit.openai.pieces import pieces_of
 from agui_gate_adapters.testkit.script import Turn
 from agui_gate_adapters.testkit.wire import Json
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.checks.body import TYPE_NAMES, is_a, json_type
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.types import TYPE_NAMES, is_a, json_type
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 

@@ -12,11 +12,11 @@ import binascii
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.checks.media import EXAMPLE, got
 from agui_gate_adapters.testkit.media import IMAGES, look_at
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.media import EXAMPLE, got
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 

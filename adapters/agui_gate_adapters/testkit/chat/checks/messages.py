@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.checks.body import json_type
-from agui_gate_adapters.testkit.checks.media import check_name
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.names import check_name
+from agui_gate_adapters.testkit.openai.types import json_type
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 

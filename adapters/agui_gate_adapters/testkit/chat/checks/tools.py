@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.checks.body import json_type
-from agui_gate_adapters.testkit.checks.tools import check_named
-from agui_gate_adapters.testkit.profiles import PROFILES
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.functions import check_named
+from agui_gate_adapters.testkit.openai.types import json_type
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -51,8 +50,7 @@ def _check_tool(tool: object, path: str, profile: ChatProfile) -> Iterator[Viola
 def _check_inner(inner: Json, path: str, kind: str, profile: ChatProfile) -> Iterator[Violation]:
     if "strict" in inner and "strict" in profile.refused:
         yield cv.unsupported(profile, f"{path}.strict")
-    strictness = PROFILES["openai" if profile.unknown_members else "compat_lenient"]
-    yield from check_named({**inner, "type": kind}, path, strictness)
+    yield from check_named({**inner, "type": kind}, path, unknown_members=profile.unknown_members)
 
 
 def _check_choice(choice: object, tools: list[object]) -> Iterator[Violation]:

@@ -11,11 +11,12 @@ import difflib
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.types import TYPE_NAMES, is_a, json_type
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["TYPE_NAMES", "check_envelope", "check_fields", "check_types", "is_a", "json_type"]
+__all__ = ["check_envelope", "check_fields", "check_types"]
 
 _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     "model": (str,),
@@ -51,17 +52,6 @@ _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     "moderation": (dict,),
 }
 
-TYPE_NAMES: Final[dict[tuple[type, ...], str]] = {
-    (str,): "a string",
-    (bool,): "a boolean",
-    (int,): "an integer",
-    (int, float): "a decimal",
-    (list,): "an array",
-    (dict,): "an object",
-    (str, list): "one of a string or array of input items",
-    (str, dict): "one of a string or object",
-}
-
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "max_output_tokens": (16, float("inf")),
     "max_tool_calls": (1, float("inf")),
@@ -91,25 +81,6 @@ _INCLUDABLE: Final = (
     "reasoning.encrypted_content",
     "message.output_text.logprobs",
 )
-
-
-def json_type(value: object) -> str:
-    """Name a JSON value's type with its article, as error messages do."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int():
-            return "an integer"
-        case float():
-            return "a decimal"
-        case str():
-            return "a string"
-        case list():
-            return "an array"
-        case _:
-            return "an object"
 
 
 def check_envelope(body: Json, models: frozenset[str] | None = None) -> Iterator[Violation]:
@@ -148,13 +119,6 @@ def check_fields(body: Json) -> Iterator[Violation]:
     yield from _check_metadata(body.get("metadata"))
     yield from _check_objects(body)
     yield from _check_combinations(body)
-
-
-def is_a(value: object, types: tuple[type, ...]) -> bool:
-    """Say whether a JSON value is of one of these types."""
-    if isinstance(value, bool):
-        return bool in types  # bool is an int to Python, never to JSON.
-    return isinstance(value, types)
 
 
 def _check_numbers(body: Json) -> Iterator[Violation]:

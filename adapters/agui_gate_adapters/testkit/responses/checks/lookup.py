@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agui_gate_adapters.testkit import state_violations as sv
 from agui_gate_adapters.testkit.kinds import HOSTED, awaits_output, kind_of
-from agui_gate_adapters.testkit.profiles import Profile
-from agui_gate_adapters.testkit.sealing import unseal
-from agui_gate_adapters.testkit.state import ProviderState, StoredResponse
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.responses import violations as sv
+from agui_gate_adapters.testkit.responses.profiles import Profile
+from agui_gate_adapters.testkit.responses.sealing import unseal
+from agui_gate_adapters.testkit.responses.state import ProviderState, StoredResponse
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -39,7 +40,7 @@ def check_continuation(state: ProviderState, body: Json, profile: Profile) -> It
         if found is None:
             yield sv.conversation_not_found(conversation, profile.conversation_param)
         elif found.locked_by is not None:
-            yield sv.conversation_locked()
+            yield v.conversation_locked()
     parent = None if previous is None else state.parent(previous)
     if previous is not None and parent is None:
         yield sv.previous_not_found(previous)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from agui_gate_adapters.testkit.kinds import kind_of
 from agui_gate_adapters.testkit.player import text_of
-from agui_gate_adapters.testkit.state import Conversation
+from agui_gate_adapters.testkit.responses.state import Conversation
 from agui_gate_adapters.testkit.wire import Json
 
 __all__ = ["conversation_view", "item_view", "new_response", "page", "usage_of"]

@@ -1,4 +1,4 @@
-"""What the emulated provider remembers: responses, conversations, items, and a clock that tests can move.
+"""What the emulated provider remembers: responses, conversations and items.
 
 Nothing here checks anything; `checks` reads this state and the engine writes it. Three facts shape it:
 
@@ -11,35 +11,17 @@ Nothing here checks anything; `checks` reads this state and the engine writes it
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
+from agui_gate_adapters.testkit.memory import Clock, Memory
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Clock", "Conversation", "IssuedItem", "ProviderState", "StoredResponse"]
+__all__ = ["Conversation", "IssuedItem", "ProviderState", "StoredResponse"]
 
 RETENTION_SECONDS: Final = 30 * 86_400
 """A response can be continued for 30 days."""
-
-
-class Clock:
-    """Seconds since the epoch, plus whatever a test has added."""
-
-    def __init__(self, base: Callable[[], float] = time.time) -> None:
-        self._base = base
-        self.offset = 0.0
-
-    def now(self) -> float:
-        """Return the time in seconds."""
-        return self._base() + self.offset
-
-    def advance(self, seconds: float) -> None:
-        """Move the clock; negative values move it back."""
-        self.offset += seconds
 
 
 class IssuedItem(msgspec.Struct):
@@ -81,20 +63,15 @@ class Conversation(msgspec.Struct):
     locked_by: str | None = None
 
 
-class ProviderState:
-    """Everything remembered, and the mint for new ids. `max_responses`: the oldest are dropped beyond that."""
+class ProviderState(Memory):
+    """Everything remembered. `max_responses`: the oldest are dropped beyond that."""
 
     def __init__(self, *, seed: int = 0, clock: Clock | None = None, max_responses: int = 20_000) -> None:
-        self.clock = clock or Clock()
-        self.random = random.Random(seed)
+        super().__init__(seed=seed, clock=clock)
         self.max_responses = max_responses
         self.responses: dict[str, StoredResponse] = {}
         self.conversations: dict[str, Conversation] = {}
         self.issued: dict[str, IssuedItem] = {}
-
-    def mint(self, prefix: str, digits: int = 48) -> str:
-        """Return a new id such as `resp_0a1b…`; ids never repeat within one state, resets included."""
-        return f"{prefix}{self.random.getrandbits(digits * 4):0{digits}x}"
 
     def forget(self) -> None:
         """Lose all responses, conversations and items, as an expiry, a failover or another region would."""

@@ -13,10 +13,11 @@ from typing import Final
 import msgspec
 
 from agui_gate_adapters.testkit.kinds import HOSTED, KINDS
-from agui_gate_adapters.testkit.sealing import SealedReasoning, seal
+from agui_gate_adapters.testkit.openai.pieces import argument_pieces, pieces_of
+from agui_gate_adapters.testkit.responses.sealing import SealedReasoning, seal
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Piece", "Sealer", "argument_pieces", "build_piece", "pieces_of"]
+__all__ = ["Piece", "Sealer", "build_piece"]
 
 _HOSTED_STAGES: Final[dict[str, tuple[str, ...]]] = {
     "web_search_call": ("in_progress", "searching", "completed"),
@@ -64,12 +65,6 @@ def build_piece(spec: Json, index: int, mint: Callable[[str], str], sealer: Seal
     if kind in ("function_call", "custom_tool_call"):
         return _call(spec, item_id, index, mint, last_status)
     return _other(spec, item_id, index, mint)
-
-
-def pieces_of(text: str) -> list[str]:
-    """Cut text into words with their trailing blanks, as a model's tokens would arrive."""
-    words = text.split(" ")
-    return [word + " " for word in words[:-1]] + words[-1:] if text else []
 
 
 def _added(index: int, item: Json) -> Json:
@@ -182,11 +177,6 @@ def _call(spec: Json, item_id: str, index: int, mint: Callable[[str], str], stat
         item["status"] = status
     deltas = spec["deltas"] if "deltas" in spec else argument_pieces(text)
     return Piece(item, _tell_call(item, member, index, deltas))
-
-
-def argument_pieces(text: str) -> list[str]:
-    """Cut arguments into pieces of eight characters."""
-    return [text[start : start + 8] for start in range(0, len(text), 8)]
 
 
 def _tell_call(item: Json, member: str, index: int, deltas: list[str]) -> Iterator[Json]:

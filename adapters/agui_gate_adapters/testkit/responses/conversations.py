@@ -12,15 +12,15 @@ from typing import Any, Final
 import msgspec
 from starlette.requests import Request
 
-from agui_gate_adapters.testkit import state_violations as sv
-from agui_gate_adapters.testkit import violations as v
-from agui_gate_adapters.testkit.checks.graph import check_duplicates
-from agui_gate_adapters.testkit.checks.items import check_items
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.kinds import KINDS, kind_of
-from agui_gate_adapters.testkit.responses import Responses
-from agui_gate_adapters.testkit.state import Conversation
-from agui_gate_adapters.testkit.views import conversation_view, item_view, page
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.responses import violations as sv
+from agui_gate_adapters.testkit.responses.api import Responses
+from agui_gate_adapters.testkit.responses.checks.graph import check_duplicates
+from agui_gate_adapters.testkit.responses.checks.items import check_items
+from agui_gate_adapters.testkit.responses.state import Conversation
+from agui_gate_adapters.testkit.responses.views import conversation_view, item_view, page
 from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json, decode, encode
 
@@ -120,7 +120,7 @@ async def _list_items(api: Responses, request: Request) -> Reply:
 async def _create_items(api: Responses, request: Request) -> Reply:
     conversation, body = _found(api, request), await _body(request)
     if conversation.locked_by is not None:
-        raise Refused(sv.conversation_locked())
+        raise Refused(v.conversation_locked())
     added = _add(api, conversation, body.get("items"))
     return Reply(200, encode(page(added, limit=_MAX_ITEMS, order="asc")))
 
@@ -132,7 +132,7 @@ async def _retrieve_item(api: Responses, request: Request) -> Reply:
 async def _delete_item(api: Responses, request: Request) -> Reply:
     conversation = _found(api, request)
     if conversation.locked_by is not None:
-        raise Refused(sv.conversation_locked())
+        raise Refused(v.conversation_locked())
     item = _item(conversation, request.path_params["item"])
     conversation.items.remove(item)
     api.state.drop_item(item["id"])

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from agui_gate_adapters.testkit.checks import graph, lookup
-from agui_gate_adapters.testkit.checks.body import check_envelope, check_fields, check_types
-from agui_gate_adapters.testkit.checks.items import check_items
-from agui_gate_adapters.testkit.checks.media import check_history_names, check_media
-from agui_gate_adapters.testkit.checks.tools import check_tool_choice, check_tools
-from agui_gate_adapters.testkit.profiles import PROFILES, Profile
-from agui_gate_adapters.testkit.state import ProviderState
+from agui_gate_adapters.testkit.responses.checks import graph, lookup
+from agui_gate_adapters.testkit.responses.checks.body import check_envelope, check_fields, check_types
+from agui_gate_adapters.testkit.responses.checks.items import check_items
+from agui_gate_adapters.testkit.responses.checks.media import check_history_names, check_media
+from agui_gate_adapters.testkit.responses.checks.tools import check_tool_choice, check_tools
+from agui_gate_adapters.testkit.responses.profiles import PROFILES, Profile
+from agui_gate_adapters.testkit.responses.state import ProviderState
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 

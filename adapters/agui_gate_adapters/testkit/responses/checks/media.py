@@ -7,22 +7,19 @@ are near those of the neighbours.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
-from agui_gate_adapters.testkit.media import IMAGES, Trouble, look_at, look_at_address, split_data_url
-from agui_gate_adapters.testkit.profiles import Profile
+from agui_gate_adapters.testkit.media import IMAGES, look_at, look_at_address, split_data_url
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.media import EXAMPLE, got
+from agui_gate_adapters.testkit.openai.names import check_name
+from agui_gate_adapters.testkit.responses.profiles import Profile
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["EXAMPLE", "MAX_NAME", "NAME_PATTERN", "check_history_names", "check_media", "check_name", "got"]
+__all__ = ["check_history_names", "check_media"]
 
-NAME_PATTERN: Final = "^[a-zA-Z0-9_-]+$"
-MAX_NAME: Final = 64
-EXAMPLE: Final = "(e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
-_NAME: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _CALLS: Final = ("function_call", "custom_tool_call")
 
 
@@ -43,27 +40,6 @@ def check_history_names(items: list[Json], profile: Profile) -> Iterator[Violati
     for index, item in enumerate(items if profile.call_names else ()):
         if item.get("type") in _CALLS and isinstance(item.get("name"), str):
             yield from check_name(item["name"], f"input[{index}].name")
-
-
-def check_name(name: str, path: str, rule: str = "name") -> Iterator[Violation]:
-    """Yield what is wrong with a tool's name, in a tool or in a call."""
-    if len(name) > MAX_NAME:
-        yield v.too_long(path, MAX_NAME, len(name), rule=rule)
-    elif not _NAME.fullmatch(name):
-        yield v.bad_pattern(path, NAME_PATTERN, rule=rule)
-
-
-def got(trouble: Trouble) -> str:
-    """What the API says that it got instead of a data URL."""
-    match trouble.what:
-        case "empty":
-            return "empty base64-encoded bytes"
-        case "type":
-            return f"unsupported MIME type '{trouble.detail}'"
-        case "prefix":
-            return "a value without the 'data:' prefix"
-        case _:
-            return "an invalid base64-encoded value"
 
 
 def _check_image(address: str, path: str) -> Iterator[Violation]:

@@ -1,4 +1,4 @@
-"""The catalogue of refusals, second part: what depends on what the provider remembers.
+"""The catalogue of refusals of the Responses API alone: what depends on what the provider remembers.
 
 R1 to R10, R12, R18, R19, R23 and R24; what Azure hosts add; and the two strict rules of our own.
 """
@@ -67,12 +67,6 @@ def no_conversations() -> Violation:
 def conversation_not_found(conversation_id: str, param: str | None) -> Violation:
     """R7: unknown conversations are never created on the fly."""
     return Violation("R7", 404, f"Conversation with id '{conversation_id}' not found.", param)
-
-
-def conversation_locked() -> Violation:
-    """R8: two responses at once on one conversation."""
-    message = "Another process is currently operating on this conversation. Please retry in a few seconds."
-    return Violation("R8", 400, message, "conversation", "conversation_locked")
 
 
 def item_not_found(item_id: str, status: int) -> Violation:

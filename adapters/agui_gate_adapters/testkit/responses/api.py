@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from agui_gate_adapters.testkit import state_violations as sv
-from agui_gate_adapters.testkit import violations as v
 from agui_gate_adapters.testkit.api import Create
-from agui_gate_adapters.testkit.checks import check_request, context_of, input_items, resolved
-from agui_gate_adapters.testkit.exchange import Exchange
 from agui_gate_adapters.testkit.faults import Fault, Reply, error_reply, status_violation
 from agui_gate_adapters.testkit.host import Host, parse_object
+from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.player import Asked
-from agui_gate_adapters.testkit.profiles import Profile
-from agui_gate_adapters.testkit.state import ProviderState
+from agui_gate_adapters.testkit.responses import violations as sv
+from agui_gate_adapters.testkit.responses.checks import check_request, context_of, input_items, resolved
+from agui_gate_adapters.testkit.responses.exchange import Exchange
+from agui_gate_adapters.testkit.responses.profiles import Profile
+from agui_gate_adapters.testkit.responses.state import ProviderState
 from agui_gate_adapters.testkit.violations import Refused, Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -26,15 +26,11 @@ _PATH: Final = "/v1/responses"
 class Responses:
     """One host's Responses API, as strict as the profile."""
 
-    def __init__(self, host: Host, profile: Profile) -> None:
+    def __init__(self, host: Host, state: ProviderState, profile: Profile) -> None:
         self.profile = profile
+        self.state = state
         self._host = host
         self._running: dict[str, Exchange] = {}
-
-    @property
-    def state(self) -> ProviderState:
-        """What the provider remembers."""
-        return self._host.state
 
     @property
     def paths(self) -> Mapping[str, Create]:
@@ -51,7 +47,7 @@ class Responses:
 
     def fault_violation(self, fault: Fault) -> Violation:
         """Return OpenAI's words for a fault."""
-        return sv.conversation_locked() if fault.kind == "locked" else status_violation(fault)
+        return v.conversation_locked() if fault.kind == "locked" else status_violation(fault)
 
     def create(self, raw: bytes, headers: Mapping[str, str] | None = None) -> Exchange | Reply:
         """Handle `POST /responses`: an exchange to be delivered, or a whole reply (refusals, early faults)."""

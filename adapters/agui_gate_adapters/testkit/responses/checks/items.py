@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit import violations as v
-from agui_gate_adapters.testkit.checks.body import json_type
 from agui_gate_adapters.testkit.kinds import KINDS, Kind
-from agui_gate_adapters.testkit.profiles import Profile
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.types import json_type
+from agui_gate_adapters.testkit.responses.profiles import Profile
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
