@@ -6,7 +6,7 @@ from referencing import Registry
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.jsontext import parse_object
-from agui_gate.protocol.cards import NotAllowed, card_arguments, checked_edit, interrupt, iso, response_schema
+from agui_gate.protocol.cards import NotAllowed, card_arguments, checked_edit, interrupt, iso
 from agui_gate.tool import Gate, Tool
 from tests.requirements import shows
 
@@ -64,7 +64,7 @@ def test_references_in_a_tools_schema_still_resolve():
         return to.street
 
     tool = Tool(ship, gate=Gate(editable=["to"]))
-    schema = response_schema(tool.parameters)
+    schema = interrupt(approval(editable=("to",)), tool.parameters).response_schema
     check = jsonschema.Draft202012Validator(schema, registry=Registry())
     assert not list(check.iter_errors({"approved": True, "editedArgs": {"to": {"street": "x"}}}))
     assert list(check.iter_errors({"approved": True, "editedArgs": {"to": {"street": 5}}}))

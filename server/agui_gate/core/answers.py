@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.replies import NotUnderstood, read
 
 Target = Literal["approval", "call", "card"]
 Verdict = Literal["approve", "reject", "cancel"]
@@ -44,32 +45,18 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
-    """An answer from a decoded payload such as ``{"approved": true, "editedArgs": {…}, "reason": "…"}``.
-
-    ``accepted`` is read like ``approved``; both must agree. A step that was switched off is a no.
-    """
-    if not isinstance(payload, Mapping):
-        return Answer(
-            target=target, id=target_id, way=way, problem="the answer is not an object with a boolean 'approved'"
-        )
-    said = [payload[key] for key in ("approved", "accepted") if key in payload]
-    if not said or not all(isinstance(value, bool) for value in said):
-        return Answer(target=target, id=target_id, way=way, problem="'approved' must be true or false")
-    if len(set(said)) > 1:
-        return Answer(target=target, id=target_id, way=way, problem="'approved' and 'accepted' contradict each other")
-    edits = [payload[key] for key in ("editedArgs", "edited_arguments") if payload.get(key) is not None]
-    if len(edits) > 1 or not all(isinstance(edit, dict) for edit in edits):
-        return Answer(target=target, id=target_id, way=way, problem="the edited arguments must be one object")
-    reason = payload.get("reason")
-    if not isinstance(reason, str | None):
-        return Answer(target=target, id=target_id, way=way, problem="'reason' must be text")
-    approved = said[0] and not _step_declined(payload.get("steps"))
+    """An answer from a decoded payload such as ``{"approved": true, "editedArgs": {…}, "reason": "…"}``: see `read`."""
+    try:
+        reply = read(payload)
+    except NotUnderstood as error:
+        return Answer(target=target, id=target_id, way=way, problem=str(error))
+    reason = reply.reason or ""
     return Answer(
         target=target,
         id=target_id,
-        verdict="approve" if approved else "reject",
-        reason=_kept(reason) if reason and reason.strip() else None,
-        edited=edits[0] if edits and approved else None,
+        verdict="approve" if reply.approved else "reject",
+        reason=_kept(reason) if reason.strip() else None,
+        edited=reply.edited if reply.approved and reply.edited is not msgspec.UNSET else None,
         way=way,
     )
 
@@ -136,9 +123,3 @@ def looks_like_answer(content: str) -> bool:
 
 def _kept(reason: str) -> str:
     return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
-
-
-def _step_declined(steps: Any) -> bool:
-    if not isinstance(steps, list):
-        return steps is not None
-    return any(not isinstance(step, Mapping) or step.get("status", "enabled") != "enabled" for step in steps)

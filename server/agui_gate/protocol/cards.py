@@ -1,8 +1,7 @@
-"""Confirm cards and interrupts: how a gated call is shown, and the schema of its answer.
+"""Confirm cards and interrupts: how a gated call is shown.
 
-`approved` is checked by `core/answers.py`, and the schema of `editedArgs` is the tool's own, made from the model that
-validates the edit, so what is advertised and what is accepted can't disagree. An edit replaces all arguments; whether
-editing is possible is told by `editedArgs` being in the schema (facts: protocol §2).
+An interrupt has the schema of its answer (`core/replies.py`), with the tool's own schema for `editedArgs`. An edit
+replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema.
 """
 
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.core import replies
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser import for_browser, schema_for_browser
 from agui_gate.core.events import Interrupt
@@ -75,32 +75,13 @@ def interrupt(approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | 
         reason="tool_call",
         tool_call_id=approval.call_id,
         message=_sentences(None, approval.message or f"Run {approval.tool}?", ran),
-        response_schema=response_schema(_for_edits(approval, parameters) if approval.editable else None),
+        response_schema=replies.schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata=metadata,
     )
 
 
 def _sentences(refused: str | None, asked: str, ran: AlreadyRan | None) -> str:
     return " ".join(part for part in (refused, asked, ran.words if ran else None) if part)
-
-
-def response_schema(parameters: dict[str, Any] | None) -> dict[str, Any]:
-    """JSON Schema of an answer; ``parameters`` (a tool's schema) only where editing is allowed."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {
-            "approved": {"type": "boolean", "description": "Whether the call may run."},
-            "reason": {"type": "string", "description": "Why, for the model and the record."},
-        },
-        "required": ["approved"],
-    }
-    if parameters is not None:
-        edited = {**parameters, "description": "Replaces all arguments."}
-        definitions = edited.pop("$defs", None)  # references point at the root
-        schema["properties"]["editedArgs"] = edited
-        if definitions:
-            schema["$defs"] = definitions
-    return schema
 
 
 def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:
