@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from agui_gate.cli import demo_agent
+from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
 from agui_gate.settings import Settings, names
 from agui_gate_adapters.testkit import Emulator

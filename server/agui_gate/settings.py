@@ -52,7 +52,7 @@ class Settings:
       `agui_gate.engine.limits.Limits`.
     * ``principal_bytes``, ``principal_threads``: what ``memory://`` keeps of one principal.
     * ``max_connections``, ``header_…``, ``keep_alive_seconds``: of the connections of `agui-gate serve`, see
-      `agui_gate.cli.connections`. ``body_seconds``: how long a request's body may take, whatever serves it.
+      `agui_gate.cli.serving.connections`. ``body_seconds``: how long a request's body may take, whatever serves it.
     * ``log_level``: how much is logged (`agui_gate.logs`).
     * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
     * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from agui_gate.cli.demo import tell_of_other_page
-from agui_gate.cli.server import bind_near
+from agui_gate.cli.commands.demo import tell_of_other_page
+from agui_gate.cli.serving.uvicorn_server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
 from tests.cli.support import call, running

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.cli.demo_agent import support_agent
+from agui_gate.cli.demo.agent import support_agent
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 
 from agui_gate import Agent, tool
 from agui_gate.adapter import Adapter, Finding
-from agui_gate.cli.checking import check_agent
+from agui_gate.cli.agent_checks import check_agent
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses

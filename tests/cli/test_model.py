@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from agui_gate import models
-from agui_gate.cli.run import Ending
+from agui_gate.cli.commands.run import Ending
 from tests.cli.conftest import Cli
 from tests.cli.support import running
 from tests.cli.test_serve import URL
@@ -36,7 +36,7 @@ def test_run_with_another_model_keeps_the_agents_tools(cli: Cli) -> None:
 
 @pytest.mark.parametrize("target", [["cli_shop:agent"], []])
 def test_what_waits_goes_on_with_the_same_model(cli: Cli, target: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agui_gate.cli.run._converse", lambda *_: Ending(3, waits=True))
+    monkeypatch.setattr("agui_gate.cli.commands.run._converse", lambda *_: Ending(3, waits=True))
     result = cli("run", *target, "--model", "rules:fast", "-m", "x", "--thread", "t", *STORE)
     assert result.exit_code == 3
     typed = " ".join(["agui-gate run", *target, "--model rules:fast --store memory:// --thread t"])

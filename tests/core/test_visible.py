@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_gate.cli.console import short
+from agui_gate.cli.terminal.console import short
 from agui_gate.core.visible import visible
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agui_gate.cli.server import DRAIN_SECONDS
+from agui_gate.cli.serving.uvicorn_server import DRAIN_SECONDS
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit import serve as emulate
 from agui_gate_adapters.testkit.agui.reducer import apply

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
-from agui_gate.cli.demo_agent import EXAMPLES, INSTRUCTIONS, support_agent
-from agui_gate.cli.server import Server, bind, configure, serve_forever
+from agui_gate.cli.demo.agent import EXAMPLES, INSTRUCTIONS, support_agent
+from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_forever
 from agui_gate.settings import load_settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator

@@ -1,6 +1,6 @@
 """What an agent is introduced with."""
 
-from agui_gate.cli.demo_agent import support_agent
+from agui_gate.cli.demo.agent import support_agent
 from agui_gate.http.views import agent_view
 from agui_gate_adapters.openai_responses import OpenAIResponses
 

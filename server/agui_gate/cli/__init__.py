@@ -1,4 +1,4 @@
-"""The command line: `agui-gate`. One module a command, each imported when it is used."""
+"""The command line: `agui-gate`. One module a command, in `commands`, each imported when it is used."""
 
 __all__ = ["main"]
 

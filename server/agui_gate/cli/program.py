@@ -16,14 +16,14 @@ FAILED, MISUSED, WAITING, INTERRUPTED = 1, 2, 3, 130
 """Exit codes besides 0; see the help text below."""
 
 COMMANDS = {
-    "serve": ("agui_gate.cli.serve", "Serve an agent, a list of agents, or an app."),
-    "demo": ("agui_gate.cli.demo", "The whole product on this machine, without a key."),
-    "run": ("agui_gate.cli.run", "One run from the shell, without a server."),
-    "approvals": ("agui_gate.cli.approvals", "List, approve and reject what waits on a server."),
-    "doctor": ("agui_gate.cli.doctor", "Check settings, store and provider; say what to fix."),
-    "backup": ("agui_gate.cli.backup", "Copy the store while it is in use."),
-    "settings": ("agui_gate.cli.settings", "Print the settings and where each came from."),
-    "emulator": ("agui_gate.cli.emulator", "The strict provider emulator by itself."),
+    "serve": ("agui_gate.cli.commands.serve", "Serve an agent, a list of agents, or an app."),
+    "demo": ("agui_gate.cli.commands.demo", "The whole product on this machine, without a key."),
+    "run": ("agui_gate.cli.commands.run", "One run from the shell, without a server."),
+    "approvals": ("agui_gate.cli.commands.approvals", "List, approve and reject what waits on a server."),
+    "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider; say what to fix."),
+    "backup": ("agui_gate.cli.commands.backup", "Copy the store while it is in use."),
+    "settings": ("agui_gate.cli.commands.settings", "Print the settings and where each came from."),
+    "emulator": ("agui_gate.cli.commands.emulator", "The strict provider emulator by itself."),
 }
 
 HELP = """agui-gate: an AG-UI server whose gated tools can be trusted.

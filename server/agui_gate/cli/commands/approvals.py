@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from agui_gate.cli.asking import REASON, can_ask, read_line
-from agui_gate.cli.console import dim, short, table
-from agui_gate.cli.edits import edited_arguments
-from agui_gate.cli.gateway import Gateway
 from agui_gate.cli.program import FAILED, Failure, debug_option
+from agui_gate.cli.remote_server import RemoteServer
+from agui_gate.cli.terminal.argument_edits import edited_arguments
+from agui_gate.cli.terminal.asking import REASON, can_ask, read_line
+from agui_gate.cli.terminal.console import dim, short, table
 
 SHOWN_ID = 12
 """Characters of an id that are shown at least; more where two would look the same."""
@@ -62,8 +62,8 @@ def command() -> None:
 @debug_option
 def ls(url: str, token: str | None, as_json: bool) -> None:
     """List what waits for you, oldest first."""
-    with Gateway(url, token) as gateway:
-        pending = gateway.pending()
+    with RemoteServer(url, token) as server:
+        pending = server.pending()
     if as_json:
         click.echo(json.dumps({"approvals": pending}, indent=2))
     elif not pending:
@@ -85,14 +85,14 @@ def approve(
     approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
 ) -> None:
     """Approve a call: its tool runs now, or, if the provider runs it, with the thread's next run."""
-    with Gateway(url, token) as gateway:
-        found = _found(gateway, approval_id)
+    with RemoteServer(url, token) as server:
+        found = _found(server, approval_id)
         payload = _payload(True, reason, go_on)
         if edits:
             if found is None or found["state"] != "pending":
                 raise Failure(f"Nothing that waits for you has the id {approval_id}, so there is nothing to edit.")
             payload["edited_arguments"] = edited_arguments(found["arguments"], found["editable"], edits)
-        _report(gateway.decide(found["id"] if found else approval_id, payload), as_json)
+        _report(server.decide(found["id"] if found else approval_id, payload), as_json)
 
 
 @command.command("reject")
@@ -105,12 +105,12 @@ def approve(
 @debug_option
 def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool) -> None:
     """Reject a call: its tool doesn't run, and the model is told."""
-    with Gateway(url, token) as gateway:
-        found = _found(gateway, approval_id)
+    with RemoteServer(url, token) as server:
+        found = _found(server, approval_id)
         if reason is None and found is not None and found["state"] == "pending" and can_ask():
             reason = read_line(REASON)
         payload = _payload(False, reason, go_on)
-        _report(gateway.decide(found["id"] if found else approval_id, payload), as_json)
+        _report(server.decide(found["id"] if found else approval_id, payload), as_json)
 
 
 def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
@@ -118,9 +118,9 @@ def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
     return payload | {"reason": reason} if reason else payload
 
 
-def _found(gateway: Gateway, wanted: str) -> dict[str, Any] | None:
+def _found(server: RemoteServer, wanted: str) -> dict[str, Any] | None:
     """What is meant: something that waits, or else what was decided lately, of which the server says what is true."""
-    return _find(gateway.pending(), wanted) or _find(gateway.decided(), wanted)
+    return _find(server.pending(), wanted) or _find(server.decided(), wanted)
 
 
 def _find(records: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agui_gate.cli.console import dim, note, printable, short
+from agui_gate.cli.terminal.console import dim, note, printable, short
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.sanitizer import CARD_TOOL
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as _Protocol
 
-    from agui_gate.cli.upgrades import PlainParser
+    from agui_gate.cli.serving.upgrades import PlainParser
 except ImportError:  # no httptools on this platform
     from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol  # type: ignore[assignment]
 

@@ -5,7 +5,7 @@ Divergences from `uvicorn.run`, each for a reason:
 * the address is bound first, so that a taken port is one clear sentence and port 0 can be printed;
 * engines are started before uvicorn's lifespan is, whose failures are tracebacks;
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
-* connections have bounds (`agui_gate.cli.connections`), and as many descriptors as the system gives;
+* connections have bounds (`agui_gate.cli.serving.connections`), and as many descriptors as the system gives;
 * SIGTERM and SIGINT end in exit code 0: uvicorn raises them again after it has stopped;
 * after start-up everything that lives long is taken out of the garbage collector's sight.
 """
@@ -21,8 +21,8 @@ from typing import Any
 
 import uvicorn
 
-from agui_gate.cli.checking import tell_setup
-from agui_gate.cli.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
+from agui_gate.cli.agent_checks import tell_setup
+from agui_gate.cli.serving.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings
@@ -58,7 +58,7 @@ def configure(
     limits = limits or limits_from(Settings(), raise_descriptors())
     config = Config(
         app,
-        http="agui_gate.cli.connections:Connection",
+        http="agui_gate.cli.serving.connections:Connection",
         factory=factory,
         reload=reload,
         log_level="critical" if quiet else "warning",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agui_gate.cli.banner import banner
+from agui_gate.cli.serving.banner import banner
 from agui_gate.cli.target import Target, load_target, states_of
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import DEFAULT, Settings, load_settings

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import click
 
 from agui_gate.agent import Agent
-from agui_gate.cli.console import dim, short
-from agui_gate.cli.edits import read_value
+from agui_gate.cli.terminal.argument_edits import read_value
+from agui_gate.cli.terminal.console import dim, short
 from agui_gate.core.approvals import Approval
 from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.inbound import ResumeEntry

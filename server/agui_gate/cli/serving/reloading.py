@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from agui_gate.cli.connections import limits_from, raise_descriptors
-from agui_gate.cli.server import Server, address_of, bind, configure
-from agui_gate.cli.serving import Plan, prepare
+from agui_gate.cli.serving.connections import limits_from, raise_descriptors
+from agui_gate.cli.serving.plan import Plan, prepare
+from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure
 from agui_gate.errors import AguiGateError
 from agui_gate.settings import load_settings
 
@@ -36,7 +36,7 @@ def reload_forever(plan: Plan) -> None:
         }
         os.environ[_VARIABLE] = json.dumps(typed)
         limits = limits_from(settings, raise_descriptors())
-        config = configure("agui_gate.cli.reloading:create", factory=True, reload=True, limits=limits)
+        config = configure("agui_gate.cli.serving.reloading:create", factory=True, reload=True, limits=limits)
         ChangeReload(config, target=Server(config).run, sockets=[sock]).run()
 
 

@@ -16,7 +16,7 @@ TOOL_TIMEOUT = 330.0
 """Seconds for a decision: an approved tool runs before the answer comes, and may take five minutes."""
 
 
-class Gateway:
+class RemoteServer:
     """A client of one server. Raises `Failure` with what the server said, `ConfigurationError` if it isn't there."""
 
     def __init__(self, url: str, token: str | None) -> None:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 import click
 
 from agui_gate.agent import Agent
-from agui_gate.cli.console import dim
+from agui_gate.cli.terminal.console import dim
 
 
 def banner(

@@ -6,8 +6,8 @@ from typing import Literal, TypeVar, get_args
 
 import click
 
-from agui_gate.cli.console import dim, log_to_stderr
 from agui_gate.cli.program import debug_option
+from agui_gate.cli.terminal.console import dim, log_to_stderr
 from agui_gate.errors import ConfigurationError
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def command(
     ctx: click.Context, port: int, host: str, script: Path | None, profile: Profile, chat: str, anthropic: str
 ) -> None:
     """Serve the emulator."""
-    from agui_gate.cli.server import Server, address_of, bind, configure, serve_forever
+    from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure, serve_forever
     from agui_gate_adapters.testkit import ANTHROPIC_PROFILES, CHAT_PROFILES, Emulator, ScriptError
 
     log_to_stderr(ctx)

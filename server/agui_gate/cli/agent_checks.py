@@ -8,7 +8,7 @@ import msgspec
 
 from agui_gate.adapter import ChecksSetup, Finding, Text, TurnRequest, UserTurn
 from agui_gate.agent import Agent
-from agui_gate.cli.console import note
+from agui_gate.cli.terminal.console import note
 from agui_gate.errors import AguiGateError, ConfigurationError
 
 ASK_SECONDS = 60.0

@@ -39,7 +39,7 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
     return Engine(target.agents, store_from(settings), dialect, limits=limits)
 
 
-class Session:
+class LocalThread:
     """A thread of the person `local`, who is also the one of a server without auth. Not for concurrent use."""
 
     def __init__(self, engine: Engine, agent: Agent, thread_id: str, show: Show) -> None:

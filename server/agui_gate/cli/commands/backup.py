@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.console import dim
 from agui_gate.cli.program import debug_option
+from agui_gate.cli.terminal.console import dim
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import load_settings
 

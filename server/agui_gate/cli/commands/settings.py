@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.console import note, table
 from agui_gate.cli.program import debug_option
+from agui_gate.cli.terminal.console import note, table
 from agui_gate.settings import PREFIX, load_settings, names
 
 HELP = """Print every setting with its value and where that came from. Secrets are masked.

@@ -10,10 +10,10 @@ import click
 
 from agui_gate.adapter import Finding
 from agui_gate.agent import Agent
-from agui_gate.cli.checking import check_agent
-from agui_gate.cli.console import log_to_stderr, mark
+from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.program import FAILED, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
+from agui_gate.cli.terminal.console import log_to_stderr, mark
 from agui_gate.errors import AguiGateError
 from agui_gate.settings import DEFAULT, Settings, load_settings
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agui_gate.cli.console import log_to_stderr, note
 from agui_gate.cli.program import debug_option
+from agui_gate.cli.terminal.console import log_to_stderr, note
 
 if TYPE_CHECKING:
     import socket
@@ -47,7 +47,7 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the store can
 @click.pass_context
 def command(ctx: click.Context, port: int | None, store: str | None) -> None:
     """Run the demo."""
-    from agui_gate.cli.server import bind, bind_near
+    from agui_gate.cli.serving.uvicorn_server import bind, bind_near
 
     log_to_stderr(ctx)
     directory = None if store else tempfile.mkdtemp(prefix="agui-gate-demo-")
@@ -63,7 +63,7 @@ def command(ctx: click.Context, port: int | None, store: str | None) -> None:
 
 
 def _run(sock: "socket.socket", store: str, *, kept: bool) -> None:
-    from agui_gate.cli.server import configure
+    from agui_gate.cli.serving.uvicorn_server import configure
 
     loop_factory = configure(None).get_loop_factory()  # the same loop as `serve`
     with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -71,9 +71,9 @@ def _run(sock: "socket.socket", store: str, *, kept: bool) -> None:
 
 
 async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
-    from agui_gate.cli.banner import banner
-    from agui_gate.cli.demo_agent import support_agent
-    from agui_gate.cli.server import Server, address_of, configure
+    from agui_gate.cli.demo.agent import support_agent
+    from agui_gate.cli.serving.banner import banner
+    from agui_gate.cli.serving.uvicorn_server import Server, address_of, configure
     from agui_gate.http.app import create_app
     from agui_gate.http.assets import BUILT
     from agui_gate.settings import Settings

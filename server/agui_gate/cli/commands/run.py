@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 
 import click
 
-from agui_gate.cli.asking import Asker, can_ask
-from agui_gate.cli.console import dim, log_to_stderr, note
-from agui_gate.cli.printing import JsonPrinter, TextPrinter
+from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, debug_option
-from agui_gate.cli.session import Session, make_engine
 from agui_gate.cli.target import load_target, model_option, pick_agent
+from agui_gate.cli.terminal.asking import Asker, can_ask
+from agui_gate.cli.terminal.console import dim, log_to_stderr, note
+from agui_gate.cli.terminal.printing import JsonPrinter, TextPrinter
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.inbound import check_id
 
@@ -78,9 +78,9 @@ def command(
     engine = make_engine(loaded, chosen, store, config)
     printer = JsonPrinter() if as_json else TextPrinter()
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
-    session = Session(engine, chosen, thread_id, printer.show)
+    local = LocalThread(engine, chosen, thread_id, printer.show)
     asker = Asker("no" if approve == "ask" and not can_ask() else approve, chosen)
-    end = _run(session, asker, message)
+    end = _run(local, asker, message)
     typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
     named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
     if isinstance(printer, TextPrinter):
@@ -116,30 +116,30 @@ def _check(message: str | None, thread: str | None) -> None:
             raise click.UsageError(error.message) from None
 
 
-def _run(session: Session, asker: Asker, message: str | None) -> Ending:
+def _run(local: LocalThread, asker: Asker, message: str | None) -> Ending:
     """Everything between opening and closing the engine.
 
     The loop runs only while the agent does: questions are asked outside of it, where Ctrl-C ends them at once.
     """
     with asyncio.Runner() as runner:
         try:
-            runner.run(session.start())
-            if message is None and not runner.run(session.known()):
+            runner.run(local.start())
+            if message is None and not runner.run(local.known()):
                 raise Failure("There is no such conversation to go on with. Say something with --message.", MISUSED)
-            return _converse(runner, session, asker, message)
+            return _converse(runner, local, asker, message)
         except KeyboardInterrupt:
             return Ending(INTERRUPTED)
         finally:
             with contextlib.suppress(KeyboardInterrupt):
-                runner.run(session.aclose())
+                runner.run(local.aclose())
 
 
-def _converse(runner: asyncio.Runner, session: Session, asker: Asker, message: str | None) -> Ending:
-    well = runner.run(session.say(message))
+def _converse(runner: asyncio.Runner, local: LocalThread, asker: Asker, message: str | None) -> Ending:
+    well = runner.run(local.say(message))
     for _ in range(MAX_ROUNDS):
         if not well:
             return Ending(FAILED)
-        pending = runner.run(session.pending())
+        pending = runner.run(local.pending())
         if not pending:
             return Ending(0)
         try:
@@ -148,7 +148,7 @@ def _converse(runner: asyncio.Runner, session: Session, asker: Asker, message: s
             return Ending(INTERRUPTED, waits=True)
         if not answers:
             return Ending(WAITING, waits=True)
-        well = runner.run(session.answer(answers))
+        well = runner.run(local.answer(answers))
     raise Failure(
         f"The agent asked for approvals {MAX_ROUNDS} times in a row; that is where this command stops.", WAITING
     )

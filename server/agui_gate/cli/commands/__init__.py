@@ -1,0 +1,1 @@
+"""One module a command, each imported when it is used (see `program`)."""

@@ -1,0 +1,1 @@
+"""Serving an application: from what was typed (`plan`) to a uvicorn server with bounds."""
