@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?=
 ARGS ?=
-CODE := server adapters tests $(wildcard examples)
+CODE := server adapters tests tools $(wildcard examples)
 
 # The first Python on the path that is new enough; PYTHON=python3.13 overrides.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3 python; do \
@@ -141,6 +141,10 @@ llama: $(VENV)/.llama ## Our adapters in front of a real llama.cpp with a small 
 .PHONY: bench
 bench: $(VENV)/.test ## Our own figures, next to a bare proxy
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+.PHONY: docs
+docs: $(VENV)/.test ## Make the tables of docs/ anew: settings, errors, requirements
+	@$(BIN)/python -m tools.pages
 
 .PHONY: clean
 clean: ## Remove everything that make made

@@ -30,7 +30,7 @@
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
     └── ConfigurationError          the deployment is wrong; the message says what to change
 
-Each class knows its HTTP status, its AG-UI code (CONTRACT.md, "Codes") and whether repeating the same request
+Each class knows its HTTP status, its code (docs/errors.md) and whether repeating the same request
 can help. Messages are safe to show: no secret, no provider's raw body.
 """
 
@@ -57,7 +57,7 @@ class RequestError(AguiGateError):
 
 
 class InvalidRequest(RequestError):
-    """Malformed or wrong input."""
+    """What was sent is malformed (400), or well-formed and wrong (422). The message names the place: correct it."""
 
     def __init__(self, message: str, *, well_formed: bool = False) -> None:
         super().__init__(message)
@@ -65,28 +65,28 @@ class InvalidRequest(RequestError):
 
 
 class Unauthorized(RequestError):
-    """No principal."""
+    """Nobody knows who asks. Send a token, or whatever the `auth` of the server wants."""
 
     status = 401
     code = "unauthorized"
 
 
 class Forbidden(RequestError):
-    """Known, but not allowed (also: a foreign Host or Origin)."""
+    """Known, but not allowed; also a foreign Host or Origin. The message says what to configure."""
 
     status = 403
     code = "forbidden"
 
 
 class NotFound(RequestError):
-    """Does not exist, or belongs to someone else: the same answer for both."""
+    """It does not exist, or belongs to somebody else: the same answer for both."""
 
     status = 404
     code = "not_found"
 
 
 class ThreadBusy(RequestError):
-    """One run per thread: another one is active."""
+    """A run, or a decision, is at work on the thread. Wait until it has ended, or stop it; then try again."""
 
     status = 409
     code = "thread_busy"
@@ -94,49 +94,51 @@ class ThreadBusy(RequestError):
 
 
 class ApprovalPending(RequestError):
-    """`on_unanswered="refuse"`: calls wait for an answer that this run does not bring."""
+    """With `on_unanswered="refuse"`: calls wait for an answer that this run does not bring. Answer all of them."""
 
     status = 409
     code = "approval_pending"
 
 
 class ApprovalRefused(RequestError):
-    """An answer that can't be accepted: unknown, or against the gate's policy. (What is decided already is a 409.)"""
+    """An answer that can't be taken: it answers nothing that was asked, or is against the gate's policy. The call goes
+    on waiting. Over HTTP, 409 with this code: it was decided before, and `error.record` says how.
+    """
 
     status = 422
     code = "approval_refused"
 
 
 class Gone(RequestError):
-    """It existed and is no longer kept."""
+    """It existed and is no longer kept. The message says what is."""
 
     status = 410
     code = "gone"
 
 
 class TooLarge(RequestError):
-    """Over a documented limit."""
+    """Over a limit, which the message names. Most limits are settings: see docs/settings.md."""
 
     status = 413
     code = "too_large"
 
 
 class UnsupportedMediaType(RequestError):
-    """Not JSON."""
+    """The body is not declared as JSON. Send `content-type: application/json`."""
 
     status = 415
     code = "unsupported_media_type"
 
 
 class ProviderError(AguiGateError):
-    """The provider did not deliver. Subclasses classify it (facts: B19)."""
+    """The model's provider did not deliver. Subclasses say why (B19)."""
 
     status = 503
     code = "provider_unavailable"
 
 
 class RateLimited(ProviderError):
-    """The provider asks us to slow down."""
+    """The provider, or this server, wants fewer requests. Wait a moment and try again."""
 
     status = 429
     code = "rate_limited"
@@ -144,13 +146,13 @@ class RateLimited(ProviderError):
 
 
 class ProviderAuth(ProviderError):
-    """The provider does not accept the key."""
+    """The provider does not accept the key. The deployment has to change it; `agui-gate doctor` checks it."""
 
     code = "provider_auth"
 
 
 class ProviderRejected(ProviderError):
-    """The provider refuses this request for good (unknown model, schema, policy)."""
+    """The provider refuses this request for good (an unknown model, a schema, a policy). Repeating it doesn't help."""
 
     code = "provider_rejected"
 
@@ -184,34 +186,34 @@ class ContentRefused(ProviderRejected):
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider is down, unreachable, or cut the stream."""
+    """The provider is down, can't be reached, or broke its answer off. Try again in a moment."""
 
     retry = True
 
 
 class ContextLength(ProviderError):
-    """The conversation is longer than the model can read."""
+    """The conversation is longer than the model can read. What was too long is left out of the next run."""
 
     status = 422
     code = "context_length"
 
 
 class RunAborted(AguiGateError):
-    """Cancelled by the user or because its client left."""
+    """The run was stopped: by a person, or because nobody read it any more."""
 
     status = 409
     code = "abort"
 
 
 class LimitReached(AguiGateError):
-    """A limit of the agent (``max_turns``) ended the run."""
+    """A limit of the agent or of the server ended the run. What was said is kept. The message says how to go on."""
 
     status = 422
     code = "limit_reached"
 
 
 class Unavailable(AguiGateError):
-    """The server can't serve right now (shutting down, store away)."""
+    """The server can't serve right now: it is shutting down, or its store is away. Try again in a moment."""
 
     status = 503
     code = "unavailable"
@@ -219,7 +221,9 @@ class Unavailable(AguiGateError):
 
 
 class NotSaved(Unavailable):
-    """An approved call ran, and its result is not saved yet."""
+    """An approved call ran, and its result is not saved yet. It does not run again; the result is saved as soon as
+    that is possible.
+    """
 
     retry = False
 
@@ -229,7 +233,7 @@ class Internal(AguiGateError):
 
 
 class IllegalMove(AguiGateError):
-    """A gated call can't move from its state to the wanted one."""
+    """A gated call can't move from its state to the wanted one (`core/approvals.py`). For clients it is `internal`."""
 
 
 class ToolError(AguiGateError):

@@ -2,6 +2,7 @@
 
 A reader takes text, or what TOML gives, or the checked value itself; it returns the checked value, or raises
 `ValueError` with the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value.
+A reader's docstring is what docs/settings.md says that the setting may be.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,12 +12,14 @@ from urllib.parse import urlsplit
 
 
 def _text(value: Any) -> str:
+    """Text."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError("must be a line of text")
     return value.strip()
 
 
 def _store(value: Any) -> str:
+    """A URL, such as `memory://` or `sqlite:///file.db`."""
     url = _text(value)
     if "://" not in url:
         raise ValueError("must be a URL, such as memory:// or sqlite:///file.db")
@@ -24,6 +27,7 @@ def _store(value: Any) -> str:
 
 
 def _bus(value: Any) -> str:
+    """`memory://`."""
     url = _text(value)
     if url.partition("://")[0] == "redis":
         raise ValueError("must be memory://, as this version of agui-gate has no Redis bus yet")
@@ -33,6 +37,7 @@ def _bus(value: Any) -> str:
 
 
 def _tokens(value: Any) -> Mapping[str, str]:
+    """`name:TOKEN`, several with commas."""
     pairs = list(value.items()) if isinstance(value, Mapping) else [_pair(item) for item in _items(value)]
     for principal, token in pairs:
         if not isinstance(token, str) or not principal.strip() or not token or any(c.isspace() for c in token):
@@ -59,6 +64,7 @@ def _items(value: Any) -> list[str]:
 
 
 def _origins(value: Any) -> tuple[str, ...]:
+    """Origins such as `https://shop.example`, or `*`."""
     origins = tuple(item.rstrip("/") for item in _items(value))
     for origin in origins:
         if origin != "*" and not _is_origin(origin):
@@ -75,6 +81,7 @@ def _is_origin(text: str) -> bool:
 
 
 def _hosts(value: Any) -> tuple[str, ...]:
+    """Host names without scheme and port."""
     hosts = tuple(_items(value))
     for host in hosts:
         if not host.isprintable() or any(c in host for c in "/:* "):
@@ -83,6 +90,7 @@ def _hosts(value: Any) -> tuple[str, ...]:
 
 
 def _dialect(value: Any) -> str:
+    """`compat` or `1.0`."""
     if value not in ("compat", "1.0"):
         raise ValueError(f'must be "compat" or "1.0", not {value!r}')
     return str(value)
@@ -98,6 +106,7 @@ def _number(low: int, high: int) -> Callable[[Any], int]:
             raise ValueError(f"must be a whole number from {low:,} to {high:,}, not {value!r}")
         return number
 
+    read.__doc__ = f"{low:,} to {high:,}."
     return read
 
 
@@ -111,10 +120,12 @@ def _seconds(low: float, high: float) -> Callable[[Any], float]:
             raise ValueError(f"must be seconds, a number from {low:g} to {high:g}, not {value!r}")
         return number
 
+    read.__doc__ = f"{low:g} to {high:g} seconds."
     return read
 
 
 def _switch(value: Any) -> bool:
+    """`true` or `false`."""
     known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
     text = str(value).strip().lower()
     if text not in known:
@@ -127,6 +138,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 def _level(value: Any) -> str:
+    """`debug`, `info`, `warning` or `error`."""
     if not isinstance(value, str) or value.lower() not in LEVELS:
         raise ValueError(f"must be one of {', '.join(LEVELS)}, not {value!r}")
     return value.lower()

@@ -41,58 +41,89 @@ _META = ("sources", "warnings")
 class Settings:
     """Checked settings. Raises `ConfigurationError` with one sentence that names the setting that is wrong.
 
-    * ``store``, ``bus``: URLs (CONTRACT.md). ``tokens``: principal to bearer token; empty means no auth, loopback only.
-    * ``cors_origins``: pages of other origins that may call this server. ``allowed_hosts``: Host names to answer to
-      besides the loopback ones while no auth is configured.
-    * ``dialect``: which AG-UI shapes the deployment's clients take. ``max_body_bytes``: the largest request body.
-    * ``events_seconds``: how long the events of a run that ended can be read again; ``events_bytes``: how many bytes of
-      a run's newest events are kept. ``disconnect_grace``: seconds in which a reader may come back before a run that
-      nobody reads is stopped; ``send_timeout``: seconds after which a reader that takes nothing is dropped.
-    * ``turn_…``, ``tool…``, ``thread_…``, ``open_bytes``, ``state_bytes``, ``principal_runs``: see
-      `agui_gate.engine.limits.Limits`.
-    * ``principal_bytes``, ``principal_threads``: what ``memory://`` keeps of one principal.
-    * ``max_connections``, ``header_…``, ``keep_alive_seconds``: of the connections of `agui-gate serve`, see
-      `agui_gate.cli.serving.connections`. ``body_seconds``: how long a request's body may take, whatever serves it.
-    * ``log_level``: how much is logged (`agui_gate.logs`).
-    * ``host``, ``port``: where `agui-gate serve` listens. ``page``: whether ``GET /`` is the built-in page.
-    * ``sources``: where each value came from, by name; ``warnings``: names that mean nothing here, one sentence each.
+    What stands below each of them is what docs/settings.md says; the limits themselves are held elsewhere (ADR 0011).
     """
 
     store: str = field(default="sqlite:///agui-gate.db", repr=False)
+    """Where threads and approvals are kept: `sqlite:///file.db` or `memory://`."""
     bus: str = field(default="memory://", repr=False)
+    """Where the events of runs are kept for readers: `memory://`, the process itself."""
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Who may ask: principals, each with a bearer token. Empty means no auth: the server answers loopback alone."""
     cors_origins: tuple[str, ...] = ()
+    """Pages of other origins that may call this server. Loopback origins may while no auth is configured."""
     allowed_hosts: tuple[str, ...] = ()
+    """Host names to answer to besides the loopback ones, while no auth is configured."""
     dialect: Literal["compat", "1.0"] = "compat"
+    """Which AG-UI shapes the clients of this deployment take: see the glossary, *dialect*."""
     max_body_bytes: int = 4 * 1024 * 1024
+    """How large a request's body may be. Over it: 413 `too_large`."""
     events_seconds: float = 300.0
+    """How long the events of a run that ended can be read again. After it: 404 `not_found`."""
     events_bytes: int = 1024 * 1024
+    """How many bytes of a run's newest events are kept. What is older: 410 `gone`."""
     disconnect_grace: float = 0.5
+    """How long a run that nobody reads goes on before it is stopped. An agent with `on_disconnect="continue"` goes on
+    to its end.
+    """
     send_timeout: float = 30.0
+    """How long a reader may take nothing. Over it: its connection is closed."""
     turn_bytes: int = 4 * 1024 * 1024
+    """Text, reasoning and arguments of one answer of the model. Over it: `limit_reached`; what was said is kept."""
     turn_calls: int = 256
+    """Calls in one answer of the model. Over it: `limit_reached`; none of them runs."""
     turn_seconds: float = 900.0
+    """How long one answer of the model may take. Over it: `limit_reached`; what was said is kept."""
     tools_at_once: int = 16
+    """Calls of one answer that run at the same time. The others wait."""
     tool_threads: int = 64
+    """Sync tools that run at the same time, shared fairly among principals. The others wait."""
     thread_bytes: int = 32 * 1024 * 1024
+    """What is kept of one thread. Over it: `limit_reached`; begin a new thread."""
     thread_entries: int = 20_000
+    """Messages, results of calls and the like in one thread. Over it: `limit_reached`; begin a new thread."""
     open_bytes: int = 256 * 1024 * 1024
+    """All threads together that are worked on at the same time (several times that in memory), half of it for one
+    principal. Over it: 503 `unavailable`, and 429 `rate_limited` for the principal.
+    """
     state_bytes: int = 512 * 1024
+    """The shared state of a thread, as JSON. Over it: 413 `too_large`; a tool's change is undone."""
     principal_runs: int = 1000
+    """Runs of one principal in flight. Over it: 429 `rate_limited`."""
     principal_bytes: int = 256 * 1024 * 1024
+    """What `memory://` keeps of one principal. Over it: 413 `too_large`."""
     principal_threads: int = 10_000
+    """Threads that `memory://` keeps of one principal. Over it: 413 `too_large`."""
     max_connections: int = 0
+    """Connections of `agui-gate serve`. 0: as many as the process may have open files for, 10,000 at most. Over it: the
+    one that has been silent for longest is closed; if none is silent, 503 `unavailable`.
+    """
     header_bytes: int = 64 * 1024
+    """Headers of a request to `agui-gate serve`, all together. Over it: 431 `too_large`."""
     header_count: int = 128
+    """Number of headers of a request to `agui-gate serve`. Over it: 431 `too_large`."""
     header_seconds: float = 15.0
+    """How long the headers of a request to `agui-gate serve` may take, from the first moment of a connection on. Over
+    it: the connection is closed.
+    """
     body_seconds: float = 60.0
+    """How long a request's body may take; each 16 KiB that came give it a second more. Over it: 400
+    `invalid_request`.
+    """
     keep_alive_seconds: float = 75.0
+    """How long a connection to `agui-gate serve` may be silent between two requests. Over it: closed."""
     log_level: str = "info"
+    """How much is logged: `debug`, `info`, `warning` or `error`."""
     host: str = "127.0.0.1"
+    """Where `agui-gate serve` listens. Anything but loopback needs auth."""
     port: int = 8000
+    """The port of `agui-gate serve`; 0: any that is free."""
     page: bool = True
+    """Whether `GET /` is the built-in page."""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Where each value came from, by name. No setting."""
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Names that mean nothing here, one sentence each. No setting."""
 
     def __post_init__(self) -> None:
         for name, read in READERS.items():

@@ -1,0 +1,92 @@
+"""docs/ says what is: its made tables are up to date, and its reference names what the code has."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import pages
+
+TESTKIT = pages.DOCS.parent / "adapters/agui_gate_adapters/testkit"
+NO_RULES = {"A1", "A2", "A3"}
+"""Ids of orders in the kit's shop. They are rules, too."""
+
+
+def test_the_made_tables_are_up_to_date() -> None:
+    stale = [str(path.name) for path, text in pages.pages() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run `make docs`"
+
+
+def test_a_table_that_is_not_up_to_date_is_found() -> None:
+    old = "before\n<!-- made: settings -->\n\n| an old row |\n\n<!-- end -->\nafter\n"
+    now = pages.filled(old)
+    assert "an old row" not in now
+    assert "`AGUI_GATE_STORE`" in now
+    assert now.startswith("before\n")
+    assert now.endswith("<!-- end -->\nafter\n")
+    assert pages.filled(now) == now
+
+
+def test_every_setting_is_described() -> None:
+    rows = [line.split(" | ") for line in pages.settings().splitlines()[2:]]
+    assert rows
+    assert all(may and does.strip(" |") for _, _, may, does in rows)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line of docs/wire-rules.md."""
+
+    code: str
+    words: list[str]
+    source: str
+
+
+def rules() -> list[Rule]:
+    """The rules in docs/wire-rules.md, in order."""
+    lines = (pages.DOCS / "wire-rules.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if re.match(r"\| (\*\*[RCA]\d+[a-z]?\*\*)? \|", line)]
+    quoted = re.compile(r'"((?:[^"\\]|\\.)+)"')
+    return [
+        Rule(code.strip("*"), [said.replace('\\"', '"') for said in quoted.findall(words)], source)
+        for code, _, words, source in rows
+    ]
+
+
+def texts(folder: Path) -> Iterator[str]:
+    """Every string in the code of a folder; what is filled into one at run time is a mark."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def says(text: str, words: str) -> bool:
+    """Whether a text of the code is, or contains, these words. "…" stands for anything in them."""
+    pattern = ".*".join(re.escape(piece) for piece in text.split("\0"))
+    own = max(map(len, text.split("\0")))
+    return words.strip("… ") in text.replace("\0", "…") or (own > 12 and re.fullmatch(pattern, words) is not None)
+
+
+def test_every_rule_of_the_emulator_is_explained() -> None:
+    cited = {text for text in texts(TESTKIT) if re.fullmatch(r"[RC]\d+[a-z]?|A\d+", text)}
+    known = {rule.code for rule in rules() if rule.code}
+    assert cited - known - NO_RULES == set()
+    assert known - cited == set()
+    assert len(known) == len([rule for rule in rules() if rule.code])
+
+
+def test_the_words_of_the_rules_are_those_of_the_emulator() -> None:
+    said = list(texts(TESTKIT))
+    wrong = [
+        (rule.code, words) for rule in rules() for words in rule.words if not any(says(text, words) for text in said)
+    ]
+    assert wrong == []
+    assert not any(says(text, "No tool output found for function call …!") for text in said)
+
+
+def test_every_rule_has_a_source_or_says_that_it_is_inferred() -> None:
+    assert [rule.code for rule in rules() if not re.search(r"https://|inferred|make llama", rule.source)] == []

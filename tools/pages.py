@@ -1,0 +1,129 @@
+"""Makes the tables of docs/ that are in the code already: settings, errors, requirements.
+
+``python -m tools.pages`` (or ``make docs``) writes them into their pages, between two marks. What stands around a table
+is written by hand. `tests/test_docs.py` fails while a page is not up to date.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from agui_gate import errors
+from agui_gate.errors import AguiGateError
+from agui_gate.setting_values import READERS
+from agui_gate.settings import PREFIX, Settings, names
+from tests.requirements import REQUIREMENTS
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_MARKED = re.compile(r"(<!-- made: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+
+Row = tuple[str, ...]
+
+
+def settings() -> str:
+    """Every setting with its default, what it may be, and what it does."""
+    said = _below_attributes(Settings)
+    defaults = {f.name: Settings().shown(f.name) for f in fields(Settings)}
+    rows = [
+        (f"`{PREFIX}{name.upper()}`", f"`{defaults[name]}`" if defaults[name] else "", _doc(READERS[name]), said[name])
+        for name in names()
+    ]
+    return _table(("variable", "default", "may be", "what it does"), rows)
+
+
+def codes() -> str:
+    """Every error that a client can get, by its code."""
+    shown = [kind for kind in _tree(AguiGateError) if _doc(kind) and kind.__name__ not in _NEVER_SENT]
+    rows = [(f"`{kind.code}`", _status(kind), f"`{kind.__name__}`", _doc(kind)) for kind in shown]
+    return _table(("code", "HTTP", "class", "what it means, and what to do"), sorted(rows))
+
+
+def requirements() -> str:
+    """Every requirement, in one table a source."""
+    sources = dict.fromkeys(line.source for line in REQUIREMENTS.values())
+    parts = []
+    for source in sources:
+        rows = [(f"**{i}**", line.text) for i, line in REQUIREMENTS.items() if line.source == source]
+        parts.append(f"### {_linked(source)}\n\n{_table(('id', 'promise'), rows)}")
+    return "\n".join(parts)
+
+
+MADE: dict[str, Callable[[], str]] = {"settings": settings, "errors": codes, "requirements": requirements}
+"""What a page can ask for by name."""
+
+
+def filled(text: str) -> str:
+    """A page with its tables as they have to be now."""
+    return _MARKED.sub(lambda m: f"{m[1]}\n{MADE[m[2]]()}{m[3]}", text)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Each page of docs/ with what has to be in it."""
+    for path in sorted(DOCS.rglob("*.md")):
+        yield path, filled(path.read_text(encoding="utf-8"))
+
+
+# --- reading the code ------------------------------------------------------------------------------------------------
+_NEVER_SENT = ("AguiGateError", "RequestError", "ProviderError", "ConfigurationError")
+"""Roots of branches, and what is raised at the start of a server alone."""
+
+
+def _below_attributes(kind: type) -> dict[str, str]:
+    """What the string below each attribute of a class says."""
+    (body,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(body, ast.ClassDef)
+    said = {}
+    for attribute, after in zip(body.body, body.body[1:], strict=False):
+        if isinstance(attribute, ast.AnnAssign) and isinstance(after, ast.Expr):
+            assert isinstance(attribute.target, ast.Name)
+            assert isinstance(after.value, ast.Constant)
+            said[attribute.target.id] = _one_line(after.value.value)
+    return said
+
+
+def _tree(kind: type[AguiGateError]) -> Iterator[type[AguiGateError]]:
+    if kind.__module__ == errors.__name__:
+        yield kind
+    for below in kind.__subclasses__():
+        yield from _tree(below)
+
+
+def _status(kind: type[AguiGateError]) -> str:
+    return "400, 422" if kind is errors.InvalidRequest else str(kind.status)
+
+
+def _doc(described: object) -> str:
+    return _one_line(inspect.cleandoc(getattr(described, "__doc__", None) or ""))
+
+
+def _one_line(text: object) -> str:
+    """A docstring as a cell of a table: one line, our own names in one kind of quotes."""
+    return " ".join(str(text).split()).replace("``", "`")
+
+
+def _linked(source: str) -> str:
+    """A source with its issues on GitHub as links."""
+    issue = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+    return issue.sub(r"[\1#\2](https://github.com/\1/issues/\2)", source)
+
+
+def _table(head: Row, rows: Iterable[Row]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def main() -> int:
+    """Write what is not up to date, and name it."""
+    for path, text in pages():
+        if path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{path.relative_to(DOCS.parent)}: made anew\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
