@@ -7,6 +7,7 @@
     │   ├── Forbidden               403  forbidden
     │   ├── NotFound                404  not_found
     │   ├── ThreadBusy              409  thread_busy
+    │   │   └── LeaseLost           409  lease_lost
     │   ├── ApprovalPending         409  approval_pending
     │   ├── ApprovalRefused         422  approval_refused
     │   ├── Gone                    410  gone
@@ -91,6 +92,21 @@ class ThreadBusy(RequestError):
     status = 409
     code = "thread_busy"
     retry = True
+
+
+class LeaseLost(ThreadBusy):
+    """What works on a thread doesn't hold its lease any more; what it wanted to write was not written.
+
+    Its process was silent for longer than a lease lasts, and another run or decision has the thread now, or had it.
+    """
+
+    code = "lease_lost"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another server process has taken this thread over, because this one was silent for too long. "
+            "Nothing more of this was saved. Load the thread to see what stands."
+        )
 
 
 class ApprovalPending(RequestError):

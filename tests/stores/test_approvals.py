@@ -6,7 +6,7 @@ import pytest
 
 from agui_gate.core.approvals import MOVES, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import IllegalMove, NotFound, ThreadBusy
+from agui_gate.errors import IllegalMove, LeaseLost, NotFound
 from agui_gate.stores.base import LEASE_MS, Change, Store, Which
 from agui_gate.stores.memory import MemoryStore
 from tests.stores.support import Clock, ask, gated
@@ -191,12 +191,12 @@ async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) ->
     clock.advance(LEASE_MS)
     thread = await store.open_thread("alice", "t", "support", "later")
     for to in (State.CLAIMED, State.REJECTED, State.SUPERSEDED):
-        with pytest.raises(ThreadBusy):
+        with pytest.raises(LeaseLost):
             await store.move("a2", to, run_key="slept")
     done = await store.move("a1", State.DONE, output=Output("paid"))
     assert done.state is State.DONE, "what came of a call is known, whoever holds the thread"
     await store.commit(thread, Change(status="finished"), "later")
-    with pytest.raises(ThreadBusy):
+    with pytest.raises(LeaseLost):
         await store.move("a2", State.CLAIMED, run_key="later")
     assert (await store.move("a2", State.CLAIMED)).state is State.CLAIMED
 

@@ -21,7 +21,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.errors import IllegalMove, ThreadBusy, Unavailable
+from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy, Unavailable
 from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Store, provider_id
 from tests.stores.support import Clock, gated, ids, said
 
@@ -127,7 +127,7 @@ async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: Sto
     assert (seen.run_key, seen.run_status) == ("r1", "interrupted")
     taken = await store.open_thread("alice", "t", "support", "r2")
     assert (taken.run_key, taken.run_status) == ("r1", "interrupted")
-    with pytest.raises(ThreadBusy):
+    with pytest.raises(LeaseLost):
         await store.commit(silent, Change(entries=said("too late"), state=1, title="x", approvals=[gated()]), "r1")
     await store.commit(taken, Change(entries=said("mine"), status="finished"), "r2")
     after = await store.read_thread("alice", "t")
@@ -139,8 +139,8 @@ async def test_renewing_keeps_the_lease_of_those_named(store: Store, clock: Cloc
     for run_key in ("r1", "r2", "r3"):
         await store.open_thread("alice", f"thread of {run_key}", "support", run_key)
     clock.advance(LEASE_MS - 1)
-    await store.renew(["r1", "r2", "unknown"])
-    await store.renew([])
+    assert set(await store.renew(["r1", "r2", "unknown"])) == {"unknown"}
+    assert not await store.renew([])
     clock.advance(LEASE_MS - 1)
     for run_key in ("r1", "r2"):
         with pytest.raises(ThreadBusy):
@@ -154,7 +154,7 @@ async def test_renewing_does_not_bring_a_finished_or_taken_run_back(store: Store
     await store.open_thread("alice", "taken", "support", "r2")
     clock.advance(LEASE_MS)
     await store.open_thread("alice", "taken", "support", "r3")
-    await store.renew(["r1", "r2"])
+    assert set(await store.renew(["r1", "r2", "r3"])) == {"r1", "r2"}, "they hold nothing, which is told"
     await store.open_thread("alice", "finished", "support", "r4")
     clock.advance(LEASE_MS)
     await store.open_thread("alice", "taken", "support", "r5")
@@ -164,7 +164,7 @@ async def test_a_late_run_that_nobody_replaced_may_go_on(store: Store, clock: Cl
     thread = await store.open_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS * 2)
     await store.commit(thread, Change(entries=said("slow")), "r1")
-    await store.renew(["r1"])
+    assert not await store.renew(["r1"])
     with pytest.raises(ThreadBusy):
         await store.open_thread("alice", "t", "support", "r2")
 

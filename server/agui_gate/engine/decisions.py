@@ -47,9 +47,9 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decisions:
-    """Decides approvals under their threads' leases. ``holding`` are the keys of the leases held now.
+    """Decides approvals under their threads' leases. ``working`` are the decisions that hold one now.
 
-    ``working`` are those that can be stopped. ``following`` finds the run of a principal's thread that is in flight
+    ``following`` finds the run of a principal's thread that is in flight
     here. ``check_open`` raises `Unavailable` once the process takes nothing new.
     """
 
@@ -66,7 +66,6 @@ class Decisions:
         self._opener, self._limits = opener, limits
         self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
         self._check_open = check_open
-        self.holding: set[str] = set()
         self.working = Working()
 
     async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
@@ -118,13 +117,6 @@ class Decisions:
     async def _carry_out(self, agent: Agent, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{self._new_id()}"
-        self.holding.add(run_key)
-        try:
-            return await self._under_lease(agent, approval, answer, run_key)
-        finally:
-            self.holding.discard(run_key)
-
-    async def _under_lease(self, agent: Agent, approval: Approval, answer: Answer, run_key: str) -> Decided:
         opened, hold = await self._opener.open(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
@@ -163,7 +155,7 @@ class Decisions:
     async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
         run_call = ToolRunner(agent, opened).approved
-        settlement = Settlement(self._store, run_call, opened.decided, opened.is_held, opened.keep, opened.run_key)
+        settlement = Settlement(opened.lease, run_call, opened.decided, opened.is_held, opened.keep)
         try:
             return await work.carry(settlement.one(verdict))
         except NotSaved:

@@ -70,7 +70,7 @@ class Engine:
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._in_flight: Counter[str] = Counter()
         self.budget = Budget(limits.open_bytes)
-        self._holds: dict[str, Hold] = {}
+        self._holds: dict[str, Hold] = {}  # by run key, of the runs that have a lease
         self._keeper = Keeper(store)
         self._opener = Opener(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
@@ -97,7 +97,7 @@ class Engine:
 
     async def _start(self) -> None:
         await self.store.start()
-        heart = Heart(self.store, self._leases, self._asked_to_stop)
+        heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
         self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self._started, self._closing = True, False
@@ -187,7 +187,7 @@ class Engine:
         live.opened(*opened.snapshot())
         work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, store.now)
         self._runs[live.key] = live
-        live.deciding = work.deciding
+        live.deciding, live.lose = work.deciding, work.lose
         live.thread_bytes = opened.capacity.size
         self._in_flight[live.published.principal] += 1
         live.start(work.execute())
@@ -310,7 +310,13 @@ class Engine:
                 log.exception("tools_not_found", agent=agent.name)
 
     def _leases(self) -> set[str]:
-        return {*self._runs, *self._decisions.holding, *self._keeper.holding}
+        return {*self._holds, *self._decisions.working.keys, *self._keeper.holding}
+
+    def _lost(self, run_key: str) -> None:
+        """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""
+        live = self._runs.get(run_key)
+        if live is not None:
+            live.lose()
 
     def _asked_to_stop(self, run_key: str, request: StopRequest) -> None:
         """Somebody wants what holds this lease stopped; most likely in another process."""

@@ -16,13 +16,17 @@ log = structlog.get_logger("agui_gate.engine")
 
 class Heart:
     """Beats every `STOP_MS`. ``held`` gives the keys of the leases that are held now; ``stop`` is told what was asked
-    of one of them.
+    of one of them; ``lost`` is told which of them the store says is not held.
     """
 
     def __init__(
-        self, store: Store, held: Callable[[], Collection[str]], stop: Callable[[str, StopRequest], None]
+        self,
+        store: Store,
+        held: Callable[[], Collection[str]],
+        stop: Callable[[str, StopRequest], None],
+        lost: Callable[[str], None],
     ) -> None:
-        self._store, self._held, self._stop = store, held, stop
+        self._store, self._held, self._stop, self._lost = store, held, stop, lost
         self._renew_at = 0.0
         self._failing = False
 
@@ -43,8 +47,10 @@ class Heart:
     async def _renew(self) -> None:
         held, now = self._held(), asyncio.get_running_loop().time()
         if held and now >= self._renew_at:
-            await self._store.renew(list(held))
+            lost = await self._store.renew(held)
             self._renew_at = now + RENEW_SECONDS
+            for run_key in lost:
+                self._lost(run_key)
 
 
 async def beating(heart: Heart, also: Callable[[], None]) -> None:

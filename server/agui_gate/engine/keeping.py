@@ -22,7 +22,8 @@ import structlog
 
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import NotSaved, ThreadBusy, Unavailable
+from agui_gate.engine import telling
+from agui_gate.errors import LeaseLost, NotSaved, Unavailable
 from agui_gate.stores.base import Change, Store, Thread
 
 T = TypeVar("T")
@@ -87,12 +88,14 @@ class Keeper:
             "its result is saved as soon as the store works again."
         )
 
-    async def end(self, run_key: str, save: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
+    async def end(
+        self, thread: Thread, run_key: str, save: Callable[[], Coroutine[Any, Any, None]], seconds: float
+    ) -> None:
         """Give the lease back by ``save()``, after the results of its run. Waits ``seconds``, then goes on without the
         caller. Never raises but for cancellation, which doesn't stop it.
         """
         if run_key not in self._ends:
-            work = self._end(run_key, save)
+            work = self._end(thread, run_key, save)
             self._ends[run_key] = asyncio.create_task(work, name=f"end {run_key}")
             self._ends[run_key].add_done_callback(lambda _: self._ends.pop(run_key, None))
         await asyncio.wait({self._ends[run_key]}, timeout=seconds)
@@ -100,7 +103,7 @@ class Keeper:
     async def give_back(self, thread: Thread, run_key: str) -> None:
         """Give back, as `end` does, a lease under which nothing was done. ``thread`` is as it was opened."""
         change = Change(status=thread.run_status or "cancelled")
-        await self.end(run_key, lambda: self._store.commit(thread, change, run_key), END_SECONDS)
+        await self.end(thread, run_key, lambda: self._store.commit(thread, change, run_key), END_SECONDS)
 
     async def aclose(self) -> None:
         """Give up what is owed still."""
@@ -111,13 +114,13 @@ class Keeper:
             log.error("not_saved_at_the_end", results=sum(map(len, self._results.values())), runs=len(self._ends))
             await asyncio.wait(tasks)
 
-    async def _end(self, run_key: str, save: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _end(self, thread: Thread, run_key: str, save: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if results := list(self._results.get(run_key, {}).values()):
             await asyncio.wait(results)
         try:
             await patiently(save, OWED_SECONDS)
-        except ThreadBusy:
-            log.warning("lease_lost", run=run_key)
+        except LeaseLost:
+            telling.lease_lost(thread.id, run_key)
         except Exception:
             log.exception("run_not_saved", run=run_key)
 

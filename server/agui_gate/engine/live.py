@@ -59,7 +59,8 @@ class LiveRun:
 
     ``opening`` is where a client that comes later begins. ``stop_alone``: whether it is stopped when nobody reads it
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
-    something that a person approved is at work in it, ``way`` how its `resume[]` came.
+    something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
+    `resume[]` came.
     """
 
     __slots__ = (
@@ -70,6 +71,7 @@ class LiveRun:
         "_readers",
         "deciding",
         "key",
+        "lose",
         "opening",
         "published",
         "run_id",
@@ -86,6 +88,7 @@ class LiveRun:
         self.stop_alone = stop_alone
         self.opening = Opening(1, _Nothing(), {})
         self.deciding: Callable[[], bool] = lambda: False
+        self.lose: Callable[[], None] = lambda: None
         self.task: asyncio.Task[None] | None = None
         self.thread_bytes = 0
         """How large its thread was when it began."""

@@ -27,10 +27,11 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine import keeping, outcomes, replaced
+from agui_gate.engine import keeping, outcomes, replaced, telling
 from agui_gate.engine.capacity import Capacity
 from agui_gate.engine.conversation import Conversation, conversation_json, shown
 from agui_gate.engine.keeping import Keeper
+from agui_gate.engine.lease import Lease
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import to_the_end
 from agui_gate.off_loop import LARGE, LARGE_BYTES, off_loop
@@ -51,7 +52,7 @@ class OpenThread:
     def __init__(
         self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS, keeper: Keeper | None = None
     ) -> None:
-        self._store = store
+        self.lease = Lease(store, thread, run_key)
         self._keeper = keeper or Keeper(store)
         self.limits = limits
         self.capacity = Capacity(self.limits, thread)
@@ -184,8 +185,8 @@ class OpenThread:
     ) -> None:
         """Save what is new; with ``status``, end the run and give the lease back: then it is `ended`.
 
-        Saved as a whole, even if the caller is cancelled meanwhile. Raises `ThreadBusy` if the lease is lost; then
-        nothing was saved. ``patient``: a store that is away is tried again, for `KEEP_SECONDS`.
+        Saved as a whole, even if the caller is cancelled meanwhile. Raises `LeaseLost`; then nothing was
+        saved. ``patient``: a store that is away is tried again, for `KEEP_SECONDS`.
         """
         seconds = keeping.KEEP_SECONDS if patient else 0
         await to_the_end(keeping.patiently(lambda: self._save(approvals, status), seconds))
@@ -193,10 +194,12 @@ class OpenThread:
     async def end(self, status: RunStatus, seconds: float) -> None:
         """As `commit` with ``status``, but after ``seconds`` it goes on in the background until the store works again.
 
-        Does nothing if it is `ended`, and never raises but for cancellation.
+        Saves nothing if it is `ended` or the lease is lost, and never raises but for cancellation.
         """
-        if not self.ended:
-            await self._keeper.end(self.run_key, lambda: self._save((), status), seconds)
+        if self.lease.lost:
+            telling.lease_lost(self.thread.id, self.run_key)
+        elif not self.ended:
+            await self._keeper.end(self.thread, self.run_key, lambda: self._save((), status), seconds)
 
     async def keep(self, approval: Approval, to: State, output: Output) -> Approval:
         """Record what came of a claimed call: see `Keeper.keep`."""
@@ -211,7 +214,7 @@ class OpenThread:
             self._unsaved = []
             ref = self.ref
             try:
-                await self._store.commit(self.thread, self._change(entries, approvals, state, status), self.run_key)
+                await self.lease.commit(self._change(entries, approvals, state, status))
             except BaseException:
                 self._unsaved = entries + self._unsaved
                 raise

@@ -29,7 +29,15 @@ from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.usage import totals
 from agui_gate.engine.waiting import Asker, success
-from agui_gate.errors import AguiGateError, ApprovalPending, ApprovalRefused, LimitReached, NotSaved, ProviderError
+from agui_gate.errors import (
+    AguiGateError,
+    ApprovalPending,
+    ApprovalRefused,
+    LeaseLost,
+    LimitReached,
+    NotSaved,
+    ProviderError,
+)
 from agui_gate.off_loop import if_large
 from agui_gate.protocol import records
 from agui_gate.protocol.inbound import MAX_ANSWERS, RunInput
@@ -63,7 +71,7 @@ class Run:
         self._key, self._new_id, self._store, self._clock = live.key, new_id, store, clock
         self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._settlement = Settlement(store, self._run_approved, self._closed, thread.is_held, self._keep, self._key)
+        self._settlement = Settlement(thread.lease, self._run_approved, self._closed, thread.is_held, self._keep)
         self._equip(agent)
         self._snapshot_due = False
 
@@ -83,20 +91,26 @@ class Run:
         try:
             await self._go()
         except asyncio.CancelledError:
-            await self._stopped("cancelled")
-            self._settled()
-            self._seq.finish(ev.CancelledOutcome())
+            await (self._failed(LeaseLost()) if self._thread.lease.lost else self._cancelled())
         except Exception as caught:
-            error = _first(caught)
-            with suppress(asyncio.CancelledError):  # a stop that comes now is too late; the stream says why it failed
-                await to_the_end(self._stopped("failed", error))
-            self._settled()
-            if isinstance(error, AguiGateError):
-                self._tell(error)
-                self._seq.fail(error.code, error.message)
-            else:
-                log.error("run_failed", run=self._key, exc_info=caught)
-                self._seq.fail("internal", "Something went wrong on the server. Its log has the details.")
+            await self._failed(caught)
+
+    async def _cancelled(self) -> None:
+        await self._stopped("cancelled")
+        self._settled()
+        self._seq.finish(ev.CancelledOutcome())
+
+    async def _failed(self, caught: Exception) -> None:
+        error = _first(caught)
+        with suppress(asyncio.CancelledError):  # a stop that comes now is too late; the stream says why it failed
+            await to_the_end(self._stopped("failed", error))
+        self._settled()
+        if isinstance(error, AguiGateError):
+            self._tell(error)
+            self._seq.fail(error.code, error.message)
+        else:
+            log.error("run_failed", run=self._key, exc_info=caught)
+            self._seq.fail("internal", "Something went wrong on the server. Its log has the details.")
 
     def _tell(self, error: AguiGateError) -> None:
         """In the log, why the run failed, if it was not for what its client sent."""
@@ -105,6 +119,12 @@ class Run:
             telling.provider_failed(error, self._agent.name, thread_id, self._key)
         elif error.status >= 500:
             telling.failed(error, thread_id, self._key)
+
+    def lose(self) -> None:
+        """The thread's lease is lost: stop, but cut off nothing that a person approved. After it, the run stops."""
+        if not self._thread.ended:
+            self._thread.lease.lost = True
+            self._live.cancel(gently=True)
 
     def deciding(self) -> bool:
         """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
@@ -258,6 +278,7 @@ class Run:
             await self._finish("finished")
             return
         for _ in range(self._agent.max_turns):
+            self._thread.lease.check()
             self._settled()
             turn = await self._turns.one()
             incomplete = self._turns.done[-1].status == "incomplete"

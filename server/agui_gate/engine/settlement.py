@@ -16,8 +16,8 @@ from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import edits, outcomes, telling
+from agui_gate.engine.lease import Lease
 from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotSaved, Unavailable
-from agui_gate.stores.base import ApprovalStore
 from agui_gate.tool import Tool
 
 log = structlog.get_logger("agui_gate.settlement")
@@ -139,15 +139,13 @@ class Settlement:
 
     def __init__(
         self,
-        store: ApprovalStore,
+        lease: Lease,
         run_call: RunCall,
         on_closed: Callable[[Approval], None],
         is_held: IsHeld,
         keep: Keep,
-        run_key: str,
     ) -> None:
-        self._store = store
-        self._run_key = run_key
+        self._lease = lease
         self._keep = keep
         self._run_call = run_call
         self._is_held = is_held
@@ -170,17 +168,23 @@ class Settlement:
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
         """Close records without (another) decision of a person: superseded, cancelled; or what came of held calls."""
-        return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
+        return [await self._close(approval, to, output or outcomes.closed(to)) for approval in approvals]
+
+    async def _close(self, approval: Approval, to: State, output: Output) -> Approval:
+        if approval.state is State.CLAIMED:
+            return await self._record(approval, to, output)
+        return await self._decide(approval, to, None, output)
 
     async def recover(self, claimed: Sequence[Approval], may_repeat: MayRepeat) -> list[Approval]:
         """Records that a dead process left claimed: unknown, unless the tool may simply run again."""
         found = []
         for approval in claimed:
             if may_repeat(approval):
+                await self._lease.confirm()
                 with self._at_work():
                     found.append(await self._execute(approval))
             else:
-                found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
+                found.append(await self._decide(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
         return found
 
     async def one(self, verdict: Verdict) -> Approval:
@@ -192,15 +196,13 @@ class Settlement:
             with self._at_work():
                 return await self._claim(verdict)
         output = outcomes.closed(verdict.to, verdict.decision.reason)
-        return await self._move(verdict.approval, verdict.to, verdict.decision, output)
+        return await self._decide(verdict.approval, verdict.to, verdict.decision, output)
 
     async def _claim(self, verdict: Verdict) -> Approval:
         try:
-            claimed = await self._store.move(
-                verdict.approval.id, State.CLAIMED, decision=verdict.decision, run_key=self._run_key
-            )
+            claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
         except IllegalMove:
-            return await self._lost(verdict.approval)
+            return await self._as_it_is(verdict.approval)
         if self._is_held(claimed):
             telling.settled(claimed)
             self._on_closed(claimed)
@@ -220,29 +222,34 @@ class Settlement:
             output = await self._run_call(claimed)
         except asyncio.CancelledError:
             with suppress(NotSaved):  # which goes on without us
-                await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
+                await self._record(claimed, State.UNKNOWN, outcomes.INTERRUPTED)
             raise
-        return await self._move(claimed, State.FAILED if output.is_error else State.DONE, None, output)
+        return await self._record(claimed, State.FAILED if output.is_error else State.DONE, output)
 
-    async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
+    async def _decide(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
+        """What only the holder of the lease may say, and may be wrong about: a decision, or that nobody knows."""
+        return await self._moved(approval, self._lease.move(approval.id, to, decision=decision, output=output))
+
+    async def _record(self, claimed: Approval, to: State, output: Output) -> Approval:
+        """What came of a call that was run here: true, whoever holds the lease now."""
+        return await self._moved(claimed, self._keep(claimed, to, output))
+
+    async def _moved(self, approval: Approval, move: Awaitable[Approval]) -> Approval:
         try:
-            if approval.state is State.CLAIMED:
-                moved = await self._keep(approval, to, output)
-            else:
-                moved = await self._store.move(approval.id, to, decision=decision, output=output, run_key=self._run_key)
+            moved = await move
         except IllegalMove:
-            return await self._lost(approval)
+            return await self._as_it_is(approval)
         telling.settled(moved)
         self._on_closed(moved)
         return moved
 
-    async def _lost(self, approval: Approval) -> Approval:
+    async def _as_it_is(self, approval: Approval) -> Approval:
         """Somebody else decided first, or it expired: report what is true now.
 
         Returns ``approval`` as it was if that can't be read. Raises nothing: other calls are at work beside this one.
         """
         try:
-            now = await self._store.approval(approval.principal, approval.id)
+            now = await self._lease.approval(approval.id)
         except AguiGateError:
             now = None
         now = outcomes.completed(now) if now is not None else None

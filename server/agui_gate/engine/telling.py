@@ -75,6 +75,11 @@ def failed(error: AguiGateError, thread_id: str, run_key: str) -> None:
     log.warning("run_failed", thread=thread_id, run=run_key, code=error.code, why=error.message)
 
 
+def lease_lost(thread_id: str, run_key: str) -> None:
+    """A run or a decision ended because another process has its thread, or had it meanwhile."""
+    log.warning("lease_lost", thread=thread_id, run=run_key)
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """What it was raised from, without our own wrappers of errors."""
     cause = error.__cause__

@@ -54,6 +54,11 @@ class Working:
     def __init__(self) -> None:
         self._works: dict[Place, Work] = {}
 
+    @property
+    def keys(self) -> set[str]:
+        """Keys of the leases that are held."""
+        return {work.run_key for work in self._works.values()}
+
     @contextmanager
     def at(self, place: Place, run_key: str) -> Iterator[Work]:
         """While this is open, the thread's lease is held for this work."""

@@ -201,7 +201,7 @@ class ThreadStore(Protocol):
         ...
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
-        """Apply ``change`` durably. Raises `ThreadBusy` if ``run_key`` doesn't hold the lease: then nothing happened.
+        """Apply ``change`` durably. Raises `LeaseLost` if ``run_key`` doesn't hold the lease: then nothing happened.
 
         Does not touch the passed ``thread`` object. Approvals are stored as given, except `asked_at` and `expires_at`:
         they are given relative (asked_at 0, expires_at = ms from now) and become absolute by the store's clock. An
@@ -209,8 +209,10 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def renew(self, run_keys: Sequence[str]) -> None:
-        """Prolong the leases that these runs still hold."""
+    async def renew(self, run_keys: Collection[str]) -> Collection[str]:
+        """Prolong the leases that these runs still hold. Returns the keys of those that hold none: it was lost, or
+        given back.
+        """
         ...
 
     async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
@@ -260,7 +262,7 @@ class ThreadStore(Protocol):
         """Remove the thread, its journal and its approvals, durably, in one step with making the tombstones.
 
         Nothing of it is left but a `Tombstone` of each call that ran, may have run, or was decided by a person. Raises
-        `ThreadBusy` if ``run_key`` doesn't hold the lease: then nothing happened. Its `key` is never used again.
+        `LeaseLost` if ``run_key`` doesn't hold the lease: then nothing happened. Its `key` is never used again.
         """
         ...
 
@@ -297,8 +299,8 @@ class ApprovalStore(Protocol):
         """Move one record in one conditional update and return it as it is now.
 
         ``run_key``: only if that run holds the lease of the record's thread, in the same step; else it raises
-        `ThreadBusy`. What decides a call needs it: a process that slept may have lost the thread meanwhile. What came
-        of a claimed call is recorded without it.
+        `LeaseLost`. What decides a call needs it, and so does the guess that its process died: a process that slept
+        may have lost the thread meanwhile. Who ran a call records what came of it without the lease: nobody else knows.
 
         Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power
         loss). Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is

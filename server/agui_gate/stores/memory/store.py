@@ -10,7 +10,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Output
-from agui_gate.errors import NotFound, ThreadBusy, Unavailable
+from agui_gate.errors import LeaseLost, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import (
     LEASE_MS,
     NO_BOUNDS,
@@ -143,14 +143,16 @@ class MemoryStore:
             record.title = change.default_title
         record.updated_at = now
 
-    async def renew(self, run_keys: Sequence[str]) -> None:
+    async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`."""
         self._require_open()
-        wanted = set(run_keys)
+        lost = set(run_keys)
         until = self._clock.moment().ticks + LEASE_MS
         for record in self._threads.values():
-            if record.run_status == "running" and record.run_key in wanted:
+            if record.run_status == "running" and record.run_key in lost:
                 record.lease_until = until
+                lost.discard(record.run_key)
+        return lost
 
     async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
         """See `ThreadStore`."""
@@ -260,7 +262,7 @@ class MemoryStore:
     def _held(self, key: str, run_key: str) -> Record:
         record = self._threads.get(key)
         if record is None or record.run_status != "running" or record.run_key != run_key:
-            raise ThreadBusy("This run doesn't hold the thread any more.")
+            raise LeaseLost
         return record
 
     def _read(self, record: Record, at: Moment, whole: bool) -> Thread:

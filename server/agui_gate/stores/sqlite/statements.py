@@ -1,14 +1,14 @@
 """The statements of the SQLite store, as functions over an open `Database`. None begins or ends a transaction."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
 from agui_gate.core.transcript import ConversationRef, Entry, Output
-from agui_gate.errors import IllegalMove, ThreadBusy
+from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy
 from agui_gate.off_loop import collector_paused
 from agui_gate.stores.base import MAX_LISTED, Change, RunStatus, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
@@ -118,10 +118,12 @@ def read_thread(db: Database, row: ThreadRow, at: Moment) -> Thread:
     return thread
 
 
-def renew_leases(db: Database, run_keys: list[str], ticks: int) -> None:
-    """Prolong what these runs still hold."""
+def renew_leases(db: Database, run_keys: Collection[str], ticks: int) -> set[str]:
+    """Prolong what these runs still hold. Returns those that hold nothing."""
     statement = "UPDATE threads SET lease_until = ? WHERE run_key = ? AND run_status = 'running'"
     db.connection.executemany(statement, [(ticks + LEASE_MS, run_key) for run_key in run_keys])
+    running = {run_key for (run_key,) in db.execute("SELECT run_key FROM threads WHERE run_status = 'running'")}
+    return set(run_keys) - running
 
 
 def void_leases(db: Database, owner: str) -> None:
@@ -135,15 +137,15 @@ def void_lease(db: Database, run_key: str) -> None:
 
 
 def held_entries(db: Database, key: int, run_key: str) -> int:
-    """Return the journal's length. Raises `ThreadBusy` unless ``run_key`` holds the lease."""
+    """Return the journal's length. Raises `LeaseLost` unless ``run_key`` holds the lease."""
     row: tuple[int] | None = db.execute(_HELD, (key, run_key)).fetchone()
     if row is None:
-        raise ThreadBusy("This run doesn't hold the thread any more.")
+        raise LeaseLost
     return row[0]
 
 
 def check_holder(db: Database, approval_id: str, run_key: str) -> None:
-    """Raise `ThreadBusy` if another run than this one holds the lease of the record's thread."""
+    """Raise `LeaseLost` if another run than this one holds the lease of the record's thread."""
     row = db.execute("SELECT thread FROM approvals WHERE id = ?", (approval_id,)).fetchone()
     if row is not None:
         held_entries(db, row[0], run_key)

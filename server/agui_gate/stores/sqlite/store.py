@@ -155,10 +155,9 @@ class SQLiteStore:
         """See `ThreadStore`."""
         await self._run(lambda db: self._commit(db, int(thread.key), change, run_key))
 
-    async def renew(self, run_keys: Sequence[str]) -> None:
+    async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`."""
-        if run_keys:
-            await self._run(lambda db: self._renew(db, list(run_keys)))
+        return await self._run(lambda db: self._renew(db, run_keys)) if run_keys else ()
 
     async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
         """See `ThreadStore`."""
@@ -257,10 +256,11 @@ class SQLiteStore:
                 records.mark_replaced(db, key, list(change.replaced))
             sql.change_thread(db, key, change, length + len(change.entries), grown, now)
 
-    def _renew(self, db: Database, run_keys: list[str]) -> None:
+    def _renew(self, db: Database, run_keys: Collection[str]) -> set[str]:
         with db.transaction(durable=False):
-            sql.renew_leases(db, run_keys, self._clock.moment().ticks)
+            lost = sql.renew_leases(db, run_keys, self._clock.moment().ticks)
             machine.keep_clock(db, self._clock)
+        return lost
 
     def _update_thread(
         self,

@@ -1,0 +1,64 @@
+"""The lease of one thread, as a run or a decision holds it: a fence around everything that it writes.
+
+A process can be silent for longer than a lease lasts: it was stopped, its machine slept, its store was away. Meanwhile
+another process may take the thread. The first one doesn't know that when it goes on. So the store looks who holds the
+lease in the same step in which it writes, and refuses what comes from anybody else (`LeaseLost`):
+
+* Nothing is claimed, and so no gated tool starts.
+* Nothing is added to the journal, and no question is asked.
+* A run that notices, at a write or because `Heart` found it out, stops and says so to its client and in the log.
+
+One thing needs no lease: what came of a call. Who ran it knows that and nobody else does. So a tool that is at work
+when the lease is lost is not cut off, and its outcome is recorded as it is, unless somebody who has the lease by now
+has already told people that it is unknown.
+"""
+
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import LeaseLost
+from agui_gate.stores.base import Change, Store, Thread
+
+
+class Lease:
+    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be lost."""
+
+    __slots__ = ("_store", "lost", "run_key", "thread")
+
+    def __init__(self, store: Store, thread: Thread, run_key: str) -> None:
+        self._store, self.thread, self.run_key = store, thread, run_key
+        self.lost = False
+
+    def check(self) -> None:
+        """Raise `LeaseLost` if it is known to be lost."""
+        if self.lost:
+            raise LeaseLost
+
+    async def confirm(self) -> None:
+        """Ask the store whether it is held, before something that isn't written. Raises `LeaseLost`."""
+        self.check()
+        self.lost = self.run_key in await self._store.renew([self.run_key])
+        self.check()
+
+    async def commit(self, change: Change) -> None:
+        """See `ThreadStore.commit`."""
+        self.check()
+        try:
+            await self._store.commit(self.thread, change, self.run_key)
+        except LeaseLost:
+            self.lost = True
+            raise
+
+    async def move(
+        self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
+    ) -> Approval:
+        """Move a record of the thread: see `ApprovalStore.move`."""
+        self.check()
+        try:
+            return await self._store.move(approval_id, to, decision=decision, output=output, run_key=self.run_key)
+        except LeaseLost:
+            self.lost = True
+            raise
+
+    async def approval(self, approval_id: str) -> Approval | None:
+        """A record of the thread as it is now. Reading needs no lease."""
+        return await self._store.approval(self.thread.principal, approval_id)
