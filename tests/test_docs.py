@@ -5,7 +5,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from starlette.routing import Route
+
+from agui_gate import Agent, create_app
+from agui_gate.settings import Settings
 from tools import pages
 
 TESTKIT = pages.DOCS.parent / "adapters/agui_gate_adapters/testkit"
@@ -90,3 +95,40 @@ def test_the_words_of_the_rules_are_those_of_the_emulator() -> None:
 
 def test_every_rule_has_a_source_or_says_that_it_is_inferred() -> None:
     assert [rule.code for rule in rules() if not re.search(r"https://|inferred|make llama", rule.source)] == []
+
+
+def described() -> set[tuple[str, str]]:
+    """Methods and paths in the tables of docs/http-api.md. What an id in a path is called makes no difference."""
+    text = (pages.DOCS / "http-api.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[A-Z]+ /.*?) \|", text, re.MULTILINE)
+    named = [pair for cell in cells for pair in re.findall(r"`([A-Z]+) (/[^`?]*)`", cell)]
+    return {(method, re.sub(r"\{\w+\}", "{}", path.rstrip("/"))) for method, path in named if "…" not in path}
+
+
+def test_every_route_is_described() -> None:
+    app = create_app(Agent(name="one", model=_Silent()), store="memory://", settings=Settings())
+    served = {
+        (method, re.sub(r"\{\w+(:path)?\}", "{}", route.path.rstrip("/")))
+        for route in app.routes
+        if isinstance(route, Route)
+        for method in route.methods or ()
+        if method != "HEAD"
+    }
+    assert served - described() == set()
+    assert described() - served == set()
+
+
+class _Silent:
+    """A model that nobody asks."""
+
+    origin = "none"
+
+    async def stream(self, request: Any) -> Any:
+        raise AssertionError(request)
+        yield ()
+
+    async def check(self) -> list[Any]:
+        return []
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
