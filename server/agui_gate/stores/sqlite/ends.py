@@ -11,7 +11,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Output
 from agui_gate.stores.base import StopRequest
 from agui_gate.stores.sqlite.database import Database
-from agui_gate.stores.sqlite.statements import approvals_where
+from agui_gate.stores.sqlite.ledger import approvals_where
 from agui_gate.stores.tombstones import KEPT, LATE, Tombstone, digest, tombstone
 
 _NAMES = Tombstone.__struct_fields__
@@ -32,7 +32,7 @@ _decode_request = msgspec.json.Decoder(StopRequest).decode
 def bury(db: Database, key: int, now: int) -> None:
     """Keep a tombstone of each call of a thread that ran or was decided; one at a time, as results may be large."""
     for (seq,) in db.execute(_TO_BURY, (key,)).fetchall():
-        (approval,) = approvals_where(db, "seq = ?", seq)
+        (approval,) = approvals_where(db, "seq = :seq", {"seq": seq})
         kept = tombstone(approval, now)
         if kept is not None:
             db.execute(_BURY, msgspec.structs.astuple(kept))

@@ -2,20 +2,18 @@
 
 import msgspec
 
-from agui_gate.stores.base import Page, RunStatus, ThreadHead
+from agui_gate.stores.base import Page, ThreadHead
 from agui_gate.stores.clock import Moment
-from agui_gate.stores.lease import lapsed
 from agui_gate.stores.paging import Place, to_cursor
+from agui_gate.stores.sql.rows import HeadRow, Wanted
 from agui_gate.stores.sqlite.database import Database
 
-_COLUMNS = (
-    "id, agent, title, archived, created_at, updated_at, key, run_key, run_status, lease_owner, lease_until, "
+_NAMES = ", ".join(HeadRow.__struct_fields__)
+_PENDING = (
     "(SELECT count(*) FROM approvals WHERE thread = threads.key AND state = 'pending' "
     "AND (expires_at IS NULL OR expires_at > :now)) AS pending"
 )
-_NAMES = (
-    "id, agent, title, archived, created_at, updated_at, key, run_key, run_status, lease_owner, lease_until, pending"
-)
+_COLUMNS = ", ".join((*HeadRow.__struct_fields__[:-1], _PENDING))
 _LIST = (  # one row out, for the reason that the journal has
     f"SELECT json_group_array(json_array({_NAMES})) FROM (SELECT {_COLUMNS} FROM threads "  # noqa: S608 our names
     "WHERE {} AND (updated_at, key) < (:updated_at, :key) "
@@ -25,52 +23,8 @@ _ONE = f"SELECT json_array({_NAMES}) FROM (SELECT {_COLUMNS} FROM threads WHERE 
 _START = Place(2**63 - 1, 2**63 - 1)
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which threads a list shows; None means any."""
-
-    principal: str
-    archived: bool | None
-    agent: str | None
-
-    def values(self) -> dict[str, str | bool]:
-        """What must be equal, by column."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
-
-
-class _HeadRow(msgspec.Struct, array_like=True):
-    """A row as its statement orders it."""
-
-    id: str
-    agent: str
-    title: str | None
-    archived: int
-    created_at: int
-    updated_at: int
-    key: int
-    run_key: str | None
-    run_status: RunStatus | None
-    lease_owner: str | None
-    lease_until: int
-    pending: int
-
-    def head(self, at: Moment) -> ThreadHead:
-        return ThreadHead(
-            id=self.id,
-            agent=self.agent,
-            title=self.title,
-            archived=bool(self.archived),
-            created_at=self.created_at,
-            updated_at=self.updated_at,
-            run_key=self.run_key,
-            run_status="interrupted"
-            if lapsed(self.run_status, self.lease_owner, self.lease_until, at.ticks)
-            else self.run_status,
-            pending=self.pending,
-        )
-
-
-_decode_rows = msgspec.json.Decoder(list[_HeadRow]).decode
-_decode_row = msgspec.json.Decoder(_HeadRow).decode
+_decode_rows = msgspec.json.Decoder(list[HeadRow]).decode
+_decode_row = msgspec.json.Decoder(HeadRow).decode
 
 
 def list_heads(db: Database, wanted: Wanted, after: Place | None, limit: int, at: Moment) -> Page:

@@ -8,13 +8,13 @@ import os
 from agui_gate.stores.clock import StoreClock
 from agui_gate.stores.lease import boot_id, is_gone, is_neighbour
 from agui_gate.stores.sqlite.database import Database
+from agui_gate.stores.sqlite.ledger import expire
 
 FORGET_MS = 30 * 24 * 3_600_000
 """After which a process whose end nobody saw is forgotten."""
 
 _CLOCK = "SELECT boot, ahead, seen FROM clock"
 _KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"
-_EXPIRE = "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1"
 
 
 def set_clock(db: Database, clock: StoreClock) -> None:
@@ -23,7 +23,7 @@ def set_clock(db: Database, clock: StoreClock) -> None:
     if boot == boot_id():
         clock.go_on(ahead)
     else:
-        db.execute(_EXPIRE, (seen,))
+        expire(db, seen)
     keep_clock(db, clock)
 
 

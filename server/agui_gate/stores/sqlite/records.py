@@ -5,7 +5,7 @@ import msgspec
 from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.paging import Place, to_cursor
 from agui_gate.stores.sqlite.database import Database
-from agui_gate.stores.sqlite.statements import approvals_where, expire
+from agui_gate.stores.sqlite.ledger import approvals_where, expire
 
 _LAST = 2**63 - 1
 
@@ -36,13 +36,13 @@ _decode_places = msgspec.json.Decoder(list[int]).decode
 def list_approvals(db: Database, principal: str, which: Which, after: int | None, limit: int, now: int) -> ApprovalPage:
     """One page, after the overdue ones were expired. It asks for one more than it shows, to know whether there is."""
     if db.execute(_OVERDUE, (principal, now)).fetchone() is not None:
-        expire(db, now, "principal = ?", principal)
+        expire(db, now, "principal = :principal", {"principal": principal})
     values = {"principal": principal, "after": _FIRST[which] if after is None else after, "limit": limit + 1}
     (body,) = db.execute(_LIST[which], values).fetchone()
     places = _decode_places(body)
     shown = places[:limit]
     wanted = msgspec.json.encode(shown).decode()
-    found = approvals_where(db, "seq IN (SELECT value FROM json_each(?))", wanted, listed=True)
+    found = approvals_where(db, "seq IN (SELECT value FROM json_each(:seqs))", {"seqs": wanted}, listed=True)
     ordered = found if which == "pending" else found[::-1]
     return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > limit else None)
 

@@ -1,31 +1,29 @@
-"""The statements of the SQLite store, as functions over an open `Database`. None begins or ends a transaction."""
+"""The statements of the SQLite store about threads and their journals, as functions over an open `Database`.
 
-import sqlite3
-from collections.abc import Collection, Mapping
+None begins or ends a transaction.
+"""
+
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
-from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, check_move, sources
-from agui_gate.core.transcript import ConversationRef, Entry, Output
-from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy
+from agui_gate.core.transcript import Entry
+from agui_gate.errors import LeaseLost, ThreadBusy
 from agui_gate.off_loop import collector_paused
-from agui_gate.stores.base import MAX_LISTED, Change, RunStatus, Thread, new_key, provider_id
+from agui_gate.stores.base import Change, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
-from agui_gate.stores.lease import LEASE_MS, lapsed
+from agui_gate.stores.lease import LEASE_MS
+from agui_gate.stores.sql.rows import ThreadRow
 from agui_gate.stores.sqlite.database import Database
+from agui_gate.stores.sqlite.ledger import approvals_where
 
 _encode = msgspec.json.encode
 _decode_entries = msgspec.json.Decoder(list[Entry]).decode
-_decode_approvals = msgspec.json.Decoder(list[Approval]).decode
-_decode_ref = msgspec.json.Decoder(ConversationRef).decode
 
 # --- threads ------------------------------------------------------------------------------------------------------
 
-_THREAD = (
-    "SELECT key, principal, id, agent, created_at, updated_at, title, archived, state, ref, run_key, run_status, "
-    "lease_owner, lease_until, entries, bytes FROM threads WHERE principal = ? AND "
-)
+_THREAD = f"SELECT {', '.join(ThreadRow.__struct_fields__)} FROM threads WHERE principal = ? AND "  # noqa: S608 our names
 _BY_ID = _THREAD + "id = ?"
 _BY_ALIAS = _THREAD + "alias = ? ORDER BY updated_at DESC LIMIT 1"
 _CREATE = (
@@ -38,31 +36,6 @@ _TAKE = (
     "WHERE key = ?"
 )
 _HELD = "SELECT entries FROM threads WHERE key = ? AND run_key = ? AND run_status = 'running'"
-
-
-class ThreadRow(msgspec.Struct, array_like=True):
-    """A row of ``threads``, in the order of the statement that reads it."""
-
-    key: int
-    principal: str
-    id: str
-    agent: str
-    created_at: int
-    updated_at: int
-    title: str | None
-    archived: int
-    state: str | None
-    ref: str | None
-    run_key: str | None
-    run_status: RunStatus | None
-    lease_owner: str | None
-    lease_until: int
-    entries: int
-    bytes: int
-
-    def lapsed(self, ticks: int) -> bool:
-        """Whether a run was under way whose lease counts no more."""
-        return lapsed(self.run_status, self.lease_owner, self.lease_until, ticks)
 
 
 def find_thread(db: Database, principal: str, thread_id: str) -> ThreadRow | None:
@@ -89,32 +62,13 @@ def take_lease(db: Database, row: ThreadRow, run_key: str, owner: str, ticks: in
     db.execute(_TAKE, (run_key, owner, ticks + LEASE_MS, row.key))
 
 
-def read_head(row: ThreadRow, at: Moment) -> Thread:
-    """A thread without its journal, approvals and state."""
-    return Thread(
-        key=str(row.key),
-        principal=row.principal,
-        id=row.id,
-        agent=row.agent,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        now=at.now,
-        title=row.title,
-        archived=bool(row.archived),
-        ref=None if row.ref is None else _decode_ref(row.ref),
-        run_key=row.run_key,
-        run_status="interrupted" if row.lapsed(at.ticks) else row.run_status,
-        bytes=row.bytes,
-    )
-
-
 def read_thread(db: Database, row: ThreadRow, at: Moment) -> Thread:
     """Read the rest of a thread: its state, journal and approvals."""
-    thread = read_head(row, at)
+    thread = row.head(at)
     with collector_paused():
         thread.state = None if row.state is None else msgspec.json.decode(row.state)
         thread.entries = _read_journal(db, row.key) if row.entries else []
-        thread.approvals = approvals_where(db, "thread = ?", row.key)
+        thread.approvals = approvals_where(db, "thread = :thread", {"thread": row.key})
     return thread
 
 
@@ -229,102 +183,3 @@ def _journal_bytes(db: Database, key: int) -> int:
 def _read_journal(db: Database, key: int) -> list[Entry]:
     (bodies,) = db.execute(_JOURNAL, (key,)).fetchone()
     return _decode_entries(b"[%b]" % bodies)
-
-
-# --- approvals ----------------------------------------------------------------------------------------------------
-
-_COLUMNS = Approval.__struct_fields__
-_JSON = {"editable", "decision", "output"}
-_READ = {name: f"json({name})" for name in _JSON} | {"replaced": "json(iif(replaced, 'true', 'false'))"}
-_BEGINNING = f"json_set(output, '$.content', substr(json_extract(output, '$.content'), 1, {MAX_LISTED + 1}))"
-_SHORT = _READ | {"output": f"json(iif(length(output) > {MAX_LISTED}, {_BEGINNING}, output))"}
-
-
-def _approvals(columns: Mapping[str, str]) -> str:
-    """Decoded in one go by msgspec, and one step for the same reason as the journal."""
-    pairs = ", ".join(f"'{name}', {columns.get(name, name)}" for name in _COLUMNS)
-    return (
-        f"SELECT '[' || coalesce(group_concat(json_object({pairs})), '') || ']' "  # noqa: S608 our names
-        "FROM (SELECT * FROM approvals WHERE {} ORDER BY seq)"
-    )
-
-
-_APPROVALS, _LISTED = _approvals(_READ), _approvals(_SHORT)
-_RECORD = f"INSERT INTO approvals (thread, {', '.join(_COLUMNS)}) VALUES (?{', ?' * len(_COLUMNS)})"  # noqa: S608 our names
-_EXPIRE = "UPDATE approvals SET state = 'expired', decided_at = ? WHERE state = 'pending' AND expires_at <= ? AND {}"
-
-
-def _move_statement(to: State) -> str:
-    """The table of `core.approvals` as the WHERE clause of one conditional update."""
-    states = ", ".join(f"'{state}'" for state in sources(to))
-    clock = "1"
-    if to in DECISIONS:
-        clock = "(expires_at IS NULL OR expires_at > :now)"
-    elif to is State.EXPIRED:
-        clock = "expires_at <= :now"
-    return (
-        "UPDATE approvals SET state = :to, decision = coalesce(:decision, decision), "  # noqa: S608 our names
-        "output = coalesce(:output, output), decided_at = CASE state WHEN 'pending' THEN :now ELSE decided_at END "
-        f"WHERE id = :id AND state IN ({states}) AND {clock}"
-    )
-
-
-_MOVE = {to: _move_statement(to) for to in State}
-
-
-def approvals_where(db: Database, condition: str, *values: object, listed: bool = False) -> list[Approval]:
-    """Read approvals, oldest first. ``condition`` is a constant of ours. ``listed``: of long outputs the beginning."""
-    (body,) = db.execute((_LISTED if listed else _APPROVALS).format(condition), values).fetchone()
-    return _decode_approvals(body)
-
-
-def expire(db: Database, now: int, condition: str, *values: object) -> None:
-    """Move overdue pending approvals to ``expired``.
-
-    Needs no durable commit: what the clock made overdue stays overdue.
-    """
-    db.execute(_EXPIRE.format(condition), (now, now, *values))
-
-
-def record_approvals(db: Database, key: int, approvals: list[Approval], now: int) -> int:
-    """Insert new records, their times made absolute. Raises `IllegalMove` if one exists. Returns their bytes."""
-    try:
-        db.connection.executemany(_RECORD, [(key, *_approval_values(approval, now)) for approval in approvals])
-    except sqlite3.IntegrityError as error:
-        raise IllegalMove("An approval with this id, or for this call, exists already.") from error
-    return sum(len(approval.arguments.encode()) for approval in approvals)
-
-
-def _approval_values(approval: Approval, now: int) -> list[Any]:
-    values = msgspec.structs.asdict(approval)
-    values["asked_at"] += now
-    if approval.expires_at is not None:
-        values["expires_at"] += now
-    for name in _JSON:
-        values[name] = None if values[name] is None else _encode(values[name]).decode()
-    return list(values.values())
-
-
-def move_approval(
-    db: Database, approval_id: str, to: State, decision: Decision | None, output: Output | None, now: int
-) -> Approval | None:
-    """Move one record and return it; None if there is none. Raises `IllegalMove`."""
-    values = {
-        "id": approval_id,
-        "to": to.value,
-        "now": now,
-        "decision": decision and _encode(decision).decode(),
-        "output": output and _encode(output).decode(),
-    }
-    moved = db.execute(_MOVE[to], values).rowcount
-    if moved and (output or decision):
-        grown = "UPDATE threads SET bytes = bytes + ? WHERE key = (SELECT thread FROM approvals WHERE id = ?)"
-        size = sum(len(_encode(part)) for part in (output, decision) if part)
-        db.execute(grown, (size, approval_id))
-    found = approvals_where(db, "id = ?", approval_id)
-    if not found:
-        return None
-    if not moved:
-        check_move(found[0], to, now)
-        raise IllegalMove(f"approval {approval_id} can't become {to}")
-    return found[0]

@@ -5,14 +5,13 @@ update, so SQLite itself decides which of them wins.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import NotFound, Unavailable
+from agui_gate.errors import NotFound
 from agui_gate.stores.base import (
     NO_BOUNDS,
     ApprovalPage,
@@ -25,109 +24,26 @@ from agui_gate.stores.base import (
     ThreadHead,
     Which,
 )
-from agui_gate.stores.clock import Clock, StoreClock, wall_clock
-from agui_gate.stores.lease import LeaseOwner
+from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.paging import from_cursor
-from agui_gate.stores.sqlite import ends, heads, machine, records
+from agui_gate.stores.sql.rows import Wanted
+from agui_gate.stores.sqlite import ends, heads, ledger, machine, records
 from agui_gate.stores.sqlite import statements as sql
-from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database
-from agui_gate.stores.sqlite.worker import Worker
+from agui_gate.stores.sqlite.database import Database
+from agui_gate.stores.sqlite.file import StoreFile
 from agui_gate.stores.tombstones import Tombstone
 
-T = TypeVar("T")
 
-CLOSE_S = 10.0
-"""How long `aclose` waits for work under way; a commit that takes longer still ends on its own."""
-
-
-class SQLiteStore:
+class SQLiteStore(StoreFile):
     """A `Store` in the file ``path``. ``clock`` is the wall clock (`stores.clock`).
 
     Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
     """
 
     def __init__(self, path: str, *, clock: Clock = wall_clock, bounds: Bounds = NO_BOUNDS) -> None:
-        self._path = path
+        super().__init__(path, clock)
         self._bounds = bounds
-        self._clock = StoreClock(clock)
-        self._worker: Worker | None = None
-        self._owner: LeaseOwner | None = None
-        self._db: Database | None = None  # the worker thread's alone
-        self.neighbours: Sequence[int] = ()
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
-
-    # --- lifecycle
-
-    async def start(self) -> None:
-        """Open and migrate the file; does nothing if it is open. Raises `ConfigurationError`."""
-        if self._worker is not None:
-            return
-        worker = Worker("agui-gate-sqlite")
-        self._worker = worker
-        try:
-            await worker.submit(self._open)
-        except BaseException:
-            await self.aclose()
-            raise
-
-    async def check(self) -> None:
-        """Raise `Unavailable` unless a read and a write work now."""
-        await self._run(self._check)
-
-    async def aclose(self) -> None:
-        """Give our leases back and close, after what is queued; waits at most `CLOSE_S`. Safe to call twice."""
-        worker, self._worker = self._worker, None
-        if worker is None:
-            return
-        closed = worker.submit(self._close)
-        worker.stop()
-        await asyncio.wait([closed], timeout=CLOSE_S)
-
-    def _open(self) -> None:
-        self._db = db = open_database(self._path)
-        self._owner = LeaseOwner()
-        with errors_as_unavailable(), db.transaction(durable=False):
-            machine.set_clock(db, self._clock)
-            self.neighbours = machine.enter(db, self._owner.name, self._clock())
-
-    def now(self) -> int:
-        """See `StoreLifecycle`."""
-        return self._clock()
-
-    def _check(self, db: Database) -> None:
-        with db.transaction(durable=False):
-            db.execute("INSERT OR REPLACE INTO checks VALUES (1, ?)", (self._clock(),))
-            db.execute("SELECT checked_at FROM checks").fetchone()
-
-    def _close(self) -> None:
-        db, self._db = self._db, None
-        owner, self._owner = self._owner, None
-        if db is None or owner is None:
-            return
-        try:
-            with errors_as_unavailable(), db.transaction(durable=False):
-                sql.void_leases(db, owner.name)
-                machine.leave(db, owner.name)
-                machine.keep_clock(db, self._clock)
-        except Unavailable:
-            pass  # the leases end with their owner
-        finally:
-            owner.close()
-            db.close()
-
-    def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
-        if self._worker is None:
-            raise Unavailable("The store is closed.")
-        return self._worker.submit(lambda: self._perform(job))
-
-    def _perform(self, job: Callable[[Database], T]) -> T:
-        if self._db is None:
-            raise Unavailable("The store is closed.")
-        with errors_as_unavailable():
-            return job(self._db)
-
-    async def _run(self, job: Callable[[Database], T]) -> T:
-        return await self._submit(job)
 
     # --- threads
 
@@ -178,7 +94,7 @@ class SQLiteStore:
     ) -> Page:
         """See `ThreadStore`."""
         after = None if cursor is None else from_cursor(cursor)
-        wanted = heads.Wanted(principal=principal, archived=archived, agent=agent)
+        wanted = Wanted(principal=principal, archived=archived, agent=agent)
         return await self._run(lambda db: heads.list_heads(db, wanted, after, limit, self._clock.moment()))
 
     async def update_thread(
@@ -211,10 +127,10 @@ class SQLiteStore:
             if whole:
                 self._bounds.check_readable(row.bytes)
             sql.take_lease(db, row, run_key, owner, at.ticks)
-            thread = sql.read_thread(db, row, at) if whole else sql.read_head(row, at)
+            thread = sql.read_thread(db, row, at) if whole else row.head(at)
             if _overdue(thread.approvals, at.now):
-                sql.expire(db, at.now, "thread = ?", row.key)
-                thread.approvals = sql.approvals_where(db, "thread = ?", row.key)
+                ledger.expire(db, at.now, "thread = :thread", {"thread": row.key})
+                thread.approvals = ledger.approvals_where(db, "thread = :thread", {"thread": row.key})
             return thread
 
     def _read_thread(self, db: Database, principal: str, thread_id: str, whole: bool) -> Thread | None:
@@ -224,10 +140,10 @@ class SQLiteStore:
             if row is None:
                 return None
             if not whole:
-                return sql.read_head(row, at)
+                return row.head(at)
             self._bounds.check_readable(row.bytes)
             thread = sql.read_thread(db, row, at)
-        thread.approvals = _fresh(db, thread.approvals, at.now, "thread = ?", row.key)
+        thread.approvals = _fresh(db, thread.approvals, at.now, "thread = :thread", {"thread": row.key})
         return thread
 
     def _read_calls(self, db: Database, principal: str, thread_id: str) -> Calls | None:
@@ -237,8 +153,8 @@ class SQLiteStore:
             if row is None:
                 return None
             head = heads.read_head(db, row.key, at)
-            approvals = sql.approvals_where(db, "thread = ?", row.key, listed=True)
-        return Calls(head, _fresh(db, approvals, at.now, "thread = ?", row.key))
+            approvals = ledger.approvals_where(db, "thread = :thread", {"thread": row.key}, listed=True)
+        return Calls(head, _fresh(db, approvals, at.now, "thread = :thread", {"thread": row.key}))
 
     def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:
         with db.transaction(durable=change.durable):
@@ -251,7 +167,7 @@ class SQLiteStore:
             if change.entries:
                 grown += sql.append_journal(db, key, length, list(change.entries))
             if change.approvals:
-                grown += sql.record_approvals(db, key, list(change.approvals), now)
+                grown += ledger.record_approvals(db, key, list(change.approvals), now)
             if change.replaced:
                 records.mark_replaced(db, key, list(change.replaced))
             sql.change_thread(db, key, change, length + len(change.entries), grown, now)
@@ -311,13 +227,16 @@ class SQLiteStore:
 
     async def approval(self, principal: str, approval_id: str) -> Approval | None:
         """See `ApprovalStore`."""
-        found = await self._run(lambda db: self._read_approvals(db, "principal = ? AND id = ?", principal, approval_id))
+        condition = "principal = :principal AND id = :id"
+        found = await self._run(
+            lambda db: self._read_approvals(db, condition, {"principal": principal, "id": approval_id})
+        )
         return found[0] if found else None
 
     async def pending_approvals(self, principal: str) -> list[Approval]:
         """See `ApprovalStore`."""
-        condition = "principal = ? AND state = 'pending'"
-        return await self._run(lambda db: self._read_approvals(db, condition, principal))
+        condition = "principal = :principal AND state = 'pending'"
+        return await self._run(lambda db: self._read_approvals(db, condition, {"principal": principal}))
 
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
@@ -344,11 +263,11 @@ class SQLiteStore:
         """See `ApprovalStore`."""
         return await self._run(lambda db: ends.read_tombstones(db, principal, thread_id, approval_id, limit))
 
-    def _read_approvals(self, db: Database, condition: str, *values: str) -> list[Approval]:
+    def _read_approvals(self, db: Database, condition: str, values: Mapping[str, object]) -> list[Approval]:
         now = self._clock()
         with db.snapshot():
-            found = sql.approvals_where(db, condition, *values)
-        return _fresh(db, found, now, condition, *values)
+            found = ledger.approvals_where(db, condition, values)
+        return _fresh(db, found, now, condition, values)
 
     def _move(
         self,
@@ -362,7 +281,7 @@ class SQLiteStore:
         with db.transaction(durable=True):
             if run_key is not None:
                 sql.check_holder(db, approval_id, run_key)
-            moved = sql.move_approval(db, approval_id, to, decision, output, self._clock())
+            moved = ledger.move_approval(db, approval_id, to, decision, output, self._clock())
             if moved is None:
                 ends.amend(db, approval_id, to, output)
         if moved is None:
@@ -370,13 +289,15 @@ class SQLiteStore:
         return moved
 
 
-def _fresh(db: Database, found: list[Approval], now: int, condition: str, *values: object) -> list[Approval]:
+def _fresh(
+    db: Database, found: list[Approval], now: int, condition: str, values: Mapping[str, object]
+) -> list[Approval]:
     """``found`` by that condition, after the overdue ones were expired. Outside any transaction."""
     if not _overdue(found, now):
         return found
     with db.transaction(durable=False):
-        sql.expire(db, now, condition, *values)
-        return sql.approvals_where(db, condition, *values)
+        ledger.expire(db, now, condition, values)
+        return ledger.approvals_where(db, condition, values)
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

@@ -1,0 +1,100 @@
+"""A SQLite store's file while it is open: its worker thread, its connection, the owner of its leases, its clock."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from agui_gate.errors import Unavailable
+from agui_gate.stores.clock import Clock, StoreClock
+from agui_gate.stores.lease import LeaseOwner
+from agui_gate.stores.sqlite import machine, statements
+from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database
+from agui_gate.stores.sqlite.worker import Worker
+
+T = TypeVar("T")
+
+CLOSE_S = 10.0
+"""How long `aclose` waits for work under way; a commit that takes longer still ends on its own."""
+
+
+class StoreFile:
+    """Opened by `start`, closed by `aclose`; meanwhile `_run` does jobs on the worker thread, in order."""
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        self._path = path
+        self._clock = StoreClock(clock)
+        self._worker: Worker | None = None
+        self._owner: LeaseOwner | None = None
+        self._db: Database | None = None  # the worker thread's alone
+        self.neighbours: Sequence[int] = ()
+
+    async def start(self) -> None:
+        """Open and migrate the file; does nothing if it is open. Raises `ConfigurationError`."""
+        if self._worker is not None:
+            return
+        worker = Worker("agui-gate-sqlite")
+        self._worker = worker
+        try:
+            await worker.submit(self._open)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def check(self) -> None:
+        """Raise `Unavailable` unless a read and a write work now."""
+        await self._run(self._check)
+
+    async def aclose(self) -> None:
+        """Give our leases back and close, after what is queued; waits at most `CLOSE_S`. Safe to call twice."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return
+        closed = worker.submit(self._close)
+        worker.stop()
+        await asyncio.wait([closed], timeout=CLOSE_S)
+
+    def _open(self) -> None:
+        self._db = db = open_database(self._path)
+        self._owner = LeaseOwner()
+        with errors_as_unavailable(), db.transaction(durable=False):
+            machine.set_clock(db, self._clock)
+            self.neighbours = machine.enter(db, self._owner.name, self._clock())
+
+    def now(self) -> int:
+        """See `StoreLifecycle`."""
+        return self._clock()
+
+    def _check(self, db: Database) -> None:
+        with db.transaction(durable=False):
+            db.execute("INSERT OR REPLACE INTO checks VALUES (1, ?)", (self._clock(),))
+            db.execute("SELECT checked_at FROM checks").fetchone()
+
+    def _close(self) -> None:
+        db, self._db = self._db, None
+        owner, self._owner = self._owner, None
+        if db is None or owner is None:
+            return
+        try:
+            with errors_as_unavailable(), db.transaction(durable=False):
+                statements.void_leases(db, owner.name)
+                machine.leave(db, owner.name)
+                machine.keep_clock(db, self._clock)
+        except Unavailable:
+            pass  # the leases end with their owner
+        finally:
+            owner.close()
+            db.close()
+
+    def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
+        if self._worker is None:
+            raise Unavailable("The store is closed.")
+        return self._worker.submit(lambda: self._perform(job))
+
+    def _perform(self, job: Callable[[Database], T]) -> T:
+        if self._db is None:
+            raise Unavailable("The store is closed.")
+        with errors_as_unavailable():
+            return job(self._db)
+
+    async def _run(self, job: Callable[[Database], T]) -> T:
+        return await self._submit(job)
