@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from agui_gate import Gate, SchemaTool, tool
+from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser import for_browser
 from agui_gate.core.jsontext import canonical
@@ -133,4 +134,6 @@ def test_a_tool_of_a_schema_and_one_that_the_provider_runs():
     ],
 )
 def test_arguments_that_an_answer_names_are_those_that_were_asked_about(claimed, is_it):
-    assert edits.is_about(asked({"to": "x"}), json.dumps(claimed), pay) is is_it
+    approval = asked({"to": "x"})
+    status = ApprovalIndex([approval]).check(approval, None, edits.meant(approval, json.dumps(claimed), pay))
+    assert status == ("ok" if is_it else "arguments_mismatch")

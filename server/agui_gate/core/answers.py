@@ -16,6 +16,7 @@ from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.replies import NotUnderstood, read
 
 Target = Literal["approval", "call", "card"]
+"""What an answer's id is the id of."""
 Verdict = Literal["approve", "reject", "cancel"]
 Way = Literal["card", "resume", "message", "http", "shell", "grant"]
 """How an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band, …"""

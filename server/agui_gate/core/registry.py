@@ -37,6 +37,15 @@ class PendingApproval:
         self.name = name
         self.arguments = arguments
 
+    def check(self, name: str, arguments: Arguments) -> Status:
+        """What `PendingApprovalRegistry.consume` would say of an answer about ``name`` and ``arguments``."""
+        return self._check(name, _given(arguments))
+
+    def _check(self, name: str, given: str | None) -> Status:
+        if self.name != name:
+            return "name_mismatch"
+        return "ok" if self.arguments in (None, given) else "arguments_mismatch"
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             return self.name == other
@@ -103,20 +112,15 @@ class PendingApprovalRegistry:
         Of any number of callers exactly one gets ``ok``. After a mismatch the entry still waits. Arguments None only
         match an entry that was registered with None.
         """
-        try:
-            given = _canonical(arguments)
-        except ValueError:
-            given = None  # equal to nothing that was registered with arguments
+        given = _given(arguments)
         with self._lock:
             entry = self._by_key.get(key)
             if entry is None:
                 return Consumed("missing", None)
-            if entry.name != name:
-                return Consumed("name_mismatch", entry)
-            if entry.arguments is not None and entry.arguments != given:
-                return Consumed("arguments_mismatch", entry)
-            self._remove(entry)
-            return Consumed("ok", entry)
+            status = entry._check(name, given)
+            if status == "ok":
+                self._remove(entry)
+            return Consumed(status, entry)
 
     def _remove(self, entry: PendingApproval) -> None:
         del self._oldest[entry.keys[0]]
@@ -147,6 +151,14 @@ class PendingApprovalRegistry:
             self.register(key, name.name, name.arguments)
         else:
             self.register(key, name, None)
+
+
+def _given(arguments: Arguments) -> str | None:
+    """The arguments that an answer names. None is equal to nothing that was registered with arguments."""
+    try:
+        return _canonical(arguments)
+    except ValueError:
+        return None
 
 
 def _canonical(arguments: Arguments) -> str | None:

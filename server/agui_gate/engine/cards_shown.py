@@ -9,7 +9,7 @@ Clients send what was said to a card again with every run, the server's own note
 word, is such a repetition and says nothing new, whether it was taken or refused then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry, ReplacedEntry
 from agui_gate.protocol.cards import REPLACED
@@ -34,9 +34,10 @@ class CardsShown:
     def __contains__(self, call_id: str) -> bool:
         return call_id in self._approvals
 
-    def approval_id(self, card_id: str) -> str:
-        """Which record it asks about."""
-        return self._approvals[card_id]
+    @property
+    def approvals(self) -> Mapping[str, str]:
+        """Which record each asks about, by its id."""
+        return self._approvals
 
     def heard(self, card_id: str, text: str) -> bool:
         """Whether this was said to it before."""

@@ -9,6 +9,7 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
+from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.intake import NewId
@@ -18,7 +19,8 @@ from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.opening import Opener
 from agui_gate.engine.runner import ToolRunner
-from agui_gate.engine.settlement import Settlement, Verdict, judge
+from agui_gate.engine.settlement import Settlement
+from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.working import Stopped, Work, Working
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
@@ -125,12 +127,14 @@ class Decisions:
         with self.working.at((thread.principal, thread.id), run_key) as work:
             try:
                 self._check_open()  # after the lease was taken: what begins later would be stopped by nobody
-                fresh = opened.approvals.get(approval.call_id)
-                if fresh is None or fresh.id != approval.id:  # its thread was deleted, and the id leads to another one
+                index = ApprovalIndex(opened.approvals.values())
+                if (
+                    fresh := index.find(answer.id, "approval")
+                ) is None:  # its thread was deleted, and the id leads to another one
                     raise NotFound("There is no such approval.")
                 if fresh.state is not State.PENDING:
                     return _decided_before(fresh)
-                verdict = self._verdict(agent, opened, fresh, answer)
+                verdict = self._verdict(agent, opened, index, answer)
                 done = await self._settle(agent, opened, verdict, work)
                 if done.state is State.PENDING:  # somebody else was first, and the store can't say who
                     raise Unavailable("What was decided can't be read right now. Look again in a moment.")
@@ -140,15 +144,16 @@ class Decisions:
                 await opened.end(status, END_SECONDS)
                 hold.release()
 
-    def _verdict(self, agent: Agent, opened: OpenThread, approval: Approval, answer: Answer) -> Verdict:
+    def _verdict(self, agent: Agent, opened: OpenThread, index: ApprovalIndex, answer: Answer) -> Verdict:
         """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""
+        principal = opened.thread.principal
 
         def why_not(approval: Approval) -> AguiGateError | None:
             return belonging.why_not(agent, approval, held=opened.is_held(approval))
 
-        judgement = judge([answer], {approval.id: approval}, agent.by_name, approval.principal, why_not)
-        if error := judgement.refused.get(approval.id):
-            telling.refused(approval, approval.principal, error.message)
+        judgement = judge([answer], index, agent.by_name, principal, why_not)
+        for refused, error in judgement.refused:
+            telling.refused(refused, principal, error.message)
             raise error
         return judgement.verdicts[0]
 

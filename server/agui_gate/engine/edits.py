@@ -39,17 +39,17 @@ def edited(approval: Approval, sent: Json, tool: Tool | None) -> str | None:
         raise ApprovalRefused(f"The edit was refused: {reason}.") from None
 
 
-def is_about(approval: Approval, claimed: str, tool: Tool | None) -> bool:
-    """Whether an answer that names its arguments (``claimed``, JSON) means those of ``approval``.
+def meant(approval: Approval, claimed: str, tool: Tool | None) -> str:
+    """The arguments, as canonical JSON, that an answer means which names its arguments (``claimed``, JSON).
 
-    A client may name them as the model issued them or as they were shown.
+    A client may name them as the model issued them or as they were shown. What can't be read so stands for itself.
     """
     if claimed == approval.arguments:
-        return True
+        return claimed
     try:
-        return checked_edit(approval, _meant(approval, parse_object(claimed) or {}, tool)) is None
+        return canonical(_meant(approval, parse_object(claimed) or {}, tool))
     except (ToolError, ValueError):
-        return False
+        return claimed
 
 
 def is_what_ran(approval: Approval, sent: Json) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 
 from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
+from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import (
     CallPart,
@@ -30,7 +31,7 @@ from agui_gate.engine.actions import Actions
 from agui_gate.engine.cards_shown import CardsShown
 from agui_gate.engine.importing import NewId as NewId
 from agui_gate.engine.importing import admitted, import_history, reported, user_entry
-from agui_gate.engine.settlement import agrees
+from agui_gate.engine.verdicts import agrees
 from agui_gate.protocol.inbound import Message, RunInput, parts
 
 ANSWERED_BEFORE = "it is to a card that was answered before"
@@ -41,13 +42,14 @@ class Intake(msgspec.Struct, kw_only=True):
 
     ``said``: the user said something new. ``unknown``: it held answers to calls this thread never had.
     ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
-    in another way now than they were decided.
+    in another way now than they were decided. ``index`` finds the approvals of the thread.
     """
 
     entries: list[Entry] = msgspec.field(default_factory=list)
     answers: list[Answer] = msgspec.field(default_factory=list)
     repeated: list[Approval] = msgspec.field(default_factory=list)
     late: list[Approval] = msgspec.field(default_factory=list)
+    index: ApprovalIndex = msgspec.field(default_factory=ApprovalIndex)
     keep: int | None = None
     said: bool = False
     unknown: bool = False
@@ -87,9 +89,8 @@ class _Comparison:
         ours: Container[str],
     ) -> None:
         self.run, self.entries, self.new_id = run, entries, new_id
-        self.by_approval = {a.id: a for a in approvals}
-        self.by_call = {a.call_id: a for a in approvals}
         self.cards = CardsShown(entries)
+        self.index = ApprovalIndex(approvals, self.cards.approvals)
         self.calls = {c.id: c for e in entries if isinstance(e, TurnEntry) for c in e.calls}
         self.resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
         self.actions = Actions(run.messages, entries, ours)
@@ -103,7 +104,7 @@ class _Comparison:
         self.shown = {m.tool_call_id for m in run.messages if m.role == "tool"}  # calls whose result the client has
         last = takewhile(lambda m: m.role == "tool", reversed(run.messages))
         self.newest = {id(m) for m in last}  # history that is sent again has its answers further up
-        self.intake = Intake()
+        self.intake = Intake(index=self.index)
 
     def take(self, way: Way) -> Intake:
         for entry in self.run.resume or ():
@@ -121,7 +122,7 @@ class _Comparison:
         return self.intake
 
     def _answer(self, answer: Answer) -> None:
-        found = self._found(answer.id)
+        found = self._found(answer)
         if found is None:
             self.intake.unknown = True
         elif found.state is State.PENDING:
@@ -138,8 +139,8 @@ class _Comparison:
         call_id = message.tool_call_id or ""
         if call_id in self.cards:
             self._card(call_id, message)
-        elif call_id in self.by_call:
-            self._on_call(self.by_call[call_id], message)
+        elif (approval := self.index.find(call_id, "call")) is not None:
+            self._on_call(approval, message)
         elif call_id not in self.calls:
             self._of_nobody(call_id, message)
         elif self.calls[call_id].kind == "client" and call_id not in self.resulted:
@@ -164,14 +165,14 @@ class _Comparison:
             self._too_late(approval, an.from_text("call", approval.call_id, said))
 
     def _card(self, card_id: str, message: Message) -> None:
-        approval = self.by_approval.get(self.cards.approval_id(card_id))
+        approval = self.index.find(card_id, "card")
         decided = approval is not None and approval.state is not State.PENDING
         if self.cards.heard(card_id, message.text):
             if approval is not None and decided and approval.call_id not in self.shown:
                 self.intake.repeated.append(approval)  # this client has not seen what came of it
             return
         if approval is not None:
-            answer = an.from_text("approval", approval.id, message.text, "card")
+            answer = an.from_text("card", card_id, message.text, "card")
             if not decided and not self.cards.is_open(card_id):
                 answer = msgspec.structs.replace(answer, problem=ANSWERED_BEFORE)
             self._answer(answer)
@@ -199,17 +200,18 @@ class _Comparison:
         self.intake.said |= entry.role == "user"
 
     def _settled(self, answer: Answer) -> bool:
-        found = self._found(answer.id)
+        found = self._found(answer)
         return found is None or found.state is not State.PENDING
 
     def _names_two(self, item: Any, answer: Answer) -> bool:
         """Whether a function approval's ``id`` is another call's than its ``call_id``: ambiguous means no."""
-        other = self._found(item.get("id"))
-        return other is not None and other is not self._found(answer.id)
+        claimed = item.get("id")
+        other = self.index.find(claimed, "approval", "call") if isinstance(claimed, str) else None
+        return other is not None and other is not self._found(answer)
 
-    def _found(self, some_id: Any) -> Approval | None:
-        """The record with this approval's or call's id: two kinds of ids that never meet."""
-        return (self.by_approval.get(some_id) or self.by_call.get(some_id)) if isinstance(some_id, str) else None
+    def _found(self, answer: Answer) -> Approval | None:
+        """The record that an answer is to. Clients give a call's id for an approval's, and the other way round."""
+        return self.index.find(answer.id, answer.target, "approval", "call")
 
     def _is_known(self, message: Message) -> bool:
         if message.id:
@@ -261,5 +263,5 @@ class _Comparison:
         return any(not self._has_outcome(call) for call in turns[-1].awaited)
 
     def _has_outcome(self, call: CallPart) -> bool:
-        approval = self.by_call.get(call.id)
+        approval = self.index.find(call.id, "call")
         return call.id in self.resulted or (approval is not None and approval.state is not State.PENDING)

@@ -24,10 +24,11 @@ from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.refusals import left_out
 from agui_gate.engine.runner import ToolRunner
-from agui_gate.engine.settlement import Settlement, judge
+from agui_gate.engine.settlement import Settlement
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.turn import Clock, Turns
 from agui_gate.engine.usage import totals
+from agui_gate.engine.verdicts import judge
 from agui_gate.engine.waiting import Asker, success
 from agui_gate.errors import (
     AguiGateError,
@@ -231,13 +232,13 @@ class Run:
                         await asyncio.sleep(0)
 
     async def _settle(self, intake: Intake) -> None:
-        pending = {approval.id: approval for approval in self._thread.pending()}
-        judgement = judge(intake.answers, pending, self._agent.by_name, self._thread.thread.principal, self._why_not)
-        for approval_id, error in judgement.refused.items():
-            self._asker.refused[approval_id] = error.message
-            value = {"approvalId": approval_id, "message": error.message}
+        principal = self._thread.thread.principal
+        judgement = judge(intake.answers, intake.index, self._agent.by_name, principal, self._why_not)
+        for approval, error in judgement.refused:
+            self._asker.refused[approval.id] = error.message
+            value = {"approvalId": approval.id, "message": error.message}
             self._seq.other(ev.Custom("agui-gate:answer_refused", value))
-            telling.refused(pending[approval_id], self._thread.thread.principal, error.message)
+            telling.refused(approval, principal, error.message)
         for approval in {a.id: a for a in intake.late}.values():
             self._answered_late(approval)
         await self._settlement.carry_out(judgement.verdicts)

@@ -1,24 +1,21 @@
-"""Answers → outcomes: the only place where a gated call is decided and run.
+"""Verdicts → outcomes: the only place where a gated call is decided and run.
 
-`judge` is pure: it matches answers with pending records and says for each what is to be done, failing closed.
-`Settlement` does it: the record is moved first (`claimed` before the tool starts, the output before anybody sees it),
-one conditional update each, so that of any number of clicks, replays and replicas exactly one gets through.
+The record is moved first (`claimed` before the tool starts, the output before anybody sees it), one conditional update
+each, so that of any number of clicks, replays and replicas exactly one gets through.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-import msgspec
 import structlog
 
-from agui_gate.core.answers import Answer
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import edits, outcomes, telling
+from agui_gate.engine import outcomes, telling
 from agui_gate.engine.lease import Lease
-from agui_gate.errors import AguiGateError, ApprovalRefused, IllegalMove, NotSaved, Unavailable
-from agui_gate.tool import Tool
+from agui_gate.engine.verdicts import Verdict
+from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
 
 log = structlog.get_logger("agui_gate.settlement")
 
@@ -32,106 +29,8 @@ IsHeld = Callable[[Approval], bool]
 """Whether the provider runs the call: then approving it is all that is done here (`engine/consents.py`)."""
 
 
-WhyNot = Callable[[Approval], AguiGateError | None]
-"""Why an approved call can't be carried out now, if it can't: see `agui_gate.engine.belonging`."""
-
 MayRepeat = Callable[[Approval], bool]
 """Whether a call that was interrupted may run again."""
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """What is to be done about one pending record: move it to ``to`` (claimed means: then run it)."""
-
-    approval: Approval
-    to: State
-    decision: Decision
-
-
-class Judgement(msgspec.Struct, frozen=True):
-    """``verdicts`` to carry out; ``refused`` says why an answer could not be taken, by approval id."""
-
-    verdicts: tuple[Verdict, ...]
-    refused: Mapping[str, AguiGateError]
-
-
-_TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCELLED}
-
-
-def judge(
-    answers: Iterable[Answer],
-    pending: Mapping[str, Approval],
-    tools: Mapping[str, Tool],
-    principal: str,
-    why_not: WhyNot,
-) -> Judgement:
-    """Match answers (whose ids are approval ids) with ``pending``. Contradicting answers decide nothing.
-
-    An approved call that can't be carried out by the very tool that it was asked for is refused here, before any claim.
-    """
-    grouped: dict[str, list[Answer]] = {}
-    for answer in answers:
-        if answer.id in pending:
-            grouped.setdefault(answer.id, []).append(answer)
-    verdicts: list[Verdict] = []
-    refused: dict[str, AguiGateError] = {}
-    for approval_id, said in grouped.items():
-        approval = pending[approval_id]
-        try:
-            verdicts.append(_verdict(approval, said, tools.get(approval.tool), principal, why_not))
-        except AguiGateError as error:
-            refused[approval_id] = error
-    return Judgement(tuple(verdicts), refused)
-
-
-def _verdict(approval: Approval, said: Sequence[Answer], tool: Tool | None, principal: str, why_not: WhyNot) -> Verdict:
-    """The one thing that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
-
-    An answer that can't be taken says nothing, rather than spoiling those beside it: clients replay refused tool
-    messages with their history, and a proper answer has to count all the same (B2).
-    """
-    verdicts: list[Verdict] = []
-    refused: list[AguiGateError] = []
-    for answer in said:
-        try:
-            verdicts.append(_taken(approval, answer, tool, principal, why_not))
-        except (ApprovalRefused, Unavailable) as error:
-            refused.append(error)
-    if not verdicts:
-        raise refused[-1]
-    meant = {(verdict.to, verdict.decision.edited_arguments) for verdict in verdicts}
-    if len(meant) > 1:
-        raise ApprovalRefused("The answers to this call contradict each other.")
-    return verdicts[0]
-
-
-def _taken(approval: Approval, answer: Answer, tool: Tool | None, principal: str, why_not: WhyNot) -> Verdict:
-    """What one answer amounts to by itself. Raises as `_verdict`."""
-    if answer.problem is not None:
-        raise ApprovalRefused(f"The answer was not understood: {answer.problem}.")
-    if answer.name is not None and answer.name != approval.tool:
-        raise ApprovalRefused("The answer is about another tool than the one that was asked about.")
-    if answer.verdict == "approve" and (reason := why_not(approval)) is not None:
-        raise reason
-    if answer.arguments is not None and not edits.is_about(approval, answer.arguments, tool):
-        raise ApprovalRefused("The answer is about other arguments than those that were asked about.")
-    edited = None if answer.edited is None else edits.edited(approval, answer.edited, tool)
-    decision = Decision(answer.verdict == "approve", principal, answer.reason, edited, answer.way)
-    return Verdict(approval, _TO[answer.verdict], decision)
-
-
-def agrees(answer: Answer, approval: Approval) -> bool:
-    """Whether an answer that comes too late says what was decided: then it is one that was sent twice.
-
-    An answer that was not understood says nothing at all, so there is nothing to set right.
-    """
-    made = approval.decision
-    if answer.problem is not None:
-        return True
-    if made is None or (answer.verdict == "approve") is not made.approved or answer.way != made.way:
-        return False
-    if not made.approved or answer.edited is None:
-        return not made.approved or made.edited_arguments is None
-    return edits.is_what_ran(approval, answer.edited)
 
 
 class Settlement:

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State, check_move
-from agui_gate.core.registry import PendingApprovalRegistry
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import ApprovalPage, Which
@@ -30,7 +29,8 @@ class MemoryLedger:
         """Ids by principal, in that order."""
         self._next = 1
         self._calls: set[tuple[str, str]] = set()
-        self._pending: dict[str, PendingApprovalRegistry] = {}
+        self._pending: dict[str, dict[str, None]] = {}
+        """Ids of those that wait, by principal, oldest first."""
 
     def get(self, approval_id: str) -> Approval | None:
         """One record."""
@@ -123,15 +123,13 @@ class MemoryLedger:
     def _index(self, approval: Approval, now: int) -> None:
         while len(mine := self._pending.get(approval.principal, ())) >= self._max_pending:
             self.move(next(iter(mine)), State.CANCELLED, now)
-        registry = self._pending.setdefault(approval.principal, PendingApprovalRegistry(self._max_pending))
-        registry.register(approval.id, approval.tool, approval.arguments)
+        self._pending.setdefault(approval.principal, {})[approval.id] = None
 
     def _unindex(self, approval: Approval) -> None:
-        registry = self._pending.get(approval.principal)
-        if registry is not None:
-            registry.consume(approval.id, approval.tool, approval.arguments)
-            if not registry:
-                del self._pending[approval.principal]
+        mine = self._pending.get(approval.principal, {})
+        mine.pop(approval.id, None)
+        if not mine:
+            self._pending.pop(approval.principal, None)
 
     def _fresh(self, approval_id: str, now: int) -> Approval:
         approval = self._approvals[approval_id]

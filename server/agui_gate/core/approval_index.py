@@ -1,0 +1,72 @@
+"""How an answer finds its approval, and what tells whether it is about the call that was asked about.
+
+An answer names its call by the approval's id (which is the interrupt's, too), by the tool call's id, or by the id of a
+card that was shown for it. All of these lead to one record. A provider's reference with the call's id does as well: the
+reference is another name of the thread, so the store has found the thread by it, and the call's id is the key in there.
+
+What waits is in a `PendingApprovalRegistry`, so that an answer is held against the call's name and arguments by
+`consume`, and a call that was answered is not found again. What was decided before is found too, to say so to whoever
+answers late.
+
+An index is made of a thread's records for one request, under the thread's lease. It never decides: the ledger's
+conditional update is the authority.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from agui_gate.core.answers import Target
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.registry import PendingApprovalRegistry, Status
+
+
+class ApprovalIndex:
+    """The approvals of one thread. ``cards``: the approval's id by the card's."""
+
+    def __init__(self, approvals: Iterable[Approval] = (), cards: Mapping[str, str] | None = None) -> None:
+        self._records = {_key("approval", approval.id): approval for approval in approvals}
+        self._decided: dict[str, Approval] = {}
+        self._pending = PendingApprovalRegistry(max(1, len(self._records)))
+        shown: dict[str, list[str]] = {}
+        for card_id, approval_id in (cards or {}).items():
+            shown.setdefault(approval_id, []).append(_key("card", card_id))
+        for key, approval in self._records.items():
+            keys = [key, _key("call", approval.call_id), *shown.get(approval.id, ())]
+            if approval.state is State.PENDING:
+                self._pending.register(keys, approval.tool, approval.arguments)
+            else:
+                self._decided |= dict.fromkeys(keys, approval)
+
+    def find(self, some_id: str, *targets: Target) -> Approval | None:
+        """The record that an answer with this id is to: what waits, or was decided before the index was made.
+
+        ``targets``: what the id may be the id of, in this order. These kinds of ids never meet.
+        """
+        for target in targets:
+            key = _key(target, some_id)
+            if key in self._pending:
+                return self._records[self._pending[key].keys[0]]
+            if key in self._decided:
+                return self._decided[key]
+        return None
+
+    def check(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
+        """Whether an answer that found ``approval`` is about it: `consume` without using it up.
+
+        ``name`` and ``arguments`` (JSON) are what the answer says that it is about. None says nothing.
+        """
+        key = _key("approval", approval.id)
+        if key not in self._pending:
+            return "missing"
+        return self._pending[key].check(*_given(approval, name, arguments))
+
+    def consume(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
+        """As `check`; and what is ``ok`` is found no more, under none of its keys."""
+        return self._pending.consume(_key("approval", approval.id), *_given(approval, name, arguments)).status
+
+
+def _key(target: Target, some_id: str) -> str:
+    return f"{target}:{some_id}"
+
+
+def _given(approval: Approval, name: str | None, arguments: str | None) -> tuple[str, str]:
+    return approval.tool if name is None else name, approval.arguments if arguments is None else arguments

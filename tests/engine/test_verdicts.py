@@ -1,0 +1,66 @@
+"""What answers amount to: one verdict a call, and what can't be taken leaves the call waiting."""
+
+import msgspec
+import pytest
+
+from agui_gate.core.answers import Answer
+from agui_gate.core.approval_index import ApprovalIndex
+from agui_gate.core.approvals import Approval, State
+from agui_gate.engine.verdicts import judge
+from tests.requirements import shows
+
+ASKED = Approval(
+    id="apr_1", principal="p", thread_id="t", agent="a", run_key="r", turn_id="turn", call_id="c1", tool="refund",
+    arguments='{"amount":50}',
+)  # fmt: skip
+YES = Answer(target="approval", id="apr_1", verdict="approve")
+NO = msgspec.structs.replace(YES, verdict="reject")
+
+
+def about(**claimed):
+    return msgspec.structs.replace(YES, **claimed)
+
+
+def judged(index, *answers):
+    """The moves that were decided on, and why answers were refused."""
+    judgement = judge(answers, index, {}, "ada", lambda approval: None)
+    return [verdict.to for verdict in judgement.verdicts], [error.message for _, error in judgement.refused]
+
+
+@shows("B1", "B6")
+def test_a_call_that_was_answered_takes_no_second_answer():
+    index = ApprovalIndex([ASKED])
+    assert judged(index, YES) == ([State.CLAIMED], [])
+    assert judged(index, YES) == judged(index, NO) == ([], [])
+
+
+@shows("B1", "B2")
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([YES, NO], "contradict"),
+        ([about(name="delete")], "another tool"),
+        ([about(arguments='{"amount":51}')], "other arguments"),
+        ([about(problem="no")], "not understood"),
+        ([about(name="delete"), about(arguments="{}")], "other arguments"),
+    ],
+)
+def test_what_can_not_be_taken_leaves_the_call_waiting(answers, why):
+    index = ApprovalIndex([ASKED])
+    moves, (message,) = judged(index, *answers)
+    assert moves == []
+    assert why in message
+    assert judged(index, YES) == ([State.CLAIMED], []), "and a proper answer counts"
+
+
+@shows("B2")
+def test_a_proper_answer_counts_beside_one_that_can_not_be_taken():
+    right = about(name="refund", arguments='{"amount":50}')
+    for answers in ([about(name="delete"), right], [right, about(name="delete")], [right, YES]):
+        assert judged(ApprovalIndex([ASKED]), *answers) == ([State.CLAIMED], [])
+
+
+def test_an_answer_to_nothing_and_one_that_comes_too_late_decide_nothing():
+    assert judged(ApprovalIndex(), YES) == ([], [])
+    moves, (message,) = judged(ApprovalIndex([msgspec.structs.replace(ASKED, state=State.DONE)]), YES)
+    assert (moves, message) == ([], "This call waits for no answer any more.")
