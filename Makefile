@@ -114,7 +114,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 structure: $(VENV)/.dev
-	$(BIN)/python -m pytest -q tests/test_structure.py
+	$(BIN)/python -m pytest -q tests/test_structure.py tests/test_citations.py tests/test_docs.py
 
 .PHONY: fix
 fix: $(VENV)/.dev ## Format and repair what can be repaired by itself

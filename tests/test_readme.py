@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its Python runs, and its transcripts are the demo's events."""
+"""What the README and docs/ show is what happens: their Python runs, and their transcripts are the demo's events."""
 
 import re
 import shlex
@@ -11,18 +11,21 @@ import pytest
 
 from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
-from agui_gate.settings import Settings, names
+from agui_gate.settings import Settings
 from agui_gate_adapters.testkit import Emulator
 from tests.product.kit import Stream, product
 
 pytestmark = pytest.mark.anyio
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+PAGES = "\n".join(
+    path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+)
 
 
 def blocks(language: str) -> list[str]:
-    """The README's code blocks in one language."""
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    """The code blocks in one language, the README's first."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGES, re.DOTALL)
 
 
 def shown(block: str) -> list[str]:
@@ -111,11 +114,3 @@ class _NoModel:
 
     async def aclose(self) -> None:
         """Nothing to close."""
-
-
-def test_the_table_of_limits_says_what_holds() -> None:
-    """Each limit is a setting with this default, and no setting that is a number is missing (issue 9, line 13)."""
-    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", README, re.MULTILINE))
-    numbers = {name for name in names() if type(getattr(Settings(), name)) in (int, float)}
-    assert {name: float(value) for name, value in rows.items()} == {name: getattr(Settings(), name) for name in rows}
-    assert numbers - rows.keys() == {"port", "disconnect_grace"}

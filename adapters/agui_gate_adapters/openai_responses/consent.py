@@ -1,4 +1,4 @@
-"""Held calls on the wire: what the provider asked, and what it is told (facts: providers §1.4).
+"""Held calls on the wire: what the provider asked, and what it is told (R19).
 
 The provider pairs the two by the request item's id. It still has that item where it is asked to continue, and only the
 answer goes. Where everything is sent, the item goes too, after the tools of its server, which it refers to. A "yes"

@@ -115,7 +115,7 @@ def from_function_approval(item: Any) -> Answer | None:
 
 
 def looks_like_answer(content: str) -> bool:
-    """Whether a tool message's content is approval-shaped JSON, true or not (facts: protocol §5 f)."""
+    """Whether a tool message's content is JSON with an approval's member (docs/clients.md#answers-as-tool-messages)."""
     if len(content) > 10_000 or '"a' not in content:
         return False
     value = parse_object(content)

@@ -2,7 +2,7 @@
 
 Everybody gets the *compat* dialect: only shapes that 0.0.59 and 1.0 clients both accept. The *1.0* dialect, with the
 outcome `cancelled` and `pendingToolCallIds`, needs both the deployment's opt-in and an input that says ≥ 1.0: an
-input's version alone says nothing about the browser behind a runtime (facts: protocol §1.4).
+input's version alone says nothing about the browser behind a runtime (docs/clients.md#shapes).
 """
 
 import re

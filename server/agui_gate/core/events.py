@@ -1,6 +1,6 @@
 """The AG-UI events this server sends, as small frozen structs that encode straight to the wire's JSON.
 
-Only shapes that 0.0.59 and 1.0 clients both accept (facts: AG-UI 1.0 schema; the compat dialect of DESIGN.md §5),
+Only shapes that 0.0.59 and 1.0 clients both accept (docs/clients.md#shapes),
 except where a docstring says "1.0 only". Absent means absent: nothing here ever encodes to null.
 """
 
@@ -183,7 +183,7 @@ class RunFinished(Event, tag="RUN_FINISHED"):
 
 
 class RunError(Event, tag="RUN_ERROR"):
-    """The run failed, with one of the codes of CONTRACT.md."""
+    """The run failed, with one of the codes of docs/errors.md."""
 
     message: str
     code: str

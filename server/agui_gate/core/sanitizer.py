@@ -53,7 +53,7 @@ from agui_gate.core.transcript import (
 )
 
 CARD_TOOL = "confirm_changes"
-"""The name of the synthetic call that shows a gated call to clients (CONTRACT.md, "Card")."""
+"""The name of the synthetic call that shows a gated call to clients (docs/http-api.md#a-card)."""
 
 
 def _note(message: str) -> Output:

@@ -12,7 +12,7 @@ client a result. Its methods may be called in any order with any ids; what would
 * every call that was started gets exactly one result before the terminal event, unless it was handed over with
   `leave_open` because a person or the client owes it.
 
-The verifier of the real clients is the source of these rules (facts: protocol §1.2).
+The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams).
 """
 
 from collections.abc import Callable, Sequence
@@ -169,7 +169,7 @@ class Sequencer:
             self._emit(event)
 
     def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """RUN_FINISHED. A cancelled outcome is for the 1.0 dialect; compat says RUN_ERROR `abort` (DESIGN.md §5)."""
+        """RUN_FINISHED. A cancelled outcome is for the 1.0 dialect; compat says RUN_ERROR `abort`."""
         if isinstance(outcome, ev.CancelledOutcome) and self._dialect is Dialect.COMPAT:
             self.fail("abort", "The run was stopped.")
             return

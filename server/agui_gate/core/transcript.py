@@ -64,7 +64,7 @@ Content = Text | Media
 
 
 class ConversationRef(Struct):
-    """What a provider remembers of this thread: at most one of two typed ids (DESIGN.md §5), never a guessed string.
+    """What a provider remembers of this thread: at most one of two typed ids, never a guessed string.
 
     ``turn_id`` is the assistant turn that was committed with it: the provider knows everything up to and including
     that turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it.

@@ -235,7 +235,10 @@ class _Comparison:
         return bool(self.run.resume or self.intake.answers) and bool(places) and places[-1] == self.unnamed - 1
 
     def _branch(self) -> None:
-        """A history that ends at a message the server has answered means "go back to it" (DESIGN.md §5)."""
+        """A history that ends at a message the server has answered means "go back to it".
+
+        See docs/http-api.md#what-counts-of-a-history.
+        """
         intake = self.intake
         if intake.answers or intake.repeated or intake.unknown or intake.entries or self.run.resume:
             return

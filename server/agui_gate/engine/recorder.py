@@ -1,8 +1,8 @@
 """Model events → the client's stream and the turn's record, in one pass. Pure.
 
 The adapter's keys are mapped to AG-UI ids here. Message ids are fresh for every turn, since clients run handlers only
-for messages they have not seen (facts: protocol, trap 8). A provider's call id is kept for the client where it is
-free in this thread and re-minted where it repeats; the provider's own is kept beside it (S24).
+for messages they have not seen (docs/clients.md#fresh-message-ids). A provider's call id is kept for the client where
+it is free in this thread and re-minted where it repeats; the provider's own is kept beside it (S24).
 
 A call is only recorded as runnable if its end came: a stream that breaks off leaves its calls malformed, in a turn
 marked ``cut`` (B25).

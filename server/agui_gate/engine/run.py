@@ -1,4 +1,4 @@
-"""One run, from the open thread to the terminal event (DESIGN.md §4).
+"""One run, from the open thread to the terminal event (docs/design.md#one-run).
 
 The order is what makes it safe: what a dead process left is recovered first, then answers are settled, then what nobody
 answered is dealt with by the agent's policy, and only then is a model asked. Everything that can't be repeated
@@ -178,7 +178,10 @@ class Run:
         return any(call_id not in told and self._thread.has_told(call_id) for call_id in shown)
 
     def _snapshot(self) -> None:
-        """The whole conversation, where the client may show another result than the call's own (facts: trap 6)."""
+        """The whole conversation, where the client may show another result than the call's own.
+
+        See docs/clients.md#answers-as-tool-messages.
+        """
         if self._snapshot_due:
             self._snapshot_due = False
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))

@@ -24,7 +24,10 @@ from agui_gate.tool import PLACEHOLDER, Gate
 
 
 class Asker:
-    """Asks people about gated calls, in one style per run: never cards and interrupts together (facts: trap 5)."""
+    """Asks people about gated calls, in one style per run: never cards and interrupts together.
+
+    See docs/clients.md#one-style-a-run.
+    """
 
     def __init__(
         self, agent: Agent, run: RunInput, thread: OpenThread, sequencer: Sequencer, new_id: NewId, run_key: str

@@ -1,4 +1,4 @@
-"""Errors as the one shape of CONTRACT.md: ``{"error": {"code": …, "message": …}}``."""
+"""Errors as the one shape of docs/errors.md: ``{"error": {"code": …, "message": …}}``."""
 
 import structlog
 from starlette.exceptions import HTTPException

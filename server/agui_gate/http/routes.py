@@ -1,4 +1,4 @@
-"""The routes of CONTRACT.md. Every one that touches a thread or an approval asks the guard for its principal first."""
+"""The routes of docs/http-api.md. Each that touches a thread or an approval asks the guard for its principal first."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response

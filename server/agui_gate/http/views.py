@@ -1,4 +1,4 @@
-"""Records as the JSON of CONTRACT.md. Times are ISO 8601 in UTC."""
+"""Records as the JSON of docs/http-api.md. Times are ISO 8601 in UTC."""
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b

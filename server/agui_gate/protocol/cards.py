@@ -61,7 +61,7 @@ def interrupt(approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | 
     """The interrupt that shows ``approval``. ``parameters`` is the tool's JSON Schema.
 
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
-    business (facts: protocol §2). It is in the metadata for pages that count down.
+    business (docs/clients.md#one-style-a-run). It is in the metadata for pages that count down.
     """
     metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.arguments, parameters)}
     if approval.editable:

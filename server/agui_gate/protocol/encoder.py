@@ -1,6 +1,6 @@
 """Events → SSE bytes. One frame per event: ``id: <run_key>:<seq>``, ``data: <json>``, blank line.
 
-Frames end in ``\\n\\n``: both clients split on exactly that (facts: protocol, trap 3). JSON never holds a raw
+Frames end in ``\\n\\n``: both clients split on exactly that (docs/clients.md#frames). JSON never holds a raw
 newline, so one ``data:`` line is enough. This is the hot path: an event is encoded once, whatever the number of
 readers.
 """

@@ -57,7 +57,7 @@ def _check_options(plan: Plan) -> None:
 
 
 def _check_access(ready: Ready) -> None:
-    """Loopback is open, everything else needs to know who asks (DESIGN.md §5)."""
+    """Loopback is open, everything else needs to know who asks (docs/operations.md#who-may-ask)."""
     from agui_gate.http.auth import is_loopback
 
     host = ready.settings.host
