@@ -14,25 +14,24 @@
     │   ├── TooLarge                413  too_large
     │   └── UnsupportedMediaType    415  unsupported_media_type
     ├── ProviderError               the model provider did not deliver
-    │   ├── RateLimited             429  rate_limited           (a retry helps)
+    │   ├── RateLimited             429  rate_limited
     │   ├── ProviderAuth            503  provider_auth
     │   ├── ProviderRejected        503  provider_rejected
     │   │   ├── ConsentLost         503  provider_rejected
     │   │   ├── MediaRefused        503  provider_rejected
     │   │   └── ContentRefused      503  provider_rejected
-    │   ├── ProviderUnavailable     503  provider_unavailable   (a retry helps)
+    │   ├── ProviderUnavailable     503  provider_unavailable
     │   └── ContextLength           422  context_length
-    ├── RunAborted                  the run was cancelled       abort
     ├── LimitReached                a limit of the agent ended the run    limit_reached
-    ├── Unavailable                 503  unavailable            (a retry helps)
+    ├── Unavailable                 503  unavailable
     │   └── NotSaved                503  unavailable
     ├── Internal                    500  internal
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
     └── ConfigurationError          the deployment is wrong; the message says what to change
 
-Each class knows its HTTP status, its code (docs/errors.md) and whether repeating the same request
-can help. Messages are safe to show: no secret, no provider's raw body.
+Each class knows its HTTP status and its code (docs/errors.md). Messages are safe to show: no secret, no provider's
+raw body.
 """
 
 from typing import ClassVar
@@ -43,7 +42,6 @@ class AguiGateError(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"
-    retry: ClassVar[bool] = False
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -91,7 +89,6 @@ class ThreadBusy(RequestError):
 
     status = 409
     code = "thread_busy"
-    retry = True
 
 
 class LeaseLost(ThreadBusy):
@@ -158,7 +155,6 @@ class RateLimited(ProviderError):
 
     status = 429
     code = "rate_limited"
-    retry = True
 
 
 class ProviderAuth(ProviderError):
@@ -204,21 +200,12 @@ class ContentRefused(ProviderRejected):
 class ProviderUnavailable(ProviderError):
     """The provider is down, can't be reached, or broke its answer off. Try again in a moment."""
 
-    retry = True
-
 
 class ContextLength(ProviderError):
     """The conversation is longer than the model can read. What was too long is left out of the next run."""
 
     status = 422
     code = "context_length"
-
-
-class RunAborted(AguiGateError):
-    """The run was stopped: by a person, or because nobody read it any more."""
-
-    status = 409
-    code = "abort"
 
 
 class LimitReached(AguiGateError):
@@ -233,7 +220,6 @@ class Unavailable(AguiGateError):
 
     status = 503
     code = "unavailable"
-    retry = True
 
 
 class NotSaved(Unavailable):
@@ -241,11 +227,12 @@ class NotSaved(Unavailable):
     that is possible.
     """
 
-    retry = False
-
 
 class Internal(AguiGateError):
     """A bug of ours. The details are in the log, never in the message."""
+
+    def __init__(self) -> None:
+        super().__init__("Something went wrong on the server. Its log has the details.")
 
 
 class IllegalMove(AguiGateError):

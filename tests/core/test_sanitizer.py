@@ -13,8 +13,6 @@ from agui_gate.core.sanitizer import (
     NOT_EXECUTED,
     Outcome,
     Outcomes,
-    edits,
-    loosen,
     sanitize,
 )
 from agui_gate.core.transcript import (
@@ -37,6 +35,7 @@ from agui_gate.core.transcript import (
     UserTurn,
 )
 from tests.core.histories import CHECKED, PROVEN, conversations, histories, settled_histories
+from tests.core.loosening import edits, loosen
 from tests.core.rules import violations
 from tests.requirements import shows
 from tests.timing import best, growth

@@ -60,7 +60,6 @@ def test_nothing_comes_before_the_start_or_without_it(steps):
             break
         getattr(sequencer, name)(*arguments)
     assert events == []
-    assert not sequencer.open
 
 
 @shows("B14", "S12")

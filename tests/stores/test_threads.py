@@ -103,7 +103,7 @@ async def test_a_status_ends_the_run_and_gives_the_lease_back(store: Store, stat
     after = await store.open_thread("alice", "t", "support", "r2")
     assert (after.run_key, after.run_status) == ("r1", status), "what was before this run"
     with pytest.raises(ThreadBusy):
-        await store.commit(thread, Change(title="late"), "r1")
+        await store.commit(thread, Change(default_title="late"), "r1")
 
 
 async def test_a_commit_without_status_keeps_the_lease(store: Store) -> None:
@@ -218,16 +218,16 @@ async def test_fields_are_set_and_stay_until_they_are_set_again(store: Store, cl
     thread = await store.open_thread("alice", "t", "support", "r1")
     ref = ConversationRef("t1", "openai", conversation_id="conv_1")
     clock.advance(5)
-    await store.commit(thread, Change(state=state, ref=ref, title="Orders", agent="sales"), "r1")
+    await store.commit(thread, Change(state=state, ref=ref, default_title="Orders"), "r1")
     await store.commit(thread, Change(entries=said("a")), "r1")
     after = await store.read_thread("alice", "t")
     assert after is not None
-    assert (after.state, after.ref, after.title, after.agent) == (state, ref, "Orders", "sales")
+    assert (after.state, after.ref, after.title, after.agent) == (state, ref, "Orders", "support")
     assert (after.created_at, after.updated_at, after.now) == (clock.now - 5, clock.now, clock.now)
-    await store.commit(thread, Change(ref=None, title=None, state=None), "r1")
+    await store.commit(thread, Change(ref=None, state=None), "r1")
     after = await store.read_thread("alice", "t")
     assert after is not None
-    assert (after.state, after.ref, after.title, after.agent) == (None, None, None, "sales")
+    assert (after.state, after.ref, after.title, after.agent) == (None, None, "Orders", "support")
 
 
 async def test_what_was_read_is_a_copy(store: Store) -> None:

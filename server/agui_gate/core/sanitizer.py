@@ -46,7 +46,6 @@ from agui_gate.core.transcript import (
     SettledCall,
     Text,
     TextPart,
-    Transcript,
     TurnEntry,
     UserEntry,
     UserTurn,
@@ -109,7 +108,7 @@ Settled = tuple[UserTurn | AssistantTurn, ...]
 
 
 def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
-    """Settle ``entries``. Doing it again changes nothing: ``sanitize(loosen(t), edits(t)) == t``."""
+    """Settle ``entries``. What is settled can be settled again, and stays as it is."""
     said = distinct(entries)
     left_out = _LeftOut(entries)
     results = iter(left_out.told(pair(said)))
@@ -126,30 +125,6 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
         if turn is not None:
             turns.append(turn)
     return tuple(turns)
-
-
-def loosen(transcript: Transcript) -> list[Entry]:
-    """Entries that say the same as ``transcript``, apart from what `edits` holds."""
-    entries: list[Entry] = []
-    for turn in transcript:
-        if isinstance(turn, UserTurn):
-            entries.append(UserEntry(turn.id, turn.content, turn.role, minted=True))
-            continue
-        parts = tuple(part.part if isinstance(part, SettledCall) else part for part in turn.parts)
-        entries.append(TurnEntry(turn.id, parts, turn.origin, turn.ref))
-        entries += [ResultEntry(call.part.id, "", call.output) for call in turn.calls]
-    return entries
-
-
-def edits(transcript: Transcript) -> dict[tuple[str, str], Outcome]:
-    """The outcomes that loose entries have no room for: arguments that a person changed, and consent."""
-    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
-    return {
-        (turn.id, call.part.id): Outcome(call.output, call.arguments, call.consent)
-        for turn in turns
-        for call in turn.calls
-        if call.edited or (call.part.kind == "held" and call.consent is not False)
-    }
 
 
 def distinct(entries: Sequence[Entry]) -> list[Entry]:

@@ -60,11 +60,6 @@ class Sequencer:
         self._calls: set[str] = set()  # between START and END
         self._owed: dict[str, None] = {}  # started, no result yet; in order
 
-    @property
-    def open(self) -> bool:
-        """Between RUN_STARTED and the terminal event."""
-        return self._open
-
     def started(self) -> None:
         """RUN_STARTED."""
         if not self._begun:

@@ -34,6 +34,7 @@ from agui_gate.errors import (
     AguiGateError,
     ApprovalPending,
     ApprovalRefused,
+    Internal,
     LeaseLost,
     LimitReached,
     NotSaved,
@@ -108,10 +109,10 @@ class Run:
         self._settled()
         if isinstance(error, AguiGateError):
             self._tell(error)
-            self._seq.fail(error.code, error.message)
         else:
             log.error("run_failed", run=self._key, exc_info=caught)
-            self._seq.fail("internal", "Something went wrong on the server. Its log has the details.")
+            error = Internal()
+        self._seq.fail(error.code, error.message)
 
     def _tell(self, error: AguiGateError) -> None:
         """In the log, why the run failed, if it was not for what its client sent."""

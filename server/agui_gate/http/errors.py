@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from agui_gate.errors import AguiGateError, Forbidden, InvalidRequest, RateLimited, Unauthorized, Unavailable
+from agui_gate.errors import AguiGateError, Forbidden, Internal, InvalidRequest, RateLimited, Unauthorized, Unavailable
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -64,7 +64,8 @@ async def on_bug(request: Request, error: Exception) -> Response:
     It is answered outside of the CORS middleware, and a page of an allowed origin must be able to read it too.
     """
     log.error("request_failed", status=500, method=request.method, path=request.url.path[:200], exc_info=error)
-    response = error_response(500, "internal", "Something went wrong on the server. Its log has the details.")
+    bug = Internal()
+    response = error_response(bug.status, bug.code, bug.message)
     origin = request.headers.get("origin")
     if origin is not None and request.app.state.guard.allows_origin(origin):
         response.headers["access-control-allow-origin"] = origin

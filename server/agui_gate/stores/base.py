@@ -149,9 +149,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     replaced: Sequence[str] = ()
     state: Any = msgspec.UNSET
     ref: ConversationRef | None | msgspec.UnsetType = msgspec.UNSET
-    title: str | None | msgspec.UnsetType = msgspec.UNSET
     default_title: str | None = None
-    agent: str | msgspec.UnsetType = msgspec.UNSET
     status: RunStatus | None = None
 
     @property

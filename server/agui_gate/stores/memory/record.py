@@ -81,10 +81,6 @@ def changed_fields(change: Change) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if change.state is not msgspec.UNSET:
         fields["state"] = msgspec.json.encode(change.state)
-    if change.title is not msgspec.UNSET:
-        fields["title"] = change.title
-    if change.agent is not msgspec.UNSET:
-        fields["agent"] = change.agent
     if change.status is not None:
         fields |= {"run_status": change.status, "lease_until": 0}
     return fields

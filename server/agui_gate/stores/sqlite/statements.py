@@ -117,12 +117,8 @@ def change_thread(db: Database, key: int, change: Change, entries: int, grown: i
     if change.ref is not msgspec.UNSET:
         columns["ref = ?"] = change.ref and _encode(change.ref).decode()
         columns["alias = ?"] = provider_id(change.ref)
-    if change.title is not msgspec.UNSET:
-        columns["title = ?"] = change.title
-    elif change.default_title is not None:
+    if change.default_title is not None:
         columns["title = coalesce(title, ?)"] = change.default_title
-    if change.agent is not msgspec.UNSET:
-        columns["agent = ?"] = change.agent
     if change.status is not None:
         columns |= {"run_status = ?": change.status, "lease_owner = ?": None, "lease_until = ?": 0}
     db.execute(f"UPDATE threads SET {', '.join(columns)} WHERE key = ?", (*columns.values(), key))  # noqa: S608 our names
