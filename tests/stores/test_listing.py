@@ -16,16 +16,16 @@ from tests.stores.support import Clock, ask, gated, ids, said
 pytestmark = pytest.mark.anyio
 
 
-async def talk(store: Store, thread_id: str, principal: str = "alice", **change: Any) -> None:
+async def talk(store: Store, thread_id: str, principal: str = "alice", agent: str = "support", **change: Any) -> None:
     """One run that ends."""
-    thread = await store.open_thread(principal, thread_id, "support", f"run of {thread_id}")
+    thread = await store.open_thread(principal, thread_id, agent, f"run of {thread_id}")
     await store.commit(thread, Change(entries=said("a"), status="finished", **change), f"run of {thread_id}")
 
 
-async def talk_in_turn(store: Store, clock: Clock, *thread_ids: str) -> None:
+async def talk_in_turn(store: Store, clock: Clock, *thread_ids: str, others: str = "") -> None:
     for thread_id in thread_ids:
         clock.advance(1)
-        await talk(store, thread_id)
+        await talk(store, thread_id, agent="other" if thread_id in others else "support")
 
 
 async def names(store: Store, principal: str = "alice", *, archived: bool = False) -> list[str]:
@@ -51,7 +51,7 @@ async def test_a_head_says_what_a_list_needs(store: Store, clock: Clock) -> None
     thread = await store.open_thread("alice", "t", "support", "r1")
     created = clock.now
     clock.advance(5)
-    await store.commit(thread, Change(entries=said("a"), approvals=[gated()], title="Or\x00ders 😀"), "r1")
+    await store.commit(thread, Change(entries=said("a"), approvals=[gated()], default_title="Or\x00ders 😀"), "r1")
     (head,) = (await store.list_threads("alice", limit=10)).threads
     assert head == ThreadHead(
         id="t",
@@ -103,9 +103,7 @@ async def test_lists_are_their_principals_own(store: Store, clock: Clock) -> Non
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
 async def test_a_list_of_one_agent_and_of_archived_threads_too(store: Store, clock: Clock, limit: int) -> None:
-    await talk_in_turn(store, clock, "a", "b", "c", "d", "e")
-    await talk(store, "b", agent="other")
-    await talk(store, "c", agent="other")
+    await talk_in_turn(store, clock, "a", "b", "c", "d", "e", others="bc")
     await store.update_thread("alice", "a", archived=True)
     await store.update_thread("alice", "c", archived=True)
 

@@ -80,7 +80,7 @@ async def test_deletion_leaves_nothing_but_tombstones(path: str, clock: Clock) -
         thread = await store.open_thread("alice", thread_id, "support", "r")
         ref = ConversationRef("t", "o", conversation_id=thread_id)
         await store.commit(thread, Change(entries=said("a"), ref=ref, state={"a": 1}), "r")
-        await store.commit(thread, Change(entries=said("b"), title="x", status="waiting"), "r")
+        await store.commit(thread, Change(entries=said("b"), default_title="x", status="waiting"), "r")
     full = rows(path)
     thread = await store.open_thread("alice", "t", "support", "delete")
     await store.delete_thread(thread, "delete")

@@ -178,7 +178,7 @@ async def test_a_full_disk_is_unavailable_and_changes_nothing(store: SQLiteStore
     thread = await store.open_thread("alice", "t", "support", "r1")
     await on_worker(store, lambda connection: connection.execute("PRAGMA max_page_count = 1"))
     with pytest.raises(Unavailable, match="the disk is full"):
-        await store.commit(thread, Change(entries=said("x" * 1_000_000), title="new"), "r1")
+        await store.commit(thread, Change(entries=said("x" * 1_000_000), default_title="new"), "r1")
     after = await store.read_thread("alice", "t")
     assert after is not None
     assert (after.entries, after.title) == ([], None)

@@ -128,7 +128,9 @@ async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: Sto
     taken = await store.open_thread("alice", "t", "support", "r2")
     assert (taken.run_key, taken.run_status) == ("r1", "interrupted")
     with pytest.raises(LeaseLost):
-        await store.commit(silent, Change(entries=said("too late"), state=1, title="x", approvals=[gated()]), "r1")
+        await store.commit(
+            silent, Change(entries=said("too late"), state=1, default_title="x", approvals=[gated()]), "r1"
+        )
     await store.commit(taken, Change(entries=said("mine"), status="finished"), "r2")
     after = await store.read_thread("alice", "t")
     assert after is not None
@@ -304,7 +306,7 @@ async def test_a_commit_that_fails_changes_nothing(store: Store) -> None:
     for twice in (gated("a1", "another call"), gated("a2", "call-a1")):
         new = gated("fresh", "fresh call")
         change = Change(
-            keep=1, entries=said("c"), approvals=[new, twice], state=1, ref=ref, title="x", status="finished"
+            keep=1, entries=said("c"), approvals=[new, twice], state=1, ref=ref, default_title="x", status="finished"
         )
         with pytest.raises(IllegalMove):
             await store.commit(thread, change, "r1")
