@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
@@ -60,7 +61,7 @@ def new_id():
 
 
 def taken(request, entries, approvals=()):
-    return take(request, entries, approvals, new_id())
+    return take(request, Journal(entries, approvals), new_id())
 
 
 ANSWERED = [said("one", "u1"), turn("t1", TextPart("m1", "One."))]
@@ -243,7 +244,7 @@ KNOWN = [
 @given(st.lists(MESSAGES, max_size=6), st.booleans())
 def test_whatever_is_replayed(messages, known):
     entries = KNOWN if known else []
-    intake = take(run(*messages), entries, [approval()] if known else [], new_id())
+    intake = taken(run(*messages), entries, [approval()] if known else [])
     told = {
         m.content for m in messages if m.role in ("user", "system") and m.content and m.id not in ("u1", *([None, ""]))
     }

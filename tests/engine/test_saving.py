@@ -79,7 +79,7 @@ async def test_a_cancelled_saver_knows_what_was_saved():
         store.gate.set()
         with pytest.raises(asyncio.CancelledError):
             await saver
-        assert [a.id for a in thread.pending()] == ["apr"]
+        assert [a.id for a in thread.journal.pending()] == ["apr"]
         assert (await store.approval("p", "apr")).state is State.PENDING
         await thread.commit(status="cancelled")
         assert len((await store.read_thread("p", "t")).entries) == 2

@@ -33,6 +33,7 @@ import msgspec
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.media import normal
 from agui_gate.core.transcript import (
+    CARD_TOOL,
     ActionEntry,
     AssistantTurn,
     CallPart,
@@ -50,9 +51,6 @@ from agui_gate.core.transcript import (
     UserEntry,
     UserTurn,
 )
-
-CARD_TOOL = "confirm_changes"
-"""The name of the synthetic call that shows a gated call to clients (docs/http-api.md#a-card)."""
 
 
 def _note(message: str) -> Output:
@@ -277,7 +275,6 @@ def _assistant_turn(
     """The turn with its calls settled; None if it says nothing. Takes one of ``results`` for each call, kept or not."""
     parts: list[TextPart | ReasoningPart | SettledCall] = []
     ahead: list[ReasoningPart] = []
-    says_something = False
     for part in entry.parts:
         if isinstance(part, CallPart):
             result = next(results)
@@ -285,16 +282,14 @@ def _assistant_turn(
                 ahead.clear()  # It preceded this call, and must not end up before anything else.
                 continue
             parts += [*ahead, _settled(entry.id, part, result, outcomes)]
-            says_something = True
         elif isinstance(part, ReasoningPart):
             if not entry.cut:
                 ahead.append(part)
             continue
         elif part.text or part.private:
             parts += [*ahead, part]
-            says_something = says_something or not _blank(part.text)
         ahead.clear()
-    if not says_something:
+    if entry.silent:
         return None
     return AssistantTurn(entry.id, tuple(parts), "" if entry.cut else entry.origin, None if entry.cut else entry.ref)
 

@@ -24,6 +24,9 @@ CallKind = Literal["server", "gated", "client", "hosted", "held"]
 what a person decides is told to it with the next request (`SettledCall.consent`). Neither is ever run by us.
 """
 
+CARD_TOOL = "confirm_changes"
+"""The name of the synthetic call that shows a gated call to clients (docs/http-api.md#a-card)."""
+
 Role = Literal["user", "system", "developer"]
 Private = dict[str, Any]
 """Provider-private JSON an adapter keeps with a part it produced (item ids, phases, signatures, sealed reasoning).
@@ -156,6 +159,18 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     def awaited(self) -> tuple[CallPart, ...]:
         """The calls that the model waits to hear about: all but those that the provider ran itself."""
         return tuple([call for call in self.calls if call.kind != "hosted"])
+
+    @property
+    def told_calls(self) -> tuple[CallPart, ...]:
+        """The calls that a transcript has: no cards, and of a turn that was cut no calls but those that have run."""
+        told = (call for call in self.calls if call.name != CARD_TOOL)
+        return tuple([call for call in told if call.kind == "hosted" or not self.cut])
+
+    @property
+    def silent(self) -> bool:
+        """Whether a transcript has nothing of it."""
+        texts = (part.text for part in self.parts if isinstance(part, TextPart))
+        return not self.told_calls and all(not text or text.isspace() for text in texts)
 
 
 class ResultEntry(Struct, tag="result", tag_field="type"):
@@ -322,11 +337,3 @@ class AssistantTurn(Struct, tag="assistant", tag_field="type"):
 
 Transcript = Sequence[UserTurn | AssistantTurn]
 """A settled conversation, oldest first."""
-
-
-def awaits_model(transcript: Transcript) -> bool:
-    """Whether the model has something to answer: a user's message, or outputs it has not seen."""
-    if not transcript:
-        return False
-    last = transcript[-1]
-    return isinstance(last, UserTurn) or any(call.part.kind != "hosted" for call in last.calls)

@@ -7,8 +7,8 @@ own tools can't be reported like that: such a pair counts for nothing, whatever 
 
 from collections.abc import Callable, Container, Sequence
 
-from agui_gate.core.sanitizer import CARD_TOOL
-from agui_gate.core.transcript import ActionEntry, CallPart, Entry, ResultEntry, TurnEntry, UserEntry
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import CARD_TOOL, ActionEntry
 from agui_gate.engine.importing import reported
 from agui_gate.protocol.inbound import FunctionCall, Message
 
@@ -16,26 +16,23 @@ from agui_gate.protocol.inbound import FunctionCall, Message
 class Actions:
     """The pairs of one request, for one known thread. ``ours``: the names of the tools that the server runs."""
 
-    def __init__(self, messages: Sequence[Message], entries: Sequence[Entry], ours: Container[str]) -> None:
-        issued = (call for e in entries if isinstance(e, TurnEntry) and e.origin for call in e.calls)
-        self._issued = {call.name for call in issued if call.kind != "client"}  # a source may be away now
-        self._ours = ours
-        self._known = {e.call_id for e in entries if isinstance(e, ActionEntry)}
-        self._resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
+    def __init__(self, messages: Sequence[Message], journal: Journal, ours: Container[str]) -> None:
+        self._journal, self._ours = journal, ours
+        self._taken: set[str] = set()
         self._calls: dict[str, tuple[Message, FunctionCall]] = {}
-        for message in messages[_first_new(messages, entries, self._known | self._resulted) :]:
+        for message in messages[_first_new(messages, journal) :]:
             self._calls.update((call.id, (message, call.function)) for call in message.tool_calls or ())
 
     def __contains__(self, call_id: str) -> bool:
         """Whether this is the call of such a pair, known or new."""
-        return call_id in self._known or self._is_new(call_id)
+        return self._is_known(call_id) or self._is_new(call_id)
 
     def take(self, message: Message, new_id: Callable[[], str]) -> list[ActionEntry]:
         """What the tool message ``message`` reports; nothing if it was taken before."""
         call_id = message.tool_call_id or ""
         if not self._is_new(call_id):
             return []
-        self._known.add(call_id)
+        self._taken.add(call_id)
         shown, call = self._calls[call_id]
         return [
             ActionEntry(
@@ -48,21 +45,22 @@ class Actions:
             )
         ]
 
+    def _is_known(self, call_id: str) -> bool:
+        return call_id in self._taken or self._journal.is_action(call_id)
+
     def _is_new(self, call_id: str) -> bool:
-        if call_id not in self._calls or call_id in self._known or call_id in self._resulted:
+        if call_id not in self._calls or self._is_known(call_id) or self._journal.has_result(call_id):
             return False
-        name = self._calls[call_id][1].name
-        return name not in self._ours and name not in self._issued and name != CARD_TOOL
+        name = self._calls[call_id][1].name  # a source may be away now, so what was called counts too
+        return name not in self._ours and not self._journal.has_issued(name) and name != CARD_TOOL
 
 
-def _first_new(messages: Sequence[Message], entries: Sequence[Entry], calls: set[str]) -> int:
+def _first_new(messages: Sequence[Message], journal: Journal) -> int:
     """The place behind the last message that the thread knows. What stands before it is history, of whatever kind."""
-    users = {entry.id for entry in entries if isinstance(entry, UserEntry)}
-    parts = [part for entry in entries if isinstance(entry, TurnEntry) for part in entry.parts]
-    shown = users | {part.parent_id if isinstance(part, CallPart) else part.id for part in parts}
-    known = calls | {part.id for part in parts if isinstance(part, CallPart)}
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        if message.id in shown or (message.role == "tool" and message.tool_call_id in known):
+        if journal.has_shown(message.id or ""):
+            return place + 1
+        if message.role == "tool" and journal.knows_call(message.tool_call_id or ""):
             return place + 1
     return 0

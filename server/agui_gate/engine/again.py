@@ -15,6 +15,7 @@ from collections.abc import Container
 
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
+from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import Content, Entry, LeftOutEntry, UserEntry
 from agui_gate.engine.budget import Hold
 from agui_gate.engine.engine import Engine, new_id
@@ -65,7 +66,7 @@ def brings_something_new(run: RunInput, thread: Thread, ours: Container[str]) ->
 
     A message without an id that says what was said before counts as the one that was said before.
     """
-    intake = take(run, thread.entries, thread.approvals, new_id, ours=ours)
+    intake = take(run, Journal(thread.entries, thread.approvals), new_id, ours=ours)
     said = {entry.content for entry in thread.entries if isinstance(entry, UserEntry) and entry.minted}
     return bool(intake.answers) or any(_is_new(entry, said) for entry in intake.entries)
 

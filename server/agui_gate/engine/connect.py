@@ -16,10 +16,10 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.bus.log import EventLog, Reader
 from agui_gate.core import events as ev
-from agui_gate.core.approvals import Approval, State
-from agui_gate.core.sanitizer import CARD_TOOL
+from agui_gate.core.approvals import Approval
+from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CardClosedEntry, CardEntry, Entry, TurnEntry
+from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.live import LiveRun
 from agui_gate.off_loop import json_list
@@ -87,38 +87,38 @@ def as_it_stands(agent: Agent, run: RunInput, thread: Thread, key: str) -> Reade
     """A reader of a thread that has no running run."""
     told = _Told(run, key)
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
-    entries = [*thread.entries, *_settled_cards(thread.entries, approvals)]
+    journal = Journal(thread.entries, approvals)
+    entries = [*thread.entries, *_settled_cards(journal, approvals)]
     messages = json_list(agui_messages(entries, approvals, file_sources=False))
     told.conversation(messages, {} if thread.state is None else thread.state)
-    told.sequencer.finish(_asked(agent, run, thread, approvals))
+    told.sequencer.finish(_asked(agent, run, journal, thread.now))
     ended = EventLog()
     ended.end()
     return Reader(ended, prefix=told.take())
 
 
-def _settled_cards(entries: Sequence[Entry], approvals: Sequence[Approval]) -> list[CardClosedEntry]:
+def _settled_cards(journal: Journal, approvals: Sequence[Approval]) -> list[CardClosedEntry]:
     """What the next run says of the cards of calls that were decided elsewhere; without it they keep their buttons."""
-    closed = {entry.card_id for entry in entries if isinstance(entry, CardClosedEntry)}
-    outputs = {approval.id: approval.output.content for approval in approvals if approval.output}
-    cards = [entry for entry in entries if isinstance(entry, CardEntry) and entry.id not in closed]
-    return [CardClosedEntry(e.id, result_id(e.id), outputs[e.approval_id]) for e in cards if e.approval_id in outputs]
+    return [
+        CardClosedEntry(card.id, result_id(card.id), approval.output.content)
+        for approval in approvals
+        if approval.output
+        for card in journal.cards.open_of(approval.id)
+    ]
 
 
-def _asked(agent: Agent, run: RunInput, thread: Thread, approvals: list[Approval]) -> ev.InterruptOutcome | None:
+def _asked(agent: Agent, run: RunInput, journal: Journal, now: int) -> ev.InterruptOutcome | None:
     """The interrupts of what waits and has no open card. For a page that knows no cards they are no cards."""
-    closed = {entry.card_id for entry in thread.entries if isinstance(entry, CardClosedEntry)}
-    carded = {e.approval_id for e in thread.entries if isinstance(e, CardEntry) and e.id not in closed}
-    if agent.hitl == "interrupt" or (agent.hitl == "auto" and CARD_TOOL not in run.client_tools):
-        carded = set()
-    pending = [a for a in approvals if a.state is State.PENDING and not a.expired_at(thread.now) and a.id not in carded]
+    pending = [approval for approval in journal.pending() if not approval.expired_at(now)]
+    if agent.hitl == "card" or (agent.hitl == "auto" and CARD_TOOL in run.client_tools):
+        pending = [approval for approval in pending if not journal.cards.open_of(approval.id)]
     if not pending:
         return None
-    held = {c.id for e in thread.entries if isinstance(e, TurnEntry) for c in e.calls if c.kind == "held"}
-    tools = {a.id: agent.by_name[a.tool] for a in pending if a.tool in agent.by_name and a.call_id not in held}
-    parameters = {a.id: tools[a.id].parameters if a.id in tools else {"type": "object"} for a in pending}
-    return ev.InterruptOutcome(
-        tuple(
-            cards.interrupt(a, parameters[a.id], already_ran(a, parameters[a.id], approvals, thread.entries))
-            for a in pending
-        )
-    )
+    return ev.InterruptOutcome(tuple(_interrupt(agent, journal, approval) for approval in pending))
+
+
+def _interrupt(agent: Agent, journal: Journal, approval: Approval) -> ev.Interrupt:
+    tool = None if journal.is_held(approval) else agent.by_name.get(approval.tool)
+    parameters = tool.parameters if tool else {"type": "object"}
+    ran = already_ran(approval, parameters, journal.approvals.values(), journal.replaced)
+    return cards.interrupt(approval, parameters, ran)

@@ -41,18 +41,18 @@ class Consents:
 
     async def recover(self) -> None:
         """What a process that died had passed on: nobody knows whether it ran."""
-        passed = [a for a in self.claimed() if a.call_id in self._thread.passed]
+        passed = [a for a in self.claimed() if self._thread.journal.is_passed(a)]
         await self._settlement.close(passed, State.UNKNOWN)
 
     async def branched(self, claimed: Sequence[Approval]) -> None:
         """Those of ``claimed`` that a branch has cut off are not passed on any more."""
         await self._settlement.close(
-            [a for a in claimed if not self._thread.is_held(a)], State.FAILED, outcomes.CONSENT_LOST
+            [a for a in claimed if not self._thread.journal.is_held(a)], State.FAILED, outcomes.CONSENT_LOST
         )
 
     async def pass_on(self) -> None:
         """Have the next transcript say yes to what was approved, having saved that it will."""
-        waiting = [a for a in self.claimed() if a.call_id not in self._thread.passed]
+        waiting = [a for a in self.claimed() if not self._thread.journal.is_passed(a)]
         ours = [a for a in waiting if self._is_ours(a)]
         await self._lose([a for a in waiting if a not in ours])
         if ours:
@@ -80,12 +80,12 @@ class Consents:
 
     def claimed(self) -> list[Approval]:
         """Held calls that were approved, whether or not the provider was told."""
-        return [a for a in self._thread.claimed() if self._thread.is_held(a)]
+        return [a for a in self._thread.journal.claimed() if self._thread.journal.is_held(a)]
 
     def _is_ours(self, approval: Approval) -> bool:
         """Whether this agent asked, with this very model, and no model has answered since."""
-        turn = self._thread.last_turn()
-        asked = turn is not None and turn.id == approval.turn_id and turn.origin == self._agent.adapter.origin
+        turns = self._thread.journal.standing_turns()
+        asked = any(t.id == approval.turn_id and t.origin == self._agent.adapter.origin for t in turns)
         return asked and approval.agent == self._agent.name
 
     async def _lose(self, approvals: Sequence[Approval]) -> None:

@@ -16,7 +16,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Dialect, choose
-from agui_gate.core.sanitizer import CARD_TOOL
+from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Hold
 from agui_gate.engine.connect import Joining, as_it_stands

@@ -9,8 +9,8 @@ from typing import cast
 
 from agui_gate.core import answers as an
 from agui_gate.core.media import note, problem
-from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.transcript import (
+    CARD_TOOL,
     CallPart,
     Entry,
     LeftOutEntry,

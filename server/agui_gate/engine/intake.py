@@ -6,7 +6,7 @@ results of client tools, what the user did in a component (`actions.py`), and an
 seen is built from the client's history (`importing.py`).
 """
 
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Container, Sequence
 from itertools import takewhile
 from typing import Any
@@ -17,18 +17,10 @@ from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.transcript import (
-    CallPart,
-    CardClosedEntry,
-    Content,
-    Entry,
-    LeftOutEntry,
-    ResultEntry,
-    TurnEntry,
-    UserEntry,
-)
+from agui_gate.core.cards_shown import is_answerable
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import CardClosedEntry, Entry, LeftOutEntry, ResultEntry, UserEntry
 from agui_gate.engine.actions import Actions
-from agui_gate.engine.cards_shown import CardsShown
 from agui_gate.engine.importing import NewId as NewId
 from agui_gate.engine.importing import admitted, import_history, reported, user_entry
 from agui_gate.engine.verdicts import agrees
@@ -55,52 +47,32 @@ class Intake(msgspec.Struct, kw_only=True):
     unknown: bool = False
 
 
-def take(
-    run: RunInput,
-    entries: Sequence[Entry],
-    approvals: Sequence[Approval],
-    new_id: NewId,
-    way: Way = "resume",
-    ours: Container[str] = (),
-) -> Intake:
+def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ours: Container[str] = ()) -> Intake:
     """Compare a request with the thread it is for. ``way`` is how its `resume[]` came.
 
-    ``ours`` are the names of the tools that the server runs.
+    ``ours`` are the names of the tools that the server runs. The journal is only read.
     """
-    if not entries:
+    if not journal.entries:
         theirs = [name for name in run.client_tools if name not in ours]
         intake = Intake(entries=list(import_history(run.messages, new_id, theirs)))
         said = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry)]
         intake.said = bool(said) and isinstance(said[-1], UserEntry)
         intake.unknown = bool(run.resume) and not intake.entries
         return intake
-    return _Comparison(run, entries, approvals, new_id, ours).take(way)
+    return _Comparison(run, journal, new_id, ours).take(way)
 
 
 class _Comparison:
-    """One request against one known thread."""
+    """One request against one known thread: what the journal knows, and beside it what the request has said so far."""
 
-    def __init__(
-        self,
-        run: RunInput,
-        entries: Sequence[Entry],
-        approvals: Sequence[Approval],
-        new_id: NewId,
-        ours: Container[str],
-    ) -> None:
-        self.run, self.entries, self.new_id = run, entries, new_id
-        self.cards = CardsShown(entries)
-        self.index = ApprovalIndex(approvals, self.cards.approvals)
-        self.calls = {c.id: c for e in entries if isinstance(e, TurnEntry) for c in e.calls}
-        self.resulted = {e.call_id for e in entries if isinstance(e, ResultEntry)}
-        self.actions = Actions(run.messages, entries, ours)
-        self.users = {e.id: i for i, e in enumerate(entries) if isinstance(e, UserEntry)}
-        unnamed = [e.content for e in entries if isinstance(e, UserEntry) and e.minted]
-        self.unnamed = len(unnamed)
-        self.matched = 0  # of the unnamed ones, in order
-        self.places: dict[tuple[Content, ...], deque[int]] = {}
-        for i, content in enumerate(unnamed):
-            self.places.setdefault(content, deque()).append(i)
+    def __init__(self, run: RunInput, journal: Journal, new_id: NewId, ours: Container[str]) -> None:
+        self.run, self.journal, self.new_id = run, journal, new_id
+        self.index = ApprovalIndex(journal.approvals.values(), journal.cards.approvals)
+        self.actions = Actions(run.messages, journal, ours)
+        self.users: set[str] = set()
+        self.resulted: set[str] = set()
+        self.said: dict[str, set[str]] = {}
+        self.matched = 0  # of the messages without an id, in order
         self.shown = {m.tool_call_id for m in run.messages if m.role == "tool"}  # calls whose result the client has
         last = takewhile(lambda m: m.role == "tool", reversed(run.messages))
         self.newest = {id(m) for m in last}  # history that is sent again has its answers further up
@@ -137,13 +109,14 @@ class _Comparison:
 
     def _tool(self, message: Message) -> None:
         call_id = message.tool_call_id or ""
-        if call_id in self.cards:
+        call = self.journal.call(call_id)
+        if call_id in self.journal.cards:
             self._card(call_id, message)
         elif (approval := self.index.find(call_id, "call")) is not None:
             self._on_call(approval, message)
-        elif call_id not in self.calls:
+        elif call is None:
             self._of_nobody(call_id, message)
-        elif self.calls[call_id].kind == "client" and call_id not in self.resulted:
+        elif call.kind == "client" and not (self.journal.has_result(call_id) or call_id in self.resulted):
             self.resulted.add(call_id)
             self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), reported(message)))
 
@@ -167,16 +140,17 @@ class _Comparison:
     def _card(self, card_id: str, message: Message) -> None:
         approval = self.index.find(card_id, "card")
         decided = approval is not None and approval.state is not State.PENDING
-        if self.cards.heard(card_id, message.text):
+        said = self.said.setdefault(card_id, set(self.journal.cards.said(card_id)))
+        if message.text in said:
             if approval is not None and decided and approval.call_id not in self.shown:
                 self.intake.repeated.append(approval)  # this client has not seen what came of it
             return
         if approval is not None:
             answer = an.from_text("card", card_id, message.text, "card")
-            if not decided and not self.cards.is_open(card_id):
+            if not decided and not is_answerable(said):
                 answer = msgspec.structs.replace(answer, problem=ANSWERED_BEFORE)
             self._answer(answer)
-        self.cards.say(card_id, message.text)
+        said.add(message.text)
         closed = CardClosedEntry(card_id, message.id or self.new_id(), message.text)
         if decided and approval is not None and approval.output is not None:  # what is true, and not what was clicked
             closed = msgspec.structs.replace(closed, content=approval.output.content, said=message.text)
@@ -195,7 +169,7 @@ class _Comparison:
         if entry is None:
             return
         if not entry.minted:
-            self.users[entry.id] = len(self.entries)
+            self.users.add(entry.id)
         self.intake.entries += admitted(entry)
         self.intake.said |= entry.role == "user"
 
@@ -215,16 +189,12 @@ class _Comparison:
 
     def _is_known(self, message: Message) -> bool:
         if message.id:
-            return message.id in self.users
-        content = parts(message.content)
-        places = self.places.get(content, deque())
-        if message is self.run.messages[-1] and not self._repeats(places):
+            return message.id in self.users or self.journal.place_of(message.id) is not None
+        places = self.journal.places_of(parts(message.content))
+        at = bisect_left(places, self.matched)
+        if at == len(places) or (message is self.run.messages[-1] and not self._repeats(places)):
             return False  # said again, as the newest message (B12)
-        while places and places[0] < self.matched:
-            places.popleft()
-        if not places:
-            return False
-        self.matched = places.popleft() + 1
+        self.matched = places[at] + 1
         return True
 
     def _repeats(self, places: Sequence[int]) -> bool:
@@ -232,7 +202,7 @@ class _Comparison:
 
         Without an answer it is what the request is for, whatever was said before.
         """
-        return bool(self.run.resume or self.intake.answers) and bool(places) and places[-1] == self.unnamed - 1
+        return bool(self.run.resume or self.intake.answers) and places[-1] == self.journal.unnamed - 1
 
     def _branch(self) -> None:
         """A history that ends at a message the server has answered means "go back to it".
@@ -243,28 +213,14 @@ class _Comparison:
         if intake.answers or intake.repeated or intake.unknown or intake.entries or self.run.resume:
             return
         last = next((m for m in reversed(self.run.messages) if m.role not in ("activity", "reasoning")), None)
-        if last is None or last.role != "user" or not last.id or last.id not in self.users:
+        index = self.journal.place_of(last.id) if last is not None and last.role == "user" and last.id else None
+        if last is None or index is None:
             return
-        index = self.users[last.id]
-        entry = self.entries[index]
+        entry = self.journal.entries[index]
         content = parts(last.content)
         if isinstance(entry, UserEntry) and content and content != entry.content:
             intake.keep = index
-            intake.entries += admitted(UserEntry(last.id, content, entry.role))
+            intake.entries += admitted(UserEntry(entry.id, content, entry.role))
             intake.said = True
-        elif self._answered(index):
+        elif self.journal.is_answered(index):  # while it is under way, the request is a retry (B10)
             intake.keep = index + 1
-
-    def _answered(self, index: int) -> bool:
-        """Whether the model's answer to the message at ``index`` is there, or is waiting for somebody.
-
-        Outputs that the model has not seen yet mean that the answer is still under way: the request is a retry (B10).
-        """
-        turns = [e for e in self.entries[index + 1 :] if isinstance(e, TurnEntry)]
-        if not turns or turns[-1].cut or not turns[-1].awaited:
-            return bool(turns)
-        return any(not self._has_outcome(call) for call in turns[-1].awaited)
-
-    def _has_outcome(self, call: CallPart) -> bool:
-        approval = self.index.find(call.id, "call")
-        return call.id in self.resulted or (approval is not None and approval.state is not State.PENDING)

@@ -1,32 +1,16 @@
 """A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
 
 import asyncio
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
-from agui_gate.core.transcript import (
-    ActionEntry,
-    CallPart,
-    CardClosedEntry,
-    CardEntry,
-    ConversationRef,
-    Entry,
-    LeftOutEntry,
-    Output,
-    PassedEntry,
-    ReplacedEntry,
-    ReportedEntry,
-    ResultEntry,
-    Text,
-    Transcript,
-    TurnEntry,
-    UserEntry,
-)
+from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
 from agui_gate.engine import keeping, outcomes, replaced, telling
 from agui_gate.engine.capacity import Capacity
 from agui_gate.engine.conversation import Conversation, conversation_json, shown
@@ -47,7 +31,10 @@ _NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRE
 
 
 class OpenThread:
-    """Everything a run knows and changes of its thread. Saved by `commit`, in one store transaction each time."""
+    """A thread that is loaded, changed and saved. What is true of it, its `journal` knows.
+
+    Each `commit` is one store transaction.
+    """
 
     def __init__(
         self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS, keeper: Keeper | None = None
@@ -57,32 +44,39 @@ class OpenThread:
         self.limits = limits
         self.capacity = Capacity(self.limits, thread)
         self.run_key = run_key
+        self.thread = thread
+        self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
+        self.state: Any = thread.state
         self._unsaved: list[Entry] = []
         self._saving = asyncio.Lock()
         self._keep: int | None = None
-        self._state_json = self._saved_state = msgspec.json.encode(thread.state)
-        self.thread = thread
-        self.entries: list[Entry] = thread.entries
         self._replaced: list[str] = []
-        self.approvals = {a.call_id: outcomes.completed(a) for a in thread.approvals}
-        self.ref = self._saved_ref = thread.ref
-        self.state: Any = thread.state
-        self._known = {c.id for c in self._calls()}
-        self.passed: set[str] = set()
-        """Held calls whose consent the provider may have been told."""
-        self.passing: frozenset[str] = frozenset()
-        """Held calls whose consent the next request tells it."""
-        self._held: set[str] = set()
-        self._acted: set[str] = set()
-        for entry in self.entries:
-            self._note(entry)
-        self._resulted = {e.call_id for e in self.entries if isinstance(e, ResultEntry)}
-        self._reported = {e.call_id for e in self.entries if isinstance(e, ReportedEntry)}
-        self.call_ids = self._known | self._resulted | self._reported | self._acted | set(self.approvals)
-        """All call ids the client has seen here, also in a history that it brought: none of them is given again."""
+        self._state_json = self._saved_state = msgspec.json.encode(thread.state)
+        self._saved_ref = thread.ref
         self._settled: Transcript | None = None
         self._prepared: tuple[int, msgspec.Raw] | None = None
+        self.passing: frozenset[str] = frozenset()
+        """Held calls whose consent the next request tells the provider."""
         self.ended = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The journal's entries, those that are not saved yet too."""
+        return self.journal.entries
+
+    @property
+    def approvals(self) -> dict[str, Approval]:
+        """The records of its gated calls, by call id, oldest first."""
+        return self.journal.approvals
+
+    @property
+    def ref(self) -> ConversationRef | None:
+        """What the provider remembers of it."""
+        return self.journal.reference()
+
+    @ref.setter
+    def ref(self, ref: ConversationRef | None) -> None:
+        self.journal.ref = ref
 
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
@@ -90,84 +84,31 @@ class OpenThread:
         self._settled = None
         entries = list(entries)
         self.capacity.added(entries)
+        self._unsaved += entries
         for entry in entries:
-            self.entries.append(entry)
-            self._unsaved.append(entry)
-            self._note(entry)
-            if isinstance(entry, ActionEntry):
-                self.call_ids.add(entry.call_id)
-            elif isinstance(entry, ResultEntry):
-                self._resulted.add(entry.call_id)
-                self.call_ids.add(entry.call_id)
-            elif isinstance(entry, ReportedEntry):
-                self._reported.add(entry.call_id)
-            elif isinstance(entry, TurnEntry):
-                ids = [call.id for call in entry.calls]
-                self._known.update(ids)
-                self.call_ids.update(ids)
-
-    def _note(self, entry: Entry) -> None:
-        """What matters for held calls, which only the server's own journal can say; and ids that are taken."""
-        if isinstance(entry, ActionEntry):
-            self._acted.add(entry.call_id)
-        elif isinstance(entry, PassedEntry):
-            (self.passed.discard if entry.back else self.passed.add)(entry.call_id)
-        elif isinstance(entry, TurnEntry):
-            self._held.update(call.id for call in entry.calls if call.kind == "held")
+            self.journal.note(entry)
 
     def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
         """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns what was pending in the part that
         goes. What ran there stays done: the journal and the records say so (`engine/replaced.py`).
-
-        The provider's conversation is left (it has later items); a response id committed before the cut is used again.
         """
-        cut = self.entries[keep:]
-        dropped = dict.fromkeys(c.id for e in cut if isinstance(e, TurnEntry) for c in e.calls)
-        gone = replaced.what_goes(cut, self.approvals)
-        del self.entries[keep:]
-        self.capacity.dropped(cut)
+        cut = self.journal.cut(keep)
+        gone = replaced.what_goes(cut.entries, self.approvals)
+        self.capacity.dropped(cut.entries)
         self._unsaved = []  # is behind every cut, and what stays of it is added again
-        self._settled = None
-        self._known -= dropped.keys()
-        self._held -= dropped.keys()
-        self._resulted -= dropped.keys()
         self._keep = keep
-        last = next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
-        ref = last.ref if last else None
-        self.ref = ref if ref and ref.previous_response_id else None
-        shown = {e.id for e in self.entries if isinstance(e, CardEntry | UserEntry)}
-        shown |= {e.call_id for e in self.entries if isinstance(e, ActionEntry)}
-        self.append(e for e in cut if self._outlives(e, shown))
-        # Their ids are not given again: idempotency keys are made of them.
-        self.append(ReportedEntry(call_id) for call_id in dropped if call_id not in self._reported)
-        self.append(said)
-        self.append([*(e for e in cut if isinstance(e, ReplacedEntry)), *([gone] if gone else [])])
-        self._replace([a for call_id, a in self.approvals.items() if call_id in dropped])
-        return [a for call_id, a in self.approvals.items() if call_id in dropped and a.state is State.PENDING]
-
-    def _replace(self, approvals: Sequence[Approval]) -> None:
-        self._replaced += [a.id for a in approvals if not a.replaced]
-        self.approvals |= {a.call_id: msgspec.structs.replace(a, replaced=True) for a in approvals}
-
-    def _outlives(self, entry: Entry, shown: Container[str]) -> bool:
-        """Whether ``entry`` stays although it is behind a cut: what a call, a card or a message that stays was given
-        later. ``shown``: the ids of those cards and messages, and of what the user did in components.
-        """
-        match entry:
-            case ResultEntry():
-                return entry.call_id in self._known
-            case CardClosedEntry():
-                return entry.card_id in shown
-            case LeftOutEntry():
-                return entry.message_id in shown or entry.call_id in self._known
-            case _:
-                return isinstance(entry, ReportedEntry)
+        self.append([*cut.outlives, *said, *cut.replaced, *([gone] if gone else [])])
+        dropped = [self.approvals[call_id] for call_id in cut.calls if call_id in self.approvals]
+        self._replaced += [approval.id for approval in dropped if not approval.replaced]
+        for approval in dropped:
+            self.journal.record(msgspec.structs.replace(approval, replaced=True))
+        return [approval for approval in self.journal.pending() if approval.call_id in cut.calls]
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
         moved = msgspec.structs.replace(approval, replaced=replaced_now)
-        self.approvals[approval.call_id] = outcomes.completed(moved)
+        self.journal.record(outcomes.completed(moved))
         self._settled = None
 
     async def doubt(self) -> None:
@@ -176,8 +117,9 @@ class OpenThread:
         So it is not continued after a stop, a failure or a crash, as it would hold the request twice; everything is
         sent again instead. Saved at once. A chain needs none of it: it goes on from the response before.
         """
-        if self.ref is not None and self.ref.conversation_id:
-            self.ref = msgspec.structs.replace(self.ref, turn_id="")
+        ref = self.ref
+        if ref is not None and ref.conversation_id:
+            self.ref = msgspec.structs.replace(ref, turn_id="")
             await self.commit()
 
     async def commit(
@@ -221,7 +163,7 @@ class OpenThread:
             self._keep, self._saved_state, self._saved_ref, self._replaced = None, state, ref, []
             self.ended = self.ended or status is not None
             for approval in approvals:
-                self.approvals[approval.call_id] = approval
+                self.journal.record(approval)
                 self._settled = None
 
     def _change(
@@ -267,7 +209,7 @@ class OpenThread:
             for a in self.approvals.values()
             if a.output is not None
         }
-        for approval in (a for a in self.claimed() if a.call_id in self._held):
+        for approval in filter(self.journal.is_held, self.journal.claimed()):
             consent = True if approval.call_id in self.passing else None
             place = (approval.turn_id, approval.call_id)
             settled[place] = Outcome(outcomes.APPROVED, approval.arguments, consent)
@@ -276,11 +218,11 @@ class OpenThread:
     @property
     def shows_replaced(self) -> bool:
         """Whether messages show calls that ran in an answer that was replaced."""
-        return any(isinstance(entry, ReplacedEntry) and entry.gated for entry in self.entries)
+        return any(entry.gated for entry in self.journal.replaced)
 
     def note(self) -> str:
         """What the model is told below its instructions: what ran in answers that were replaced."""
-        return replaced.note(self.entries, self.approvals)
+        return replaced.note(self.journal.replaced, self.approvals)
 
     def messages(self) -> msgspec.Raw:
         """The conversation as AG-UI messages, in shapes that every client takes: JSON."""
@@ -307,48 +249,6 @@ class OpenThread:
     def has_large_state(self) -> bool:
         """Whether encoding the shared state takes long enough to be noticed where it is done many times."""
         return len(self._state_json) > LARGE_STATE
-
-    def last_turn(self) -> TurnEntry | None:
-        """The newest assistant turn: the only one whose calls can still be open."""
-        return next((e for e in reversed(self.entries) if isinstance(e, TurnEntry)), None)
-
-    def pending(self) -> list[Approval]:
-        """What waits for a person, oldest first."""
-        return [a for a in self.approvals.values() if a.state is State.PENDING]
-
-    def claimed(self) -> list[Approval]:
-        """What a process that died was running, and held calls that the provider is to be told about."""
-        return [a for a in self.approvals.values() if a.state is State.CLAIMED]
-
-    def is_held(self, approval: Approval) -> bool:
-        """Whether this is about a call that the provider would run: there is no tool of ours to run then."""
-        return approval.call_id in self._held
-
-    def unreported(self) -> list[Approval]:
-        """Outcomes that no stream has told the client yet."""
-        return [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
-
-    def shows(self, call_id: str) -> bool:
-        """Whether the client shows this gated call and has not been told its outcome."""
-        return call_id not in self._reported and call_id in self._known
-
-    def has_told(self, call_id: str) -> bool:
-        """Whether a stream has told the result of this call of ours."""
-        return call_id in self._known and (call_id in self._resulted or call_id in self._reported)
-
-    @property
-    def waits(self) -> bool:
-        """Whether anything waits for a person or for the client."""
-        return bool(self.pending() or self.open_calls())
-
-    def open_calls(self) -> list[CallPart]:
-        """Calls of the newest turn, other than gated ones, that have no result."""
-        turn = self.last_turn()
-        calls = turn.calls if turn else ()
-        return [c for c in calls if c.id not in self._resulted and c.id not in self.approvals]
-
-    def _calls(self) -> Iterator[CallPart]:
-        return (c for e in self.entries if isinstance(e, TurnEntry) for c in e.calls)
 
     def _title(self) -> str | None:
         for entry in self.entries:

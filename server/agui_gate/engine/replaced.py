@@ -57,9 +57,9 @@ def what_goes(cut: Sequence[Entry], approvals: Mapping[str, Approval]) -> Replac
     return ReplacedEntry(name, tuple(gated), tuple(took_effect), tuple(cards))
 
 
-def note(entries: Iterable[Entry], approvals: Mapping[str, Approval]) -> str:
-    """What the model is told; "" if there is nothing to tell."""
-    lines = [line for entry in entries if isinstance(entry, ReplacedEntry) for line in _lines(entry, approvals)]
+def note(answers: Iterable[ReplacedEntry], approvals: Mapping[str, Approval]) -> str:
+    """What the model is told of replaced ``answers``; "" if there is nothing to tell."""
+    lines = [line for entry in answers for line in _lines(entry, approvals)]
     left_out = len(lines) - MAX_LINES
     shown = lines[-MAX_LINES:] if left_out <= 0 else [f"- ({left_out} earlier calls)", *lines[-MAX_LINES:]]
     return "\n".join([HEAD, *shown]) if lines else ""

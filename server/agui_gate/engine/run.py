@@ -15,7 +15,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import LeftOutEntry, Output, ReportedEntry, ResultEntry, TurnEntry, awaits_model
+from agui_gate.core.transcript import LeftOutEntry, Output, ReportedEntry, TurnEntry
 from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import Intake, NewId, take
@@ -73,7 +73,8 @@ class Run:
         self._key, self._new_id, self._store, self._clock = live.key, new_id, store, clock
         self._live = live
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._settlement = Settlement(thread.lease, self._run_approved, self._closed, thread.is_held, self._keep)
+        is_held = thread.journal.is_held
+        self._settlement = Settlement(thread.lease, self._run_approved, self._closed, is_held, self._keep)
         self._equip(agent)
         self._snapshot_due = False
 
@@ -146,14 +147,14 @@ class Run:
         await self._apply(intake)
         await self._settle(intake)
         if intake.said and self._agent.on_unanswered == "supersede":
-            await self._settlement.close(self._thread.pending(), State.SUPERSEDED)
+            await self._settlement.close(self._thread.journal.pending(), State.SUPERSEDED)
         self._report(intake)
         if intake.said:
             self._give_up_on_client()
         if self._snapshot_due:
             await self._thread.prepare_messages()
             self._snapshot()
-        if self._thread.waits:
+        if self._thread.journal.waits:
             await self._wait()
             return
         await self._converse(intake)
@@ -161,9 +162,8 @@ class Run:
     async def _take(self) -> Intake:
         """What the request brings, compared with the thread."""
         size = len(self._input.messages) + len(self._thread.entries)
-        approvals = list(self._thread.approvals.values())
         intake = await if_large(
-            size, take, self._input, self._thread.entries, approvals, self._new_id, self._live.way, self._agent.by_name
+            size, take, self._input, self._thread.journal, self._new_id, self._live.way, self._agent.by_name
         )
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run takes at most {MAX_ANSWERS:,} answers. Send each answer once.")
@@ -176,7 +176,7 @@ class Run:
         """
         told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
         shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
-        return any(call_id not in told and self._thread.has_told(call_id) for call_id in shown)
+        return any(call_id not in told and self._thread.journal.has_told(call_id) for call_id in shown)
 
     def _snapshot(self) -> None:
         """The whole conversation, where the client may show another result than the call's own.
@@ -190,15 +190,15 @@ class Run:
     async def _recover(self) -> None:
         """Close what was running when a process died (B9): nobody will ever say what came of it."""
         await self._consents.recover()
-        claimed = [a for a in self._thread.claimed() if not self._thread.is_held(a)]
+        claimed = [a for a in self._thread.journal.claimed() if not self._thread.journal.is_held(a)]
         await self._settlement.recover(claimed, lambda approval: belonging.may_repeat(self._agent, approval))
-        for call in self._thread.open_calls():
+        for call in self._thread.journal.open_calls():
             if call.kind != "client":
                 self._turns.result(call, outcomes.INTERRUPTED)
 
     def _check_refusal(self, intake: Intake) -> None:
         """`on_unanswered="refuse"`: everything that waits must be answered by this run (AG-UI's strict rule)."""
-        pending = {approval.id for approval in self._thread.pending()}
+        pending = {approval.id for approval in self._thread.journal.pending()}
         answered = {answer.id for answer in intake.answers}
         if self._agent.on_unanswered == "refuse" and pending - answered:
             raise ApprovalPending(f"{len(pending - answered)} call(s) wait for an answer; answer them all in one run.")
@@ -210,7 +210,8 @@ class Run:
         imported = not self._thread.entries
         if intake.keep is not None:
             claimed = self._consents.claimed()
-            dropped = self._thread.branch(intake.keep, intake.entries)
+            size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
+            dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
             await self._settlement.close(dropped, State.SUPERSEDED)
             await self._consents.branched(claimed)
             await self._thread.commit()
@@ -226,14 +227,12 @@ class Run:
 
     async def _close_imported(self, intake: Intake) -> None:
         """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
-        resulted = {e.call_id for e in intake.entries if isinstance(e, ResultEntry)}
-        for entry in intake.entries:
-            for call in entry.calls if isinstance(entry, TurnEntry) else ():
-                if call.id not in resulted:
-                    resulted.add(call.id)
-                    self._turns.result(call, outcomes.UNANSWERED_CLIENT)
-                    if not len(resulted) % BREATH:
-                        await asyncio.sleep(0)
+        calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
+        for number, call in enumerate(calls, 1):
+            if not self._thread.journal.has_result(call.id):
+                self._turns.result(call, outcomes.UNANSWERED_CLIENT)
+            if not number % BREATH:
+                await asyncio.sleep(0)
 
     async def _settle(self, intake: Intake) -> None:
         principal = self._thread.thread.principal
@@ -256,11 +255,11 @@ class Run:
         self._seq.other(ev.Custom("agui-gate:answer_refused", value))
 
     def _why_not(self, approval: Approval) -> AguiGateError | None:
-        return belonging.why_not(self._agent, approval, held=self._thread.is_held(approval))
+        return belonging.why_not(self._agent, approval, held=self._thread.journal.is_held(approval))
 
     def _report(self, intake: Intake) -> None:
         """Outcomes the client has not seen: decided elsewhere, expired, recovered, or answered again."""
-        for approval in self._thread.unreported():
+        for approval in self._thread.journal.unreported():
             self._closed(approval)
         for approval in {a.id: a for a in intake.repeated}.values():
             if approval.output is not None:
@@ -270,7 +269,7 @@ class Run:
 
     def _give_up_on_client(self) -> None:
         """The user went on: client tools that gave no result are closed."""
-        for call in self._thread.open_calls():
+        for call in self._thread.journal.open_calls():
             self._turns.result(call, outcomes.UNANSWERED_CLIENT)
 
     async def _converse(self, intake: Intake) -> None:
@@ -287,24 +286,24 @@ class Run:
             self._settled()
             turn = await self._turns.one()
             incomplete = self._turns.done[-1].status == "incomplete"
-            if not turn.awaited or (incomplete and not self._thread.waits):
+            if not turn.awaited or (incomplete and not self._thread.journal.waits):
                 await self._finish("finished")
                 return
-            if self._thread.waits:
+            if self._thread.journal.waits:
                 await self._wait()
                 return
         raise LimitReached(f"The agent stopped after {self._agent.max_turns} turns. Send a message to let it go on.")
 
     def _has_work(self, intake: Intake) -> bool:
-        last = self._thread.last_turn()
-        retry = last is not None and last.cut
-        return intake.keep is not None or retry or awaits_model(self._thread.transcript())
+        journal = self._thread.journal
+        retry = journal.newest_turn is not None and journal.newest_turn.cut
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript())
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:
         """End the run, saying what it waits for."""
-        pending = [await self._fresh(approval) for approval in self._thread.pending()]
-        client = [call.id for call in self._thread.open_calls()]
+        pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
+        client = [call.id for call in self._thread.journal.open_calls()]
         self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
         cards = self._asker.show_cards(pending) if self._asker.style == "card" else []
         interrupting = bool(pending) and not cards and not client
@@ -348,17 +347,17 @@ class Run:
                 await self._close_records(status, error)
         except Exception:
             log.exception("records_not_closed", run=self._key)
-        for call in self._thread.open_calls():
+        for call in self._thread.journal.open_calls():
             if call.kind != "client" or status == "cancelled":
                 self._turns.stopped(call)
-        self._seq.leave_open([call.id for call in self._thread.open_calls()])
-        self._seq.leave_open([approval.call_id for approval in self._thread.pending()])
+        self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
+        self._seq.leave_open([approval.call_id for approval in self._thread.journal.pending()])
         await self._thread.end(status, END_SECONDS)
 
     async def _close_records(self, status: RunStatus, error: BaseException | None) -> None:
         await self._consents.failed(error)
         if status == "cancelled":
-            mine = [a for a in self._thread.pending() if a.run_key == self._key]
+            mine = [a for a in self._thread.journal.pending() if a.run_key == self._key]
             await self._settlement.close(mine, State.CANCELLED)
 
     def _settled(self) -> None:
@@ -382,7 +381,7 @@ class Run:
         """A gated call has its outcome: show it, once, and end its cards."""
         self._thread.decided(approval)
         completed = self._thread.approvals[approval.call_id]
-        if completed.output is None or not self._thread.shows(approval.call_id):
+        if completed.output is None or not self._thread.journal.shows(approval.call_id):
             return
         told = records.metadata(completed, self._asker.parameters(completed))
         self._seq.result(approval.call_id, result_id(approval.call_id), completed.output.content, told)

@@ -9,10 +9,18 @@ import msgspec
 from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
-from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.schemas import of_arguments
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CallKind, CallPart, LeftOutEntry, Output, ResultEntry, Transcript, TurnEntry
+from agui_gate.core.transcript import (
+    CARD_TOOL,
+    CallKind,
+    CallPart,
+    LeftOutEntry,
+    Output,
+    ResultEntry,
+    Transcript,
+    TurnEntry,
+)
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.intake import NewId
@@ -110,10 +118,10 @@ class Turns:
 
     async def _ask_once(self, withheld: Withheld) -> Recorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
-        recorder = Recorder(self._seq, self._new_id, self._thread.call_ids, origin, limits)
+        recorder = Recorder(self._seq, self._new_id, self._thread.journal.call_ids, origin, limits)
         transcript = self._thread.transcript(withheld.entries)
         choice = self._choice(transcript)
-        told, transcript = self._words.told(transcript, self._thread.note())
+        told, transcript = self._words.told(transcript, self._thread.journal, self._thread.note())
         request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice)
         await self._thread.doubt()
         try:

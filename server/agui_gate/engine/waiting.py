@@ -7,11 +7,11 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.jsontext import canonical, parse_object
-from agui_gate.core.sanitizer import CARD_TOOL
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CallPart, CardClosedEntry, CardEntry
+from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.open_thread import OpenThread
@@ -69,7 +69,7 @@ class Asker:
 
     def close_cards(self, approval: Approval) -> None:
         """End the cards of a call that can no longer be answered, so that they lose their buttons."""
-        output = approval.output.content if approval.output else cards.REPLACED
+        output = approval.output.content if approval.output else REPLACED
         self._end_cards(approval, output)
 
     def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
@@ -87,7 +87,7 @@ class Asker:
         )
 
     def _card(self, approval: Approval) -> str:
-        self._end_cards(approval, cards.REPLACED)
+        self._end_cards(approval, REPLACED)
         card_id, message_id = f"card_{self._new_id()}", self._new_id()
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
@@ -100,21 +100,15 @@ class Asker:
         return card_id
 
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
-        return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.entries)
+        return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.journal.replaced)
 
     def parameters(self, approval: Approval) -> dict[str, Any]:
         """The JSON Schema of the tool that is asked about."""
-        tool = None if self._thread.is_held(approval) else self._agent.by_name.get(approval.tool)
+        tool = None if self._thread.journal.is_held(approval) else self._agent.by_name.get(approval.tool)
         return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval: Approval, content: str) -> None:
-        closed = {e.card_id for e in self._thread.entries if isinstance(e, CardClosedEntry)}
-        still_open = [
-            e
-            for e in self._thread.entries
-            if isinstance(e, CardEntry) and e.approval_id == approval.id and e.id not in closed
-        ]
-        for card in still_open:
+        for card in self._thread.journal.cards.open_of(approval.id):
             message_id = f"{card.id}-result"
             self._seq.result(card.id, message_id, content, metadata(approval, self.parameters(approval)))
             self._thread.append([CardClosedEntry(card.id, message_id, content)])

@@ -12,7 +12,8 @@ from hashlib import blake2b
 import msgspec
 
 from agui_gate.agent import Agent
-from agui_gate.core.transcript import Media, Text, Transcript, UserTurn, awaits_model
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import Media, Text, Transcript, UserTurn
 from agui_gate.protocol.inbound import ContextItem, RunInput
 
 PREFACE = (
@@ -30,8 +31,11 @@ class Words:
         self._instructions, self._roles = agent.instructions, agent.client_roles
         self._context = [_item(item) for item in run.context or ()]
 
-    def told(self, transcript: Transcript, note: str = "") -> tuple[str, Transcript]:
-        """The instructions, and the transcript without what they hold. ``note``: what the server adds to them."""
+    def told(self, transcript: Transcript, journal: Journal, note: str = "") -> tuple[str, Transcript]:
+        """The instructions, and the transcript without what they hold. It was made of ``journal``.
+
+        ``note``: what the server adds to the instructions.
+        """
         if self._roles == "as_sent":
             return self._with(note, self._context), transcript
         said = [turn for turn in transcript if not (isinstance(turn, UserTurn) and turn.role != "user")]
@@ -39,7 +43,7 @@ class Words:
             return self._with(note, self._context), transcript
         theirs = [turn for turn in transcript if isinstance(turn, UserTurn) and turn.role != "user"]
         messages = [_message(turn) for turn in theirs] if self._roles == "context" else []
-        if awaits_model(transcript) and not awaits_model(said):
+        if journal.awaits_model(transcript) and not journal.awaits_model(said):
             said.append(UserTurn(theirs[-1].id, (Text(GO_ON),)))
         return self._with(note, [*self._context, *messages]), tuple(said)
 

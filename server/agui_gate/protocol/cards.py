@@ -15,9 +15,6 @@ from agui_gate.core.browser import for_browser, schema_for_browser
 from agui_gate.core.events import Interrupt
 from agui_gate.core.jsontext import canonical, parse_object
 
-REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
-"""What is said to a card that is still open when its question is asked again: no answer, and no outcome."""
-
 
 class AlreadyRan(msgspec.Struct, frozen=True):
     """The same tool's earlier calls in this thread, and a sentence about those that are easily overlooked, or None."""

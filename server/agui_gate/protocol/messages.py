@@ -20,9 +20,11 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import Approval
+from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.jsontext import canonical, parse_object
-from agui_gate.core.sanitizer import CARD_TOOL, distinct, pair
+from agui_gate.core.sanitizer import distinct, pair
 from agui_gate.core.transcript import (
+    CARD_TOOL,
     ActionEntry,
     CallPart,
     CardClosedEntry,
@@ -40,7 +42,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.protocol.cards import REPLACED, in_order
+from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.records import METADATA, metadata
 
 Message = dict[str, Any]

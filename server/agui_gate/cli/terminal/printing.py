@@ -8,7 +8,7 @@ import click
 
 from agui_gate.cli.terminal.console import dim, note, printable, short
 from agui_gate.core.jsontext import parse_object
-from agui_gate.core.sanitizer import CARD_TOOL
+from agui_gate.core.transcript import CARD_TOOL
 
 WIDTH = 160
 """Characters of a tool's arguments or result that are shown."""

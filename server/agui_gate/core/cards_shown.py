@@ -1,0 +1,69 @@
+"""The cards that a thread has shown, and what was said to each.
+
+A card is *open* until something closed it: an answer, its call's outcome, or a note that its question is asked again
+(`REPLACED`). It is *answerable* a little longer, for such a note is no answer: another tab may still show the card with
+its buttons, its call still waits, and what is asked is the same, since a record's arguments never change. Cards of an
+answer that was replaced are known too, so that whoever clicks on one is told what is true.
+
+Clients send what was said to a card again with every run, the server's own notes too. What was said before, word for
+word, is such a repetition and says nothing new, whether it was taken or refused then.
+"""
+
+from collections.abc import Collection, Mapping
+
+from agui_gate.core.transcript import CardClosedEntry, CardEntry, ReplacedEntry
+
+REPLACED = '{"status":"replaced","message":"This question is asked again below."}'
+"""What is said to a card that is still open when its question is asked again: no answer, and no outcome."""
+
+
+def is_answerable(said: Collection[str]) -> bool:
+    """Whether an answer to a card counts to which this was ``said`` so far."""
+    return all(text == REPLACED for text in said)
+
+
+class CardsShown:
+    """The cards of one thread, by their call ids. Each entry costs the same, however many there were before."""
+
+    def __init__(self) -> None:
+        self._approvals: dict[str, str] = {}
+        self._said: dict[str, set[str]] = {}
+        self._open: dict[str, dict[str, CardEntry]] = {}
+
+    def note(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
+        """Take what the journal has next about cards."""
+        match entry:
+            case CardEntry():
+                self._approvals[entry.id] = entry.approval_id
+                if entry.id not in self._said:
+                    self._open.setdefault(entry.approval_id, {})[entry.id] = entry
+            case CardClosedEntry():
+                self._close(entry)
+            case ReplacedEntry():
+                self._approvals |= dict(entry.cards)
+
+    def _close(self, entry: CardClosedEntry) -> None:
+        said = self._said.setdefault(entry.card_id, set())
+        said.add(entry.content)
+        if entry.said is not None:
+            said.add(entry.said)
+        approval_id = self._approvals.get(entry.card_id, "")
+        cards = self._open.get(approval_id, {})
+        if cards.pop(entry.card_id, None) is not None and not cards:
+            del self._open[approval_id]
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._approvals
+
+    @property
+    def approvals(self) -> Mapping[str, str]:
+        """Which record each asks about, by its id."""
+        return self._approvals
+
+    def said(self, card_id: str) -> Collection[str]:
+        """What was said to it so far."""
+        return self._said.get(card_id, ())
+
+    def open_of(self, approval_id: str) -> list[CardEntry]:
+        """The open cards that ask about this record, oldest first."""
+        return list(self._open.get(approval_id, {}).values())

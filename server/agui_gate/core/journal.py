@@ -1,0 +1,301 @@
+"""A thread's journal, and all that it says of itself.
+
+Entries go in one by one, and each question about them has one answer, here: which calls are open, what waits and for
+whom, which cards are open, which ids are taken, what a cut drops and what outlives it. What became of gated calls is in
+the ledger alone; their records go in too, as they are now.
+
+What is known is a function of the entries, the records and the reference: a journal that is read again from the store
+answers as the one that was added to. An entry costs the same however long the journal is, and so does a question, but
+where its docstring says otherwise. A cut costs as much as reading what stays.
+
+Two assumptions have their one place here, as threads with several agents at work will break them: that only the newest
+turn's calls can be open (`standing_turns`), and that a provider remembers a thread in one place (`reference`).
+"""
+
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.cards_shown import CardsShown
+from agui_gate.core.transcript import (
+    ActionEntry,
+    CallPart,
+    CardClosedEntry,
+    CardEntry,
+    Content,
+    ConversationRef,
+    Entry,
+    LeftOutEntry,
+    PassedEntry,
+    ReplacedEntry,
+    ReportedEntry,
+    ResultEntry,
+    Transcript,
+    TurnEntry,
+    UserEntry,
+    UserTurn,
+)
+
+UNDECIDED = frozenset({State.PENDING, State.CLAIMED})
+"""States of records of which it is not known yet what comes of their calls."""
+
+
+class Cut(NamedTuple):
+    """What a cut took out of a journal.
+
+    ``entries``: all that stood behind it. ``calls``: the ids of the calls in it. ``outlives``: what is to be added
+    again at once. ``replaced``: what outlives it too, and belongs behind the message that is answered anew.
+    """
+
+    entries: list[Entry]
+    calls: dict[str, None]
+    outlives: list[Entry]
+    replaced: list[ReplacedEntry]
+
+
+class Journal:
+    """The entries of one thread, the records of its gated calls, and what a provider remembers of it (``ref``)."""
+
+    def __init__(
+        self, entries: Iterable[Entry] = (), approvals: Iterable[Approval] = (), ref: ConversationRef | None = None
+    ) -> None:
+        self.approvals: dict[str, Approval] = {}
+        """The records, by call id, oldest first."""
+        self._undecided: dict[str, Approval] = {}
+        self.ref = ref
+        self._read(entries)
+        for approval in approvals:
+            self.record(approval)
+
+    def _read(self, entries: Iterable[Entry]) -> None:
+        """Begin anew, with these entries."""
+        self.entries: list[Entry] = []
+        self.cards = CardsShown()
+        self.replaced: list[ReplacedEntry] = []
+        self.newest_turn: TurnEntry | None = None
+        self.call_ids = set(self.approvals)
+        """All call ids that the client has seen here, also in a history that it brought: none is given again."""
+        self._newest_place = -1
+        self._standing: list[TurnEntry] = []
+        self._calls: dict[str, CallPart] = {}
+        self._issued: set[str] = set()
+        self._results: set[str] = set()
+        self._reported: set[str] = set()
+        self._actions: set[str] = set()
+        self._held: set[str] = set()
+        self._passed: set[str] = set()
+        self._users: dict[str, int] = {}
+        self._shown: set[str] = set()
+        self._unnamed: dict[tuple[Content, ...], list[int]] = {}
+        self.unnamed = 0
+        """How many users' messages came without an id."""
+        for entry in entries:
+            self.note(entry)
+
+    # --- what happens ---------------------------------------------------------------------------------------------
+    def note(self, entry: Entry) -> None:
+        """Add one entry."""
+        match entry:
+            case TurnEntry():
+                self._note_turn(entry)
+            case ResultEntry():
+                self._results.add(entry.call_id)
+                self.call_ids.add(entry.call_id)
+            case UserEntry():
+                self._note_user(entry)
+            case ReportedEntry():
+                self._reported.add(entry.call_id)
+                self.call_ids.add(entry.call_id)
+            case ActionEntry():
+                self._actions.add(entry.call_id)
+                self.call_ids.add(entry.call_id)
+            case PassedEntry():
+                (self._passed.discard if entry.back else self._passed.add)(entry.call_id)
+            case CardEntry() | CardClosedEntry() | ReplacedEntry():
+                self._note_card(entry)
+            case LeftOutEntry():
+                pass  # of use to the sanitizer alone
+        self.entries.append(entry)
+
+    def _note_turn(self, turn: TurnEntry) -> None:
+        self._standing = [*self._standing, turn] if turn.silent else [turn]
+        self.newest_turn, self._newest_place = turn, len(self.entries)
+        for part in turn.parts:
+            if isinstance(part, CallPart):
+                self._note_call(part, ours=bool(turn.origin))
+            else:
+                self._shown.add(part.id)
+
+    def _note_call(self, call: CallPart, *, ours: bool) -> None:
+        self._calls[call.id] = call
+        self.call_ids.add(call.id)
+        self._shown.add(call.parent_id)
+        if call.kind == "held":
+            self._held.add(call.id)
+        if ours and call.kind != "client":
+            self._issued.add(call.name)
+
+    def _note_user(self, entry: UserEntry) -> None:
+        self._users[entry.id] = len(self.entries)
+        self._shown.add(entry.id)
+        if entry.minted:
+            self._unnamed.setdefault(entry.content, []).append(self.unnamed)
+            self.unnamed += 1
+
+    def _note_card(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
+        self.cards.note(entry)
+        if isinstance(entry, ReplacedEntry):
+            self.replaced.append(entry)
+
+    def record(self, approval: Approval) -> None:
+        """Take over a record of the ledger: a new one, or one that was moved."""
+        self.approvals[approval.call_id] = approval
+        self.call_ids.add(approval.call_id)
+        if approval.state in UNDECIDED:
+            self._undecided[approval.call_id] = approval
+        else:
+            self._undecided.pop(approval.call_id, None)
+
+    def cut(self, keep: int) -> Cut:
+        """Go back: only the first ``keep`` entries stay. The caller adds what outlives it.
+
+        The provider's conversation is left (it has later items); a response that was committed before is gone on from.
+        """
+        gone, reported = self.entries[keep:], self._reported
+        calls = dict.fromkeys(call.id for entry in gone if isinstance(entry, TurnEntry) for call in entry.calls)
+        self._read(self.entries[:keep])
+        ref = self.newest_turn.ref if self.newest_turn else None
+        self.ref = ref if ref and ref.previous_response_id else None
+        cards = {entry.id for entry in self.entries if isinstance(entry, CardEntry)}
+        outlives = [entry for entry in gone if self._outlives(entry, cards)]
+        # Their ids are not given again: idempotency keys are made of them.
+        outlives += [ReportedEntry(call_id) for call_id in calls if call_id not in reported]
+        return Cut(gone, calls, outlives, [entry for entry in gone if isinstance(entry, ReplacedEntry)])
+
+    def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
+        """Whether ``entry`` stays although it is behind a cut: what a call, a card or a message that stays was given
+        later. ``cards``: the ids of those cards.
+        """
+        match entry:
+            case ResultEntry():
+                return entry.call_id in self._calls
+            case CardClosedEntry():
+                return entry.card_id in cards
+            case LeftOutEntry():
+                said = entry.message_id in self._users or entry.message_id in self._actions
+                return said or entry.call_id in self._calls
+            case _:
+                return isinstance(entry, ReportedEntry)
+
+    # --- what is open, and who is waited for ----------------------------------------------------------------------
+    def standing_turns(self) -> Sequence[TurnEntry]:
+        """The turns whose calls can still be open, and that the model's next answer follows: the newest one alone.
+
+        (And turns after it that were cut off before they said anything, which leave everything as it was.)
+        """
+        return self._standing
+
+    def stands(self, turn_id: str) -> bool:
+        """Whether this is one of `standing_turns`."""
+        return any(turn.id == turn_id for turn in self._standing)
+
+    def open_calls(self) -> list[CallPart]:
+        """Calls without a result for which nobody is asked: what the client is to run, and what a crash left."""
+        calls = (call for turn in self._standing for call in turn.calls)
+        return [call for call in calls if call.id not in self._results and call.id not in self.approvals]
+
+    def pending(self) -> list[Approval]:
+        """What waits for a person, oldest first."""
+        return [a for a in self._undecided.values() if a.state is State.PENDING]
+
+    def claimed(self) -> list[Approval]:
+        """What a process that died was running, and held calls that the provider is to be told about."""
+        return [a for a in self._undecided.values() if a.state is State.CLAIMED]
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything waits for a person or for the client."""
+        return bool(self.pending() or self.open_calls())
+
+    def awaits_model(self, transcript: Transcript) -> bool:
+        """Whether the model has something to answer at the end of ``transcript``, which was made of this journal: a
+        message of the user's, or outputs that it has not seen.
+        """
+        if not transcript or isinstance(transcript[-1], UserTurn):
+            return bool(transcript)
+        return any(call.kind != "hosted" for turn in self._standing for call in turn.told_calls)
+
+    def is_answered(self, place: int) -> bool:
+        """Whether the model's answer to the entry at ``place`` is there, or is waiting for somebody.
+
+        Outputs that the model has not seen yet mean that the answer is still under way.
+        """
+        turn = self.newest_turn
+        if turn is None or self._newest_place <= place:
+            return False
+        if turn.cut or not turn.awaited:
+            return True
+        return any(not self.has_outcome(call.id) for call in turn.awaited)
+
+    def reference(self) -> ConversationRef | None:
+        """What a provider remembers of this thread: one reference, whosever it is. Adapters leave another's alone."""
+        return self.ref
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+    def call(self, call_id: str) -> CallPart | None:
+        """The call that the client knows by this id, the latest one."""
+        return self._calls.get(call_id)
+
+    def knows_call(self, call_id: str) -> bool:
+        """Whether the journal has a call of this id, a result for one, or what the user did under it."""
+        return call_id in self._calls or call_id in self._results or call_id in self._actions
+
+    def has_result(self, call_id: str) -> bool:
+        """Whether the journal has a result for this call."""
+        return call_id in self._results
+
+    def has_outcome(self, call_id: str) -> bool:
+        """Whether it is known what came of this call, or at least what was decided."""
+        approval = self.approvals.get(call_id)
+        return call_id in self._results or (approval is not None and approval.state is not State.PENDING)
+
+    def shows(self, call_id: str) -> bool:
+        """Whether the client shows this gated call and has not been told its outcome."""
+        return call_id not in self._reported and call_id in self._calls
+
+    def has_told(self, call_id: str) -> bool:
+        """Whether a stream has told the result of this call of ours."""
+        return call_id in self._calls and (call_id in self._results or call_id in self._reported)
+
+    def unreported(self) -> list[Approval]:
+        """Outcomes that no stream has told the client yet. Looks at every record."""
+        return [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
+
+    def is_held(self, approval: Approval) -> bool:
+        """Whether this is about a call that the provider would run: there is no tool of ours to run then."""
+        return approval.call_id in self._held
+
+    def is_passed(self, approval: Approval) -> bool:
+        """Whether the provider may have been told that it may run this call."""
+        return approval.call_id in self._passed
+
+    # --- what the client knows --------------------------------------------------------------------------------------
+    def place_of(self, message_id: str) -> int | None:
+        """Where the user's message with this id stands in the journal."""
+        return self._users.get(message_id)
+
+    def places_of(self, content: tuple[Content, ...]) -> Sequence[int]:
+        """The places, among users' messages that came without an id, of those that say just this."""
+        return self._unnamed.get(content, ())
+
+    def has_shown(self, message_id: str) -> bool:
+        """Whether a message of this id is part of the conversation."""
+        return message_id in self._shown
+
+    def is_action(self, call_id: str) -> bool:
+        """Whether this call is what the user did in a component."""
+        return call_id in self._actions
+
+    def has_issued(self, name: str) -> bool:
+        """Whether a model of ours has called something of this name that is not the client's."""
+        return name in self._issued
