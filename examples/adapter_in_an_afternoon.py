@@ -18,7 +18,7 @@ from agui_gate_adapters.common.failures import Api, Failure, Kind
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import OpenAITransport
 from agui_gate_adapters.common.recovery import Once
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 Json = dict[str, Any]
@@ -43,7 +43,7 @@ class SmallChat:
         return stream_named(request, lambda named: run_turn(self._begin, named, Once()))
 
     async def _begin(self, request: port.TurnRequest) -> Opened:
-        return Opened(await self.transport.open(encoded(body(request, self.model))), Answer(self.model))
+        return Opened(await sent(self.transport, request, lambda: body(request, self.model)), Answer(self.model))
 
     async def check(self) -> Sequence[port.Finding]:
         """For `agui-gate doctor`: does it answer, and does it know the model?"""

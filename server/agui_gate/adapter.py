@@ -19,6 +19,9 @@ kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adap
 and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
 their place in the turn, in the words of `retold`.
 
+A request may be large: a thread has up to some tens of megabytes and tens of thousands of messages. One server's event
+loop serves everybody, so what goes through a whole request is a pure function that is called beside it (`off_loop`).
+
 Names are anybody's: models invent some, clients' tools and histories bring others. What a provider refuses for its
 content (an attachment, a message) it would refuse with every request that follows, so say which it is: `MediaRefused`,
 `ContentRefused`. The engine asks again without the attachment, and leaves out what was refused from then on.
@@ -50,6 +53,7 @@ from agui_gate.core.transcript import (
     Transcript,
     UserTurn,
 )
+from agui_gate.off_loop import collector_paused, off_loop
 
 __all__ = [
     "Adapter",
@@ -86,6 +90,8 @@ __all__ = [
     "TurnRequest",
     "Usage",
     "UserTurn",
+    "collector_paused",
+    "off_loop",
     "retold",
 ]
 

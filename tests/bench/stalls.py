@@ -7,11 +7,9 @@ SQLite, whose work is on a thread of its own: what it takes of the loop's time (
 """
 
 import asyncio
-import gc
 import json
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,51 +19,14 @@ from agui_gate.adapter import TurnDone
 from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
+from tests.bench import asking
+from tests.bench.heart import GOAL, Heartbeat
 from tests.bench.report import Row
 from tests.product.inprocess import Parrot, calls, request, run_body, started, user
 
 Json = dict[str, Any]
 BODY = 4_000_000
 """Bytes of the largest requests; the default limit is 4 MiB."""
-
-GOAL = 0.050
-"""Seconds. A stall under this is not noticed by those who read a stream."""
-
-
-class Heartbeat:
-    """Beats as often as the loop lets it. ``stalls`` are the gaps in seconds that were longer than they should be,
-    ``work`` is what this process worked in them, on whatever thread: the surer number where a machine has other things
-    to do.
-    """
-
-    def __init__(self) -> None:
-        self.stalls: list[float] = []
-        self.work: list[float] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> "Heartbeat":
-        gc.collect()
-        self._task = asyncio.create_task(self._beat())
-        await asyncio.sleep(0)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._task is not None
-        await asyncio.sleep(0.002)
-        self._task.cancel()
-
-    async def _beat(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            before, worked = loop.time(), time.process_time()
-            await asyncio.sleep(0.001)
-            self.stalls.append(loop.time() - before - 0.001)
-            self.work.append(time.process_time() - worked)
-
-    @property
-    def over(self) -> int:
-        """How many were over the goal."""
-        return sum(stall > GOAL for stall in self.stalls)
 
 
 @tool
@@ -284,23 +245,46 @@ async def stalling() -> list[Row]:
     """Rows for `make bench`: the most that is worked while the loop waits, and how often it waited for too long."""
     rows, over = [], 0
     for scenario in SCENARIOS:
-        rounds = [await measure(scenario) for _ in range(3)]
-        best = min(rounds, key=lambda heartbeat: max(heartbeat.work))
-        what = f"stall: {scenario.__name__.replace('_', ' ')}"
-        rows.append(Row(what=what, unit="ms", ours=max(best.work) * 1000, goal=GOAL * 1000))
-        over += min(heartbeat.over for heartbeat in rounds)
+        best = _best([await measure(scenario) for _ in range(3)])
+        rows.append(_row(_words(scenario), best))
+        over += best.over
+    with asking.provider() as url:
+        for way in asking.WAYS:
+            made = [_best([await asking.measure(way, case, url) for _ in range(3)]) for case in asking.CASES]
+            rows.append(_row(f"asking with {way}", max(made, key=lambda heartbeat: max(heartbeat.work))))
+            over += sum(heartbeat.over for heartbeat in made)
     return [*rows, Row(what="stalls over 50 ms", unit="", ours=over, note="on the clock, other work included")]
 
 
+def _best(rounds: list[Heartbeat]) -> Heartbeat:
+    return min(rounds, key=lambda heartbeat: max(heartbeat.work))
+
+
+def _row(what: str, heartbeat: Heartbeat) -> Row:
+    return Row(what=f"stall: {what}", unit="ms", ours=max(heartbeat.work) * 1000, goal=GOAL * 1000)
+
+
+def _words(function: Callable[..., Any]) -> str:
+    return function.__name__.replace("_", " ")
+
+
 def main() -> None:
-    """Print a table."""
+    """Print a table; of the scenarios that are named, if any are."""
     wanted = sys.argv[1:]
     print(f"{'longest stall, ms':>18} {'work in one, ms':>16} {'over 50 ms':>11}  what")
     for scenario in SCENARIOS:
         if not wanted or scenario.__name__ in wanted:
-            found = asyncio.run(measure(scenario))
-            worst, work = max(found.stalls) * 1000, max(found.work) * 1000
-            print(f"{worst:18.1f} {work:16.1f} {found.over:11}  {scenario.__doc__}", flush=True)
+            _print(asyncio.run(measure(scenario)), scenario.__doc__ or "")
+    with asking.provider() as url:
+        for way in asking.WAYS:
+            for case in asking.CASES:
+                if not wanted or way in wanted or case.__name__ in wanted:
+                    _print(asyncio.run(asking.measure(way, case, url)), f"{way}: {case.__doc__}")
+
+
+def _print(found: Heartbeat, what: str) -> None:
+    worst, work = max(found.stalls) * 1000, max(found.work) * 1000
+    print(f"{worst:18.1f} {work:16.1f} {found.over:11}  {what}", flush=True)
 
 
 if __name__ == "__main__":

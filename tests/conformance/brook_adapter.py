@@ -13,6 +13,7 @@ from agui_gate import adapter as port
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.failures import Api, Failure, Kind, Told, classify_code, classify_status, unreachable
+from agui_gate_adapters.common.large import work_through
 from agui_gate_adapters.common.recovery import Once
 from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
 from agui_gate_adapters.common.transport import host_of
@@ -39,7 +40,8 @@ class Brook:
         return run_turn(self._begin, request, Once())
 
     async def _begin(self, request: port.TurnRequest) -> Opened:
-        response = await self._send("POST", "/brook", encoded(body(request, self.model, self.origin)))
+        content = await work_through(request, lambda: encoded(body(request, self.model, self.origin)))
+        response = await self._send("POST", "/brook", content)
         if response.headers.get("content-type") != "application/x-ndjson":
             await response.aclose()
             raise unreachable("The provider's answer is not a stream of JSON lines: check base_url.", sent=True)

@@ -1,8 +1,12 @@
 """Heavy requests don't keep others waiting (issue 9, line 15). The figures: `python -m tests.bench.stalls`."""
 
+from collections.abc import Awaitable, Callable, Iterator
+
 import pytest
 
-from tests.bench.stalls import GOAL, SCENARIOS, Scenario, measure
+from tests.bench import asking
+from tests.bench.heart import GOAL, Heartbeat
+from tests.bench.stalls import SCENARIOS, Scenario, measure
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T15")]
@@ -11,12 +15,28 @@ MARGIN = 2.0
 """How much slower a machine may be that has other things to do."""
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-async def test_heavy_input_does_not_stall_others(scenario: Scenario) -> None:
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    with asking.provider() as url:
+        yield url
+
+
+async def check(measured: Callable[[], Awaitable[Heartbeat]], what: str) -> None:
     """Counted in what this process works while the loop is held up; the best of three."""
     worst = []
     for _ in range(3):
-        worst.append(max((await measure(scenario)).work))
+        worst.append(max((await measured()).work))
         if worst[-1] < GOAL:
             break
-    assert min(worst) < GOAL * MARGIN, f"{scenario.__doc__}: {worst}"
+    assert min(worst) < GOAL * MARGIN, f"{what}: {worst}"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+async def test_heavy_input_does_not_stall_others(scenario: Scenario) -> None:
+    await check(lambda: measure(scenario), scenario.__doc__ or "")
+
+
+@pytest.mark.parametrize("way", asking.WAYS)
+@pytest.mark.parametrize("case", asking.CASES, ids=lambda case: case.__name__)
+async def test_heavy_requests_to_a_provider_do_not_stall_others(case: asking.Case, way: str, provider: str) -> None:
+    await check(lambda: asking.measure(way, case, provider), f"{way}: {case.__doc__}")

@@ -11,13 +11,14 @@ import anyio
 from agui_gate.adapter import Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
+from agui_gate_adapters.common.large import work_through
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
-from .machine import MessageMachine, Paused
+from .machine import MessageMachine
 from .recovery import ThinkingLadder
-from .request import Plan, Settings, continued, plan
+from .request import Plan, Settings, plan
 from .transport import MessagesTransport
 
 if TYPE_CHECKING:
@@ -107,10 +108,11 @@ class AnthropicMessages:
     async def _stream(self, request: TurnRequest) -> Batches:
         paused, plain = None, False
         while True:
-            planned = partial(self._plan, request, paused)
+            planned = partial(plan, request, self._settings, paused=paused)
             turn = _Attempt(self._transport, self._settings.model)
             ladder = ThinkingLadder(partial(planned, plain=True))
-            async with aclosing(run_turn(turn.begin, planned(plain=plain), ladder, self._sleep)) as batches:
+            first = await work_through(request, planned, plain=plain)
+            async with aclosing(run_turn(turn.begin, first, ladder, self._sleep)) as batches:
                 async for batch in batches:
                     yield batch
             paused = turn.machine.paused
@@ -130,10 +132,6 @@ class AnthropicMessages:
         """Close the connections that this adapter opened. Safe to call twice."""
         await self._transport.aclose()
 
-    def _plan(self, request: TurnRequest, paused: Paused | None, *, plain: bool) -> Plan:
-        made = plan(request, self._settings, plain=plain)
-        return made if paused is None else continued(made, paused)
-
 
 class _Attempt:
     """Sends requests and remembers the last: its plan, and the machine that reads its answer."""
@@ -149,7 +147,7 @@ class _Attempt:
         """Send one request. Raises `Failure`."""
         self.plan = current
         self.machine = MessageMachine(self._model, current.paused, may_pause=current.may_pause)
-        return Opened(await sent(self._transport, current.body), self.machine)
+        return Opened(await sent(self._transport, current.request, lambda: current.body), self.machine)
 
 
 def _budget(thinking: dict[str, Any] | None, temperature: float | None) -> int:

@@ -38,22 +38,43 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A request body. ``plain``: it has no thinking in it; ``paused``: what it continues."""
+    """How a turn is asked. ``thinking``: what the request has of it; ``paused``: what it continues."""
 
-    body: Body
-    plain: bool = False
+    request: TurnRequest
+    settings: Settings
+    thinking: Thinking
     paused: Paused | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is no thinking in it."""
+        return self.thinking.off
 
     @property
     def may_pause(self) -> bool:
         """Whether the turn may be continued once more."""
         return self.paused is None or self.paused.rounds < MAX_ROUNDS
 
+    @property
+    def body(self) -> Body:
+        """The request's body, made anew each time. It goes through the whole conversation."""
+        made = _body(self.request, self.settings, self.thinking)
+        return made if self.paused is None else made | {"messages": [*made["messages"], *self._said(self.paused)]}
 
-def plan(request: TurnRequest, settings: Settings, *, plain: bool = False) -> Plan:
+    def _said(self, paused: Paused) -> list[Body]:
+        """What the paused turn has said so far, unchanged."""
+        content = [block for block in paused.content if not (self.plain and block["type"] in _THOUGHTS)]
+        return [{"role": "assistant", "content": content}] if content else []
+
+
+def plan(request: TurnRequest, settings: Settings, *, plain: bool = False, paused: Paused | None = None) -> Plan:
     """The request for a turn; ``plain`` (the ladder's last step) leaves out all thinking."""
     off = plain or (_forces(request.tool_choice) and settings.mode not in (None, "disabled"))
     thinking = Thinking(off=True) if off else decide(request.transcript, settings.origin, settings.mode)
+    return Plan(request, settings, thinking, paused)
+
+
+def _body(request: TurnRequest, settings: Settings, thinking: Thinking) -> Body:
     said = replay(request.transcript, origin=settings.origin, kept=thinking.kept)
     body: Body = {
         "model": settings.model,
@@ -74,16 +95,7 @@ def plan(request: TurnRequest, settings: Settings, *, plain: bool = False) -> Pl
         body["temperature"] = settings.temperature
     if settings.cache:
         _mark(body)
-    return Plan(body, plain=thinking.off)
-
-
-def continued(made: Plan, paused: Paused) -> Plan:
-    """The request that lets a paused turn go on: the same, with what the turn has said so far, unchanged."""
-    content = [block for block in paused.content if not (made.plain and block["type"] in _THOUGHTS)]
-    if not content:
-        return msgspec.structs.replace(made, paused=paused)
-    messages = [*made.body["messages"], {"role": "assistant", "content": content}]
-    return Plan(made.body | {"messages": messages}, made.plain, paused)
+    return body
 
 
 def _tools(request: TurnRequest, settings: Settings, called: list[str]) -> Body:

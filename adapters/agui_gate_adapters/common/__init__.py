@@ -5,6 +5,7 @@
 | `sse` | server-sent events out of byte chunks |
 | `halves` | characters that a server cut in two, whole again |
 | `stream` | one turn: request, bytes, model events, and what is tried again |
+| `large` | large requests: gone through beside the event loop, written and sent in pieces |
 | `recovery` | what may be tried again |
 | `failures` | what a provider's "no" means |
 | `transport`, `openai_transport` | requests through a vendor's SDK, bytes read by us |

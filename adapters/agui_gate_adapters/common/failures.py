@@ -98,6 +98,7 @@ _CONTEXT = re.compile(
 _NEVER_CONTENT = frozenset({408, 409, 502, 503, 504, 529})
 _TOOL_PLACE = re.compile(r"\b(?:tools|functions)[.\[](\d{1,4})\b")
 _PATH = re.compile(r"\S*/\S*")
+_QUOTES = "'\"`"
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
@@ -220,4 +221,9 @@ def _refused_tool(told: Told, tools: Sequence[str]) -> str | None:
         return tools[int(place[1])]
     if "function" not in told.message and "tool" not in told.message:
         return None
-    return next((name for name in tools if name and re.search(rf"['\"`]{re.escape(name)}['\"`]", told.message)), None)
+    return next((name for name in tools if name and _is_quoted(name, told.message)), None)
+
+
+def _is_quoted(name: str, message: str) -> bool:
+    """No regular expression: there may be thousands of tools, and each would have one of its own to be compiled."""
+    return name in message and any(f"{a}{name}{b}" in message for a in _QUOTES for b in _QUOTES)

@@ -8,7 +8,7 @@ tool may be called what it likes. Nothing is ever guessed: a name that only look
 """
 
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 
 import msgspec
@@ -25,8 +25,7 @@ from agui_gate.adapter import (
 )
 
 from .ids import stable_id
-
-Batches = AsyncGenerator[Sequence[ModelEvent], None]
+from .stream import Batches, prepared
 
 LONGEST = 64
 """Characters that most providers take."""
@@ -107,8 +106,15 @@ def _all(request: TurnRequest) -> dict[str, None]:
 
 def stream_named(request: TurnRequest, stream: Callable[[TurnRequest], Batches], *, longest: int = LONGEST) -> Batches:
     """What ``stream`` yields for this request under names that the provider takes. Costs nothing where all are fine."""
-    names = Names(request, longest)
-    return _renamed(stream(names.request(request)), names) if names else stream(request)
+
+    def named(request: TurnRequest) -> tuple[TurnRequest, Names]:
+        names = Names(request, longest)
+        return (names.request(request) if names else request), names
+
+    def streamed(made: tuple[TurnRequest, Names]) -> Batches:
+        return _renamed(stream(made[0]), made[1]) if made[1] else stream(made[0])
+
+    return prepared(request, named, streamed)
 
 
 async def _renamed(batches: Batches, names: Names) -> Batches:

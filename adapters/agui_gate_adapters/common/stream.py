@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import anyio
 import msgspec
 
-from agui_gate.adapter import ModelEvent
+from agui_gate.adapter import ModelEvent, TurnRequest, collector_paused, off_loop
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
 
 from .failures import Failure, Kind, unreachable
 from .halves import Halves
+from .large import Pieces, in_pieces, is_large
 from .recovery import Ladder
 from .sse import SSESplitter
 from .transport import Transport, read
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     import httpx2
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 Batches = AsyncGenerator[Sequence[ModelEvent], None]
+
+Body = dict[str, Any]
+"""A JSON object on its way to the provider."""
 
 _DRAIN_SECONDS = 0.25
 """How long to wait for the end of the body after the terminal event, so that the connection can be used again."""
@@ -141,24 +146,66 @@ async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None
         await response.aclose()
 
 
-async def sent(transport: Transport, body: dict[str, Any]) -> "httpx2.Response":
-    """The reply to a request, its body unread. Raises `Failure`, which says what of the request it is about."""
+def prepared(request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches]) -> Batches:
+    """What ``stream`` yields for what ``prepare`` makes of the request. ``prepare`` is called as by `work_through`."""
+    return _prepared(request, prepare, stream) if is_large(request) else stream(prepare(request))
+
+
+async def _prepared(
+    request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches]
+) -> Batches:
+    async with aclosing(stream(await off_loop(prepare, request))) as batches:
+        async for batch in batches:
+            yield batch
+
+
+class Written(NamedTuple):
+    """A request as JSON, and the names of its tools in their order."""
+
+    content: bytes | Pieces
+    tools: list[str]
+
+
+async def sent(transport: Transport, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response":
+    """The reply to the body that ``make`` makes of ``request``; its own body is unread.
+
+    ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says
+    what of the request it is about.
+    """
+    large = is_large(request)
+    written = await off_loop(_in_pieces, make) if large else _whole(make)
     try:
-        return await transport.open(encoded(body), tool_names(body))
+        return await transport.open(written.content, written.tools)
     except Failure as failure:
-        failure.point_at(body)
+        if failure.place:
+            failure.point_at(await off_loop(make) if large else make())
         raise
 
 
-def encoded(body: dict[str, Any]) -> bytes:
+def _whole(make: Callable[[], Body]) -> Written:
+    body = make()
+    return Written(encoded(body), tool_names(body))
+
+
+def _in_pieces(make: Callable[[], Body]) -> Written:
+    with collector_paused():  # it would go through what is made here again and again, and nothing of that stays
+        body = make()
+        return Written(_encoded(body, in_pieces), tool_names(body))
+
+
+def encoded(body: Body) -> bytes:
     """The request as JSON. Raises `Failure` for what JSON can't say: lone surrogates, or a schema that is not JSON."""
+    return _encoded(body, msgspec.json.encode)
+
+
+def _encoded(body: Body, encode: Callable[[Body], T]) -> T:
     try:
-        return msgspec.json.encode(body)
+        return encode(body)
     except (TypeError, ValueError) as error:
         raise Failure(ProviderRejected("The request can't be written as JSON.")) from error
 
 
-def tool_names(body: dict[str, Any]) -> list[str]:
+def tool_names(body: Body) -> list[str]:
     """The names of a request's tools, in its order: our own, and the types of those that the provider runs itself."""
     return [
         str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))

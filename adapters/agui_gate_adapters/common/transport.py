@@ -26,6 +26,7 @@ from agui_gate.errors import ConfigurationError, ProviderAuth, ProviderRejected
 
 from .error_bodies import bound
 from .failures import Api, Failure, Told, classify_status, log, unreachable
+from .large import Pieces
 
 if TYPE_CHECKING:
     import httpx2
@@ -110,13 +111,19 @@ class Transport(ABC):
         )
         return self._new_client(http, timeout)
 
-    async def open(self, content: bytes, tools: Sequence[str] = ()) -> "httpx2.Response":
+    async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
         """POST a streaming request; the reply's body is unread. Raises `Failure`.
 
         ``tools`` are the names of the request's tools, in its order: a refusal of one can then be said by its name.
         """
         client = await self.client()
         import httpx2
+
+        headers = _STREAM_HEADERS
+        if isinstance(content, Pieces) and self._given is not None:
+            content = content.joined()  # a caller's client may have to read it all, to sign it
+        elif isinstance(content, Pieces):
+            headers = {**headers, "Content-Length": str(content.length)}
 
         try:
             reply = await client.post(
@@ -125,7 +132,7 @@ class Transport(ABC):
                 content=content,
                 stream=True,
                 stream_cls=self._sdk().AsyncStream[object],
-                options={"headers": _STREAM_HEADERS, **ONE_REQUEST},
+                options={"headers": headers, **ONE_REQUEST},
             )
         except Exception as error:
             raise self.failure(error, tools) from error

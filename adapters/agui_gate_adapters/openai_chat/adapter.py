@@ -104,7 +104,7 @@ class OpenAIChat:
         machine = ChatMachine(
             settings.model, self._transport.api, self._new_call_id, provider=profile.name, says_end=profile.says_end
         )
-        return Opened(await sent(self._transport, body(request, settings)), machine)
+        return Opened(await sent(self._transport, request, lambda: body(request, settings)), machine)
 
     def _new_call_id(self) -> str:
         """An id for a call that came without one, of the kind that the server takes back."""

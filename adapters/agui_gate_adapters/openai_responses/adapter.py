@@ -13,7 +13,7 @@ from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
-from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
+from agui_gate_adapters.common.stream import Batches, Opened, prepared, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 from . import continuing
@@ -182,7 +182,7 @@ class OpenAIResponses:
 
     def _stream(self, request: TurnRequest) -> Batches:
         ladder = ReplayLadder(lambda: self._plan(request, plain=True), lambda: self._plan(request, alone=True))
-        return run_turn(self._begin, self._plan(request), ladder, self._sleep)
+        return prepared(request, self._plan, lambda first: run_turn(self._begin, first, ladder, self._sleep))
 
     def _plan(self, request: TurnRequest, *, plain: bool = False, alone: bool = False) -> Plan:
         if not alone and continuing.continues(self.origin):
@@ -192,18 +192,17 @@ class OpenAIResponses:
     async def _begin(self, current: Plan) -> Opened:
         """Send one request. Raises `Failure`."""
         conversation_id = current.conversation_id
-        body = current.body
-        if conversation_id is not None:
-            conversation_id = conversation_id or await self._transport.create_conversation()
-            body = body | {"conversation": conversation_id}
+        if conversation_id == "":
+            conversation_id = await self._transport.create_conversation()
+        more = {} if conversation_id is None else {"conversation": conversation_id}
         keeps = current.shape is not Shape.SEALED
         machine = ResponseMachine(
             self._settings.model,
             lambda response_id: self._ref(response_id, conversation_id) if keeps else None,
             Hosting(self._approval_expires_after, keeps_lists=not keeps),
-            self._forgot if "previous_response_id" in body and not self._keeps_state else None,
+            self._forgot if current.continues_response and not self._keeps_state else None,
         )
-        response = await sent(self._transport, body)
+        response = await sent(self._transport, current.request, lambda: current.body | more)
         if current.instead:
             self._forgot()
         return Opened(response, machine)

@@ -12,7 +12,7 @@ whole history. Where the provider's memory was to be used and can't be, what it 
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -66,17 +66,38 @@ class Shape(Enum):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A request body and its shape. ``conversation_id`` is what it continues; "" asks for a new conversation.
+    """How a turn is asked. ``conversation_id`` is what it continues; "" asks for a new conversation.
 
-    ``agrees``: it tells the provider to run something that it held. ``instead``: it is sent in place of a continuation
-    that was refused, so if it is taken, nothing is continued there.
+    ``request`` has what is told: of a continuation, the turn that it stands on and the messages since. ``ref`` is what
+    a continuation continues. ``agrees``: it tells the provider to run something that it held. ``instead``: it is sent
+    in place of a continuation that was refused, so if it is taken, nothing is continued there.
     """
 
-    body: Body
+    request: TurnRequest
+    settings: Settings
     shape: Shape
     conversation_id: str | None = None
     agrees: bool = False
     instead: bool = False
+
+    @property
+    def continues_response(self) -> bool:
+        """Whether it continues a response by its id."""
+        return self.shape is Shape.CONTINUED and self.conversation_id is None
+
+    @property
+    def body(self) -> Body:
+        """The request's body but for its conversation, made anew each time. It goes through all that is told."""
+        body = _common(self.request, self.settings)
+        if self.shape is Shape.CONTINUED:
+            body["input"] = _new_items(self.request.transcript)
+        else:
+            body["input"] = _all_items(self.request.transcript, self.settings, sealed=self.shape is Shape.SEALED)
+        if self.settings.mode != "stateless" and self.conversation_id is None:
+            body["store"] = True
+        if self.continues_response and self.request.ref is not None:
+            body["previous_response_id"] = self.request.ref.previous_response_id
+        return body
 
 
 def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool = False) -> Plan:
@@ -84,52 +105,37 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
 
     Raises `ConsentLost`.
     """
-    since = None if plain else _since_ref(request, settings, now_ms)
-    if since is not None:
-        return _continued(request, settings, since)
-    last = consent.last_turn(request.transcript)
+    new = None if plain else _since_ref(request, settings, now_ms)
+    if new is not None:
+        return _continued(msgspec.structs.replace(request, transcript=new), settings)
+    agrees = consent.agrees(consent.last_turn(request.transcript))
     stateless = settings.mode == "stateless" and not plain
-    if consent.agrees(last) and not stateless:
+    if agrees and not stateless:
         raise ConsentLost("The provider no longer has what was approved, so it was not run.")
-    sealed = frozenset[str]() if plain or settings.mode != "stateless" else _sealed_turns(request.transcript, settings)
-    body = _common(request, settings)
-    answered = last.id if last and stateless else ""
-    body["input"] = replay(request.transcript, origin=settings.origin, sealed=sealed, answered=answered)
-    shape = Shape.SEALED if stateless else Shape.PLAIN
-    if settings.mode == "conversation" and not plain and not _has_calls(request.transcript):
-        return Plan(body, shape, "")
-    if settings.mode != "stateless":
-        body["store"] = True
-    return Plan(body, shape, agrees=consent.agrees(last))
+    begins = settings.mode == "conversation" and not plain and not _has_calls(request.transcript)
+    return Plan(request, settings, Shape.SEALED if stateless else Shape.PLAIN, "" if begins else None, agrees)
 
 
 def _has_calls(transcript: Transcript) -> bool:
     return any(isinstance(turn, AssistantTurn) and turn.local_calls for turn in transcript)
 
 
-class _Since(NamedTuple):
-    """What a continuation stands on: the ref, the turn it names, and the messages since."""
+def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> Transcript | None:
+    """The turn that the ref names, and the messages since.
 
-    ref: ConversationRef
-    turn: AssistantTurn
-    messages: list[UserTurn]
-
-
-def _since_ref(request: TurnRequest, settings: Settings, now_ms: int) -> _Since | None:
-    """None unless this adapter may use the ref and everything since can be said on top of it."""
+    None unless this adapter may use the ref and everything since can be said on top of it.
+    """
     ref = request.ref
     if ref is None or ref.origin != settings.origin or not _is_alive(ref, settings.mode, now_ms):
         return None
     age, window = now_ms - ref.committed_at, settings.output_window_ms
-    messages: list[UserTurn] = []
     for position in range(len(request.transcript) - 1, -1, -1):
         turn = request.transcript[position]
         if isinstance(turn, UserTurn):
-            messages.append(turn)
-        elif turn.id == ref.turn_id and _answerable(turn) and (window is None or age < window or not _waits(turn)):
-            return _Since(ref, turn, messages[::-1])
-        else:
-            return None  # an assistant turn that the provider does not know, or can't be told about
+            continue
+        if turn.id == ref.turn_id and _answerable(turn) and (window is None or age < window or not _waits(turn)):
+            return request.transcript[position:]
+        return None  # an assistant turn that the provider does not know, or can't be told about
     return None
 
 
@@ -159,16 +165,30 @@ def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
     return len(ids) == len(calls) and "" not in ids
 
 
-def _continued(request: TurnRequest, settings: Settings, since: _Since) -> Plan:
-    body = _common(request, settings)
-    outputs = [output(call.part.wire_id, _told(call)) for call in since.turn.local_calls]
-    outputs += consent.responses(since.turn)
-    body["input"] = outputs + [user_message(message) for message in since.messages]
-    agrees = consent.agrees(since.turn)
-    if settings.mode == "conversation" and since.ref.conversation_id:
-        return Plan(body, Shape.CONTINUED, since.ref.conversation_id, agrees)
-    body |= {"store": True, "previous_response_id": since.ref.previous_response_id}
-    return Plan(body, Shape.CONTINUED, agrees=agrees)
+def _continued(request: TurnRequest, settings: Settings) -> Plan:
+    ref, turn = request.ref, request.transcript[0]
+    in_conversation = (ref.conversation_id or None) if ref is not None and settings.mode == "conversation" else None
+    agrees = isinstance(turn, AssistantTurn) and consent.agrees(turn)
+    return Plan(request, settings, Shape.CONTINUED, in_conversation, agrees)
+
+
+def _new_items(transcript: Transcript) -> list[Body]:
+    items: list[Body] = []
+    for turn in transcript:
+        if isinstance(turn, UserTurn):
+            items.append(user_message(turn))
+        else:
+            items += [output(call.part.wire_id, _told(call)) for call in turn.local_calls]
+            items += consent.responses(turn)
+    return items
+
+
+def _all_items(transcript: Transcript, settings: Settings, *, sealed: bool) -> list[Body]:
+    if not sealed:
+        return replay(transcript, origin=settings.origin)
+    last = consent.last_turn(transcript)
+    turns = _sealed_turns(transcript, settings)
+    return replay(transcript, origin=settings.origin, sealed=turns, answered=last.id if last else "")
 
 
 def _told(call: SettledCall) -> str:

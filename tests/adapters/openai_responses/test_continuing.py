@@ -12,7 +12,7 @@ from agui_gate.errors import ConsentLost, ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.failures import Failure, Kind
 from agui_gate_adapters.openai_responses import OpenAIResponses, continuing
 from agui_gate_adapters.openai_responses.recovery import ReplayLadder
-from agui_gate_adapters.openai_responses.request import Mode, Plan, Shape
+from agui_gate_adapters.openai_responses.request import Mode, Plan, Settings, Shape
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.openai_sdk import framed
 from tests.adapters.support import ANSWER, CALLS, run, user
@@ -266,7 +266,8 @@ async def test_what_is_noticed_only_in_the_end_counts_for_the_next_turn() -> Non
 
 # --- consent ------------------------------------------------------------------------------------------------------
 
-AGREEING = Plan({"previous_response_id": "resp_1"}, Shape.CONTINUED, agrees=True)
+SETTINGS = Settings(model="gpt", mode="chain", origin="o")
+AGREEING = Plan(TurnRequest(()), SETTINGS, Shape.CONTINUED, agrees=True)
 
 
 def refused(kind: Kind, status: int | None, *, accepted: bool = False) -> Failure:
@@ -288,7 +289,7 @@ def test_nobody_knows_what_became_of_a_consent_that_was_accepted_and_dropped() -
 
 @pytest.mark.parametrize("shape", [Shape.PLAIN, Shape.SEALED])
 def test_what_continues_nothing_is_not_tried_again(shape: Shape) -> None:
-    assert ReplayLadder(lambda: AGREEING).next(refused(Kind.FATAL, 400), Plan({}, shape)) is None
+    assert ReplayLadder(lambda: AGREEING).next(refused(Kind.FATAL, 400), Plan(TurnRequest(()), SETTINGS, shape)) is None
 
 
 def test_modes_are_named() -> None:

@@ -7,7 +7,7 @@ Divergences from `uvicorn.run`, each for a reason:
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
 * connections have bounds (`agui_gate.cli.serving.connections`), and as many descriptors as the system gives;
 * SIGTERM and SIGINT end in exit code 0: uvicorn raises them again after it has stopped;
-* after start-up everything that lives long is taken out of the garbage collector's sight.
+* after start-up everything that lives long is taken out of the garbage collector's sight, providers' packages too.
 """
 
 import asyncio
@@ -15,12 +15,13 @@ import errno
 import gc
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
+from agui_gate.agent import Agent
 from agui_gate.cli.agent_checks import tell_setup
 from agui_gate.cli.serving.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
@@ -117,7 +118,11 @@ class Server(uvicorn.Server):
         if self.started and self._on_started is not None:
             self._on_started()
         agents = [agent for state in self._states() for agent in state.engine.agents.values()]
-        self._checking = asyncio.create_task(tell_setup(agents))  # nobody waits for it: it loads packages
+        self._checking = asyncio.create_task(self._check(agents))  # nobody waits for it: it loads packages
+
+    async def _check(self, agents: Sequence[Agent]) -> None:
+        await tell_setup(agents)
+        gc.freeze()  # a provider's package has a hundred thousand objects, for the collector to walk through
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""

@@ -1,0 +1,92 @@
+"""Large requests: what counts as one, and how it is written."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agui_gate.adapter import Media, ReasoningPart, ToolSpec, Transcript, TurnRequest, UserTurn
+from agui_gate_adapters.common import large
+from agui_gate_adapters.common.large import CHARACTERS, PARTS, PIECE, Pieces, in_pieces, is_large
+from tests.adapters.support import WEATHER, assistant, call, user
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("T15")]
+
+LONG = "x" * (CHARACTERS + 1)
+MANY = PARTS + 1
+LARGE: dict[str, TurnRequest] = {
+    "turns": TurnRequest((user("hi"),) * MANY),
+    "tools": TurnRequest((user("hi"),), tools=(WEATHER,) * MANY),
+    "instructions": TurnRequest((user("hi"),), LONG),
+    "text": TurnRequest((user(LONG),)),
+    "texts": TurnRequest((user("x" * (CHARACTERS // 100)),) * 101),
+    "media": TurnRequest((UserTurn("u", (Media("image", "data", LONG),)),)),
+    "result": TurnRequest((assistant(call("a", content=LONG)),)),
+    "arguments": TurnRequest((assistant(call("a", LONG)),)),
+    "reasoning": TurnRequest((assistant(ReasoningPart("r", ("so",), LONG)),)),
+    "calls": TurnRequest((assistant(*(call(str(number)) for number in range(MANY))),)),
+}
+
+
+@pytest.mark.parametrize("request_", LARGE.values(), ids=LARGE)
+def test_whatever_is_much_makes_a_request_large(request_: TurnRequest) -> None:
+    assert is_large(request_)
+
+
+SMALL: dict[str, Transcript] = {
+    "nothing": (),
+    "a question": (user("hi"),),
+    "a picture": (UserTurn("u", (Media("image", "url", "https://x.example/a.png"),)),),
+    "a long thread": (user("hi"), assistant(ReasoningPart("r", ("so",), None), call("a"))) * (PARTS // 4),
+}
+
+
+@pytest.mark.parametrize("transcript", SMALL.values(), ids=SMALL)
+def test_ordinary_requests_are_not_large(transcript: Transcript) -> None:
+    assert not is_large(TurnRequest(transcript, "Be brief.", (ToolSpec("t", "", {"type": "object"}),) * 20))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(body=st.dictionaries(st.text(), JSON), piece=st.integers(1, 9), parts=st.integers(0, 3))
+def test_pieces_are_the_json_that_the_encoder_makes(body: dict[str, Any], piece: int, parts: int) -> None:
+    """However small the pieces are: texts are cut anywhere, also between characters that are escaped."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large, "PIECE", piece)
+        patch.setattr(large, "PARTS", parts)
+        made = in_pieces(body)
+    assert made.joined() == msgspec.json.encode(body)
+    assert made.length == len(made.joined())
+
+
+async def test_a_body_is_sent_in_pieces_of_one_size_and_can_be_sent_again() -> None:
+    message = {"role": "user", "content": [{"type": "text", "text": "x" * 1000}]}
+    bodies: list[dict[str, Any]] = [
+        {"messages": [message] * 2000},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "é" * 4 * PIECE}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "x" * 1000}] * 2000}]},
+    ]
+    for body in bodies:
+        made = in_pieces(body)
+        first = [len(piece) async for piece in made]
+        assert len(first) > 4
+        assert max(first) < 3 * PIECE  # a piece of text may have two bytes a character, and what stands before it
+        assert [len(piece) async for piece in made] == first
+
+
+@pytest.mark.parametrize("wrong", [{"a": ["\ud800"]}, {"a": [{"b": object()}]}, {"a": "x" * PIECE + "\ud800"}])
+def test_what_is_not_json_is_an_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        in_pieces(wrong)
+
+
+async def test_pieces_of_nothing() -> None:
+    assert [piece async for piece in Pieces([])] == []
+    assert Pieces([]).length == 0
