@@ -19,8 +19,9 @@ kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adap
 and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
 their place in the turn, in the words of `retold`.
 
-A request may be large: a thread has up to some tens of megabytes and tens of thousands of messages. One server's event
-loop serves everybody, so what goes through a whole request is a pure function that is called beside it (`off_loop`).
+A request may be large: a thread has up to some tens of megabytes and tens of thousands of messages. One event loop
+serves everybody, so what goes through a whole request is a pure function, and is called beside the loop (`off_loop`)
+where the request is `large`.
 
 Names are anybody's: models invent some, clients' tools and histories bring others. What a provider refuses for its
 content (an attachment, a message) it would refuse with every request that follows, so say which it is: `MediaRefused`,
@@ -268,7 +269,8 @@ class TurnRequest(msgspec.Struct, frozen=True):
 
     ``transcript`` is always complete; ``ref`` says what the provider already has and is None when there is nothing,
     or nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
-    `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out.
+    `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out. ``large``: to go
+    through all of it takes so long that others would notice.
     """
 
     transcript: Transcript
@@ -276,6 +278,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     tools: tuple[ToolSpec, ...] = ()
     ref: ConversationRef | None = None
     tool_choice: ToolChoice | None = None
+    large: bool = False
 
 
 class Finding(msgspec.Struct, frozen=True):

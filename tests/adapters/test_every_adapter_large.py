@@ -12,7 +12,6 @@ import pytest
 from agui_gate.adapter import AssistantTurn, Media, TurnRequest, UserTurn, off_loop
 from agui_gate.errors import MediaRefused, ProviderRejected
 from agui_gate_adapters.common import large
-from agui_gate_adapters.common.large import PARTS, is_large
 from tests.requirements import shows
 
 from .subject import Subject, Way
@@ -23,7 +22,7 @@ pytestmark = [pytest.mark.anyio, shows("T15")]
 
 LONG = tuple(
     turn
-    for number in range(PARTS // 2 + 1)
+    for number in range(300)
     for turn in (
         user(f"no {number}", f"u{number}"),
         assistant(call(f"c{number}", name="no.name"), turn_id=f"t{number}"),
@@ -51,7 +50,7 @@ def watched(*turns: UserTurn | AssistantTurn) -> Watched:
 async def test_it_is_gone_through_beside_the_loop(way: Way) -> None:
     async with way.talking([ANSWER]) as (emulator, thread):
         transcript = watched(*LONG, user("And now?", "last"))
-        turn = await run(thread.model, TurnRequest(transcript, "Be brief.", (WEATHER,)))
+        turn = await run(thread.model, TurnRequest(transcript, "Be brief.", (WEATHER,), large=True))
         assert turn.text == "Sunny in both."
         assert transcript.seen
         assert threading.get_ident() not in transcript.seen
@@ -67,7 +66,7 @@ async def test_so_it_is_when_the_provider_forgot_it(way: Way) -> None:
         assert ref is not None
         gone = msgspec.structs.replace(ref, turn_id="t", previous_response_id="resp_gone", conversation_id=None)
         transcript = watched(*LONG, assistant(turn_id="t", origin=ref.origin), user("And now?", "last"))
-        turn = await run(thread.model, TurnRequest(transcript, "Be brief.", (WEATHER,), gone))
+        turn = await run(thread.model, TurnRequest(transcript, "Be brief.", (WEATHER,), gone, large=True))
         assert turn.text == "Sunny in both."
         assert transcript.seen
         assert threading.get_ident() not in transcript.seen
@@ -78,12 +77,11 @@ async def test_so_it_is_when_the_provider_forgot_it(way: Way) -> None:
 async def test_the_provider_is_sent_the_same(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is written at once or in pieces."""
     async with way.talking([CALLS, CALLS]) as (emulator, thread):
+        monkeypatch.setattr(large, "MANY", 3)
+        monkeypatch.setattr(large, "PIECE", 50)
         request = TurnRequest(LONG[:8], "Be brief.", (WEATHER,))
         whole = await run(thread.model, request)
-        monkeypatch.setattr(large, "PARTS", 3)
-        monkeypatch.setattr(large, "PIECE", 50)
-        assert is_large(request)
-        pieces = await run(thread.model, request)
+        pieces = await run(thread.model, msgspec.structs.replace(request, large=True))
         assert pieces.arguments == whole.arguments != []
         first, second = [
             entry.body for entry in emulator.journal.entries if "input" in entry.body or "messages" in entry.body
@@ -101,7 +99,7 @@ async def test_a_client_of_the_caller_s_gets_it_at_once(subject: Subject) -> Non
         seen.append(request)
         return httpx2.Response(200, content=subject.said("hi"), headers=STREAM)
 
-    turn = await run(subject.answering(handler), TurnRequest((*LONG, user("And now?", "last"))))
+    turn = await run(subject.answering(handler), TurnRequest((*LONG, user("And now?", "last")), large=True))
     assert turn.text == "hi"
     (request,) = seen
     assert request.headers["content-length"] == str(len(request.content))
@@ -119,7 +117,7 @@ async def test_an_attachment_that_is_refused_is_named(subject: Subject) -> None:
 
     picture = UserTurn("last", (Media("image", "url", "https://x.example/a.png"),))
     with pytest.raises(MediaRefused) as caught:
-        await run(subject.answering(handler), TurnRequest((*LONG, picture)))
+        await run(subject.answering(handler), TurnRequest((*LONG, picture), large=True))
     assert caught.value.value == "https://x.example/a.png"
 
 
@@ -127,7 +125,7 @@ async def test_an_attachment_that_is_refused_is_named(subject: Subject) -> None:
 async def test_what_is_not_json_is_refused_before_it_is_sent(subject: Subject) -> None:
     model = subject.answering(lambda _: httpx2.Response(500))
     with pytest.raises(ProviderRejected, match="JSON"):
-        await run(model, TurnRequest((*LONG, user("\ud800", "last"))))
+        await run(model, TurnRequest((*LONG, user("\ud800", "last")), large=True))
 
 
 @every_way
@@ -136,7 +134,7 @@ async def test_it_can_be_cancelled_while_it_is_prepared(way: Way) -> None:
     async with way.talking([ANSWER]) as (emulator, thread):
         busy, free = threading.Event(), threading.Event()
         work = asyncio.create_task(off_loop(lambda: busy.set() or free.wait(10)))
-        asking = asyncio.create_task(run(thread.model, TurnRequest((*LONG, user("And now?", "last")))))
+        asking = asyncio.create_task(run(thread.model, TurnRequest((*LONG, user("And now?", "last")), large=True)))
         await asyncio.to_thread(busy.wait, 10)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

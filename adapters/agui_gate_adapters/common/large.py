@@ -2,7 +2,7 @@
 
 A thread may have tens of megabytes, or tens of thousands of messages. To make a provider's request of one takes long,
 and meanwhile nobody else's stream would move. So what goes through a whole request is a pure function, and is called by
-one of the functions here. A small request costs nothing more than a look at its size.
+one of the functions here. Which requests are large the server says: `TurnRequest.large`.
 
 The JSON encoder lets nobody else work while it is at work, so a large body is encoded piece by piece.
 """
@@ -13,54 +13,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from agui_gate.adapter import (
-    Media,
-    ReasoningPart,
-    SettledCall,
-    Text,
-    TextPart,
-    TurnRequest,
-    UserTurn,
-    off_loop,
-)
+from agui_gate.adapter import TurnRequest, off_loop
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PARTS = 500
-"""Turns, tools and parts of them from which on a request is large."""
-
-CHARACTERS = 256 * 1024
-"""Characters of which the same is true."""
-
 PIECE = 256 * 1024
 """About how many bytes of a large request are sent at once."""
 
-
-def is_large(request: TurnRequest) -> bool:
-    """Whether going through the request takes long enough to be noticed. It stops looking as soon as it knows."""
-    if len(request.transcript) + len(request.tools) > PARTS or len(request.instructions) > CHARACTERS:
-        return True
-    parts = characters = 0
-    for turn in request.transcript:
-        for part in turn.content if isinstance(turn, UserTurn) else turn.parts:
-            parts += 1
-            characters += _length(part)
-            if parts > PARTS or characters > CHARACTERS:
-                return True
-    return False
-
-
-def _length(part: Text | Media | TextPart | ReasoningPart | SettledCall) -> int:
-    match part:
-        case Text() | TextPart():
-            return len(part.text)
-        case SettledCall():
-            return len(part.arguments) + len(part.output.content)
-        case Media():
-            return len(part.value)
-        case ReasoningPart():
-            return sum(map(len, part.summary)) + len(part.encrypted or "")
+MANY = 500
+"""Items of a list that is encoded one by one."""
 
 
 async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -68,7 +30,7 @@ async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.
 
     Cancelling the caller doesn't stop the function; nobody waits for it then.
     """
-    if is_large(request):
+    if request.large:
         return await off_loop(function, *args, **kwargs)
     return function(*args, **kwargs)
 
@@ -132,5 +94,5 @@ def _is_long(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) > PIECE
     if isinstance(value, list):
-        return len(value) > PARTS or any(map(_is_long, value))
+        return len(value) > MANY or any(map(_is_long, value))
     return isinstance(value, dict) and any(map(_is_long, value.values()))

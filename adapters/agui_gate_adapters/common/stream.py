@@ -12,7 +12,7 @@ from agui_gate.errors import ProviderRejected, ProviderUnavailable
 
 from .failures import Failure, Kind, unreachable
 from .halves import Halves
-from .large import Pieces, in_pieces, is_large
+from .large import Pieces, in_pieces, work_through
 from .recovery import Ladder
 from .sse import SSESplitter
 from .transport import Transport, read
@@ -148,7 +148,7 @@ async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None
 
 def prepared(request: TurnRequest, prepare: Callable[[TurnRequest], T], stream: Callable[[T], Batches]) -> Batches:
     """What ``stream`` yields for what ``prepare`` makes of the request. ``prepare`` is called as by `work_through`."""
-    return _prepared(request, prepare, stream) if is_large(request) else stream(prepare(request))
+    return _prepared(request, prepare, stream) if request.large else stream(prepare(request))
 
 
 async def _prepared(
@@ -172,13 +172,12 @@ async def sent(transport: Transport, request: TurnRequest, make: Callable[[], Bo
     ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says
     what of the request it is about.
     """
-    large = is_large(request)
-    written = await off_loop(_in_pieces, make) if large else _whole(make)
+    written = await work_through(request, _in_pieces if request.large else _whole, make)
     try:
         return await transport.open(written.content, written.tools)
     except Failure as failure:
         if failure.place:
-            failure.point_at(await off_loop(make) if large else make())
+            failure.point_at(await work_through(request, make))
         raise
 
 

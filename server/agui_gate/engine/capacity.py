@@ -11,6 +11,7 @@ import msgspec
 from agui_gate.core.transcript import CardClosedEntry, Entry, Output, TurnEntry
 from agui_gate.engine.limits import Limits
 from agui_gate.errors import LimitReached
+from agui_gate.off_loop import LARGE, LARGE_BYTES
 from agui_gate.stores.base import Thread
 
 ALWAYS = 2_000
@@ -30,6 +31,11 @@ class Capacity:
     def __init__(self, limits: Limits, thread: Thread) -> None:
         self._limits = limits
         self.size, self.entries = thread.bytes, len(thread.entries)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether going through the thread takes so long that it is not for the event loop."""
+        return self.size > LARGE_BYTES or self.entries > LARGE
 
     def added(self, entries: Sequence[Entry]) -> None:
         """These are in the journal now."""

@@ -18,7 +18,7 @@ from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.lease import Lease
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import to_the_end
-from agui_gate.off_loop import LARGE, LARGE_BYTES, off_loop
+from agui_gate.off_loop import LARGE, off_loop
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
 TITLE_LENGTH = 80
@@ -199,7 +199,7 @@ class OpenThread:
 
     async def prepare_messages(self) -> None:
         """Make `messages` ready, for the next call of it, likewise."""
-        if self.capacity.size > LARGE_BYTES or len(self.entries) > LARGE:
+        if self.capacity.is_large:
             made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()))
             self._prepared = (len(self.entries), made)
 

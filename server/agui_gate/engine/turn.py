@@ -40,6 +40,7 @@ from agui_gate.errors import (
     ProviderError,
     ProviderUnavailable,
 )
+from agui_gate.off_loop import LARGE, LARGE_BYTES
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.tool_choice import chosen
@@ -122,7 +123,7 @@ class Turns:
         transcript = self._thread.transcript(withheld.entries)
         choice = self._choice(transcript)
         told, transcript = self._words.told(transcript, self._thread.journal, self._thread.note())
-        request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice)
+        request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice, self._is_large(told))
         await self._thread.doubt()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
@@ -136,6 +137,9 @@ class Turns:
             raise ProviderUnavailable("The provider's answer ended early.")
         recorder.close_calls()
         return recorder
+
+    def _is_large(self, told: str) -> bool:
+        return self._thread.capacity.is_large or len(told) > LARGE_BYTES or len(self._specs) > LARGE
 
     async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float, withheld: Withheld) -> None:
         """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""

@@ -1,4 +1,4 @@
-"""Large requests: what counts as one, and how it is written."""
+"""How a large request is written."""
 
 from typing import Any
 
@@ -7,47 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.adapter import Media, ReasoningPart, ToolSpec, Transcript, TurnRequest, UserTurn
 from agui_gate_adapters.common import large
-from agui_gate_adapters.common.large import CHARACTERS, PARTS, PIECE, Pieces, in_pieces, is_large
-from tests.adapters.support import WEATHER, assistant, call, user
+from agui_gate_adapters.common.large import PIECE, Pieces, in_pieces
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T15")]
-
-LONG = "x" * (CHARACTERS + 1)
-MANY = PARTS + 1
-LARGE: dict[str, TurnRequest] = {
-    "turns": TurnRequest((user("hi"),) * MANY),
-    "tools": TurnRequest((user("hi"),), tools=(WEATHER,) * MANY),
-    "instructions": TurnRequest((user("hi"),), LONG),
-    "text": TurnRequest((user(LONG),)),
-    "texts": TurnRequest((user("x" * (CHARACTERS // 100)),) * 101),
-    "media": TurnRequest((UserTurn("u", (Media("image", "data", LONG),)),)),
-    "result": TurnRequest((assistant(call("a", content=LONG)),)),
-    "arguments": TurnRequest((assistant(call("a", LONG)),)),
-    "reasoning": TurnRequest((assistant(ReasoningPart("r", ("so",), LONG)),)),
-    "calls": TurnRequest((assistant(*(call(str(number)) for number in range(MANY))),)),
-}
-
-
-@pytest.mark.parametrize("request_", LARGE.values(), ids=LARGE)
-def test_whatever_is_much_makes_a_request_large(request_: TurnRequest) -> None:
-    assert is_large(request_)
-
-
-SMALL: dict[str, Transcript] = {
-    "nothing": (),
-    "a question": (user("hi"),),
-    "a picture": (UserTurn("u", (Media("image", "url", "https://x.example/a.png"),)),),
-    "a long thread": (user("hi"), assistant(ReasoningPart("r", ("so",), None), call("a"))) * (PARTS // 4),
-}
-
-
-@pytest.mark.parametrize("transcript", SMALL.values(), ids=SMALL)
-def test_ordinary_requests_are_not_large(transcript: Transcript) -> None:
-    assert not is_large(TurnRequest(transcript, "Be brief.", (ToolSpec("t", "", {"type": "object"}),) * 20))
-
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(),
@@ -55,12 +19,12 @@ JSON = st.recursive(
 )
 
 
-@given(body=st.dictionaries(st.text(), JSON), piece=st.integers(1, 9), parts=st.integers(0, 3))
-def test_pieces_are_the_json_that_the_encoder_makes(body: dict[str, Any], piece: int, parts: int) -> None:
+@given(body=st.dictionaries(st.text(), JSON), piece=st.integers(1, 9), many=st.integers(0, 3))
+def test_pieces_are_the_json_that_the_encoder_makes(body: dict[str, Any], piece: int, many: int) -> None:
     """However small the pieces are: texts are cut anywhere, also between characters that are escaped."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large, "PIECE", piece)
-        patch.setattr(large, "PARTS", parts)
+        patch.setattr(large, "MANY", many)
         made = in_pieces(body)
     assert made.joined() == msgspec.json.encode(body)
     assert made.length == len(made.joined())
