@@ -12,7 +12,15 @@ import msgspec
 from agui_gate import adapter as port
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.failures import Api, Failure, Kind, Told, classify_code, classify_status, unreachable
+from agui_gate_adapters.common.failures import (
+    Api,
+    ErrorReply,
+    Failure,
+    Kind,
+    classify_code,
+    classify_status,
+    unreachable,
+)
 from agui_gate_adapters.common.large import work_through
 from agui_gate_adapters.common.recovery import Once
 from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
@@ -66,7 +74,9 @@ class Brook:
         if response.status_code != 200:
             problem = await _problem(response)
             wait = response.headers.get("retry-after", "")
-            told = Told(problem.get("kind", ""), problem.get("text", ""), "", float(wait) if wait.isdigit() else None)
+            told = ErrorReply(
+                problem.get("kind", ""), problem.get("text", ""), "", float(wait) if wait.isdigit() else None
+            )
             raise classify_status(response.status_code, told, self.api, model=self.model)
         return response
 
@@ -172,7 +182,7 @@ class Answer:
                 self._calls[number] += text
                 yield port.CallDelta(f"call-{number}", text)
             case {"t": "problem", "kind": kind, "text": text}:
-                self.failure = classify_code(Told(kind, text), Brook.api)
+                self.failure = classify_code(ErrorReply(kind, text), Brook.api)
             case {"t": "end", "why": why, "spent": [taken, given]}:
                 yield from self._end(why, port.Usage("brook", self.model, taken, given, taken + given))
 

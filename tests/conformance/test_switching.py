@@ -17,7 +17,7 @@ from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
-from agui_gate_adapters.testkit.conformance.ground import Told
+from agui_gate_adapters.testkit.conformance.ground import SeenRequest
 from agui_gate_adapters.testkit.conformance.shop import Shop, refund, say, search, think, turn
 from tests.requirements import shows
 
@@ -66,7 +66,7 @@ async def test_a_thread_goes_on_with_another_provider_and_back(first: str, secon
             assert (await client.say("thanks")).text == "Bye."
             assert (await client.say("again")).text == "Bye."
     assert [(entry.rule, entry.error) for entry in emulator.refusals] == []
-    told = Told(emulator.accepted[-1].items)
+    told = SeenRequest(emulator.accepted[-1].items)
     assert told.users == ["find", "refund A1", "thanks", "again"]
     assert [json.loads(output) for output in told.outputs] == [
         ["found one"], ["found two"], ["found three"], {"refunded": 20.0, "order": "A1"}, ["found four"],

@@ -13,7 +13,7 @@ from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
-from agui_gate_adapters.testkit.conformance.ground import Told
+from agui_gate_adapters.testkit.conformance.ground import SeenRequest
 from tests.product import poison
 from tests.product.inprocess import Parrot, run, run_body, says, started
 from tests.product.shop import call, say
@@ -48,7 +48,7 @@ def asking(*parts):
 
 
 def told(emulator):
-    return " ".join(Told(emulator.accepted[-1].items).users)
+    return " ".join(SeenRequest(emulator.accepted[-1].items).users)
 
 
 def notes(stream):
@@ -184,7 +184,7 @@ async def test_a_result_that_is_too_long_ends_one_run(name):
     async with talking(name, turns, tools=[read]) as (emulator, client):
         assert (await client.say("read it")).error == "context_length"
         assert (await client.say("and now?")).text == "Fine."
-        assert Told(emulator.accepted[-1].items).outputs == [TOO_LONG_RESULT]
+        assert SeenRequest(emulator.accepted[-1].items).outputs == [TOO_LONG_RESULT]
 
 
 @shows("T10")

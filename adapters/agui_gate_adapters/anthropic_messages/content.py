@@ -17,7 +17,7 @@ def user_blocks(content: Iterable[Content]) -> list[Body]:
     return [block for part in content if (block := _block(part)) is not None]
 
 
-def told(content: Iterable[Content]) -> str:
+def as_text(content: Iterable[Content]) -> str:
     """The same as text alone, for the places that take nothing else; "" when nothing is said."""
     texts = [part.text if isinstance(part, Text) else _left_out(part) for part in content]
     return "\n\n".join(text for text in texts if text.strip())

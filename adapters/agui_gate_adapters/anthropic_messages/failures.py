@@ -7,7 +7,7 @@ have been the same across its versions and hosts (quotes differ).
 import re
 
 from agui_gate.errors import ContextLength, ProviderRejected, RateLimited
-from agui_gate_adapters.common.failures import Api, Failure, Kind, Told
+from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind
 
 _THINKING = re.compile(
     r"expected [`'\"]?thinking[`'\"]? or [`'\"]?redacted_thinking"  # A7
@@ -28,16 +28,16 @@ _TOO_LONG = re.compile(r"exceed (the )?context limit", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"credit balance is too low", re.IGNORECASE)
 
 
-def messages_failure(told: Told) -> Failure | None:
+def messages_failure(reply: ErrorReply) -> Failure | None:
     """The failure of this API that this is, if it is one."""
-    if _THINKING.search(told.message):
+    if _THINKING.search(reply.message):
         error = ProviderRejected("The provider does not take back the thinking of this conversation.")
         return Failure(error, Kind.FORGOTTEN)
-    if _MISMATCH.search(told.message):
+    if _MISMATCH.search(reply.message):
         return Failure(ProviderRejected("The provider finds the conversation inconsistent."), Kind.MISMATCH)
-    if _TOO_LONG.search(told.message):
+    if _TOO_LONG.search(reply.message):
         return Failure(ContextLength("The conversation is longer than the model can read."))
-    if _NO_CREDIT.search(told.message):
+    if _NO_CREDIT.search(reply.message):
         return Failure(RateLimited("The account at the provider has no credit left."))
     return None
 

@@ -22,7 +22,7 @@ import msgspec
 
 from agui_gate.adapter import ModelEvent, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderUnavailable
-from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
+from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classify_code
 
 from .calls import CallState, HostedState, ResultState, new_state
 from .failures import API
@@ -75,7 +75,7 @@ class MessageMachine:
         self._before = before or Paused()
         self._may_pause = may_pause
         self._positions = count(self._before.positions)
-        self._open: dict[int | None, BlockState] = {}  # None is the latest, for hosts that leave out the index
+        self._blocks: dict[int | None, BlockState] = {}  # None is the latest, for hosts that leave out the index
         self._order: list[BlockState] = []
         self._usage = UsageBody()
         self._reason: str | None = None
@@ -107,7 +107,7 @@ class MessageMachine:
     # --- blocks ---------------------------------------------------------------------------------------------------
 
     def _delta(self, event: WireEvent, out: Events) -> None:
-        state, delta = self._open.get(event.index), event.delta
+        state, delta = self._blocks.get(event.index), event.delta
         if delta is None:
             return
         if type(state) is TextState and delta.text and state.pieces and not state.closed:
@@ -124,7 +124,7 @@ class MessageMachine:
         self._begin(decode_object(event.content_block), event.index, out)
 
     def _block_stop(self, event: WireEvent, out: Events) -> None:
-        state = self._open.get(event.index)
+        state = self._blocks.get(event.index)
         if state is not None:
             state.stop(out)
 
@@ -133,7 +133,7 @@ class MessageMachine:
         call = self._call_of(body)
         state = new_state(body, key, self._take) if call is None else ResultState(body, key, self._take, call)
         self._order.append(state)
-        self._open[index] = self._open[None] = state
+        self._blocks[index] = self._blocks[None] = state
         state.start(out)
         return state
 
@@ -234,7 +234,7 @@ class MessageMachine:
 
 
 def _failure(error: ErrorBody) -> Failure:
-    return classify_code(Told(error.type or error.code or "", error.message or ""), API)
+    return classify_code(ErrorReply(error.type or error.code or "", error.message or ""), API)
 
 
 _HANDLERS: dict[str, Callable[[MessageMachine, WireEvent, Events], None]] = {

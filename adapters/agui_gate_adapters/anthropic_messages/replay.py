@@ -22,7 +22,7 @@ from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPar
 from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.ids import stable_id
 
-from .content import text_block, told, user_blocks
+from .content import as_text, text_block, user_blocks
 from .thinking import is_whole, private
 from .wire import Body
 
@@ -82,7 +82,7 @@ class _Replay:
         """A user's message; a system's or developer's goes to the front, as there is no such role."""
         if turn.role == "user":
             self._add("user", user_blocks(turn.content))
-        elif (block := text_block(told(turn.content))) is not None:
+        elif (block := text_block(as_text(turn.content))) is not None:
             self.system.append(block)
 
     def assistant(self, turn: AssistantTurn, *, with_thinking: bool) -> None:
@@ -158,7 +158,7 @@ def _thinking(part: ReasoningPart) -> Body:
 
 def _result(call: SettledCall, call_id: str, *, as_made: bool) -> Body:
     block: Body = {"type": "tool_result", "tool_use_id": call_id}
-    content = _told(call) if as_made else call.output.content
+    content = _output_text(call) if as_made else call.output.content
     if content.strip():
         block["content"] = content
     elif call.output.is_error:
@@ -168,7 +168,7 @@ def _result(call: SettledCall, call_id: str, *, as_made: bool) -> Body:
     return block
 
 
-def _told(call: SettledCall) -> str:
+def _output_text(call: SettledCall) -> str:
     """A call's output where the model is shown the call as it made it: an edit has to be told (B11)."""
     if not call.edited:
         return call.output.content

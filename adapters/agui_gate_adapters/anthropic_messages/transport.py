@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agui_gate.errors import ProviderAuth
-from agui_gate_adapters.common.failures import Failure, Told
+from agui_gate_adapters.common.failures import ErrorReply, Failure
 from agui_gate_adapters.common.transport import Transport
 
 from .failures import API
@@ -70,7 +70,7 @@ class MessagesTransport(Transport):
             raise Failure(ProviderAuth("There is no API key: set ANTHROPIC_API_KEY or pass api_key."))
         return client
 
-    def _told(self, error: Any) -> Told:
+    def _error_reply(self, error: Any) -> ErrorReply:
         body = error.body if isinstance(error.body, dict) else {}
         inner = body.get("error")
         said = inner if isinstance(inner, dict) else body
@@ -78,7 +78,7 @@ class MessagesTransport(Transport):
         param = _PARAM.match(message)
         # `invalid_request_error` says nothing beyond the status.
         code = _text(said.get("type")).replace("invalid_request_error", "")
-        return Told(code, message, param[1] if param else "")
+        return ErrorReply(code, message, param[1] if param else "")
 
     def _is_about_the_key(self, error: Exception) -> bool:
         return super()._is_about_the_key(error) or (isinstance(error, TypeError) and "authentication" in str(error))

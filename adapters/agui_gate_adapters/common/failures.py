@@ -68,7 +68,7 @@ class Failure(Exception):
             self.error.value = value_at(body, self.place)
 
 
-class Told(msgspec.Struct, frozen=True):
+class ErrorReply(msgspec.Struct, frozen=True):
     """What the provider said. All "" where it said nothing of the kind; ``retry_after`` is in seconds."""
 
     code: str = ""
@@ -83,7 +83,7 @@ class Api(msgspec.Struct, frozen=True):
     name: str
     key: str
     """The environment variable that holds the key, or the option that brings what stands in its place."""
-    known: Callable[[Told], Failure | None] = lambda _: None
+    known: Callable[[ErrorReply], Failure | None] = lambda _: None
     address: str = ""
     """The environment variable that holds the address, where it is not called as the key is, with BASE_URL."""
 
@@ -102,10 +102,10 @@ _QUOTES = "'\"`"
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
-def classify_status(status: int, told: Told, api: Api, *, model: str = "", tools: Sequence[str] = ()) -> Failure:
+def classify_status(status: int, reply: ErrorReply, api: Api, *, model: str = "", tools: Sequence[str] = ()) -> Failure:
     """The failure that an HTTP error reply means. ``tools`` are the names of the request's, in its order."""
-    log.debug("provider replied %s: code=%r param=%r message=%r", status, told.code, told.param, told.message)
-    known = api.known(told) if status in (400, 404, 422) else None
+    log.debug("provider replied %s: code=%r param=%r message=%r", status, reply.code, reply.param, reply.message)
+    known = api.known(reply) if status in (400, 404, 422) else None
     if known is not None:
         return known
     if status in (401, 403):
@@ -113,61 +113,61 @@ def classify_status(status: int, told: Told, api: Api, *, model: str = "", tools
             ProviderAuth(f"The provider does not accept the API key for this request ({status}): check {api.key}.")
         )
     if status == 429:
-        return _rate_limit(told)
-    if status not in _NEVER_CONTENT and (refused := _refused_content(told, status)) is not None:
+        return _rate_limit(reply)
+    if status not in _NEVER_CONTENT and (refused := _refused_content(reply, status)) is not None:
         return refused
     if status in (408, 409) or status >= 500:
         kind = Kind.TRANSIENT if status in (503, 529) else Kind.AMBIGUOUS
         error = ProviderUnavailable(f"The provider is not available right now ({status}).")
-        return Failure(error, kind, told.retry_after)
-    return Failure(_rejection(status, told, api, model, tools))
+        return Failure(error, kind, reply.retry_after)
+    return Failure(_rejection(status, reply, api, model, tools))
 
 
-def _rejection(status: int, told: Told, api: Api, model: str, tools: Sequence[str]) -> ProviderError:
+def _rejection(status: int, reply: ErrorReply, api: Api, model: str, tools: Sequence[str]) -> ProviderError:
     """A refusal for good, of the request as it is."""
     if 300 <= status < 400:
         return ProviderRejected(f"The provider redirects to another address ({status}): check base_url.")
-    if status == 404 or told.code == "model_not_found":  # 400 on some hosts
-        return _not_found(told, api, model)
-    if _is_too_long(told):
+    if status == 404 or reply.code == "model_not_found":  # 400 on some hosts
+        return _not_found(reply, api, model)
+    if _is_too_long(reply):
         return _too_long()
     if status == 413:
-        return ContentRefused(f"The request is larger than the provider takes ({_why(status, told)}).", too_long=True)
-    return ProviderRejected(_refusal(status, told, tools))
+        return ContentRefused(f"The request is larger than the provider takes ({_why(status, reply)}).", too_long=True)
+    return ProviderRejected(_refusal(status, reply, tools))
 
 
-def classify_code(told: Told, api: Api) -> Failure:
+def classify_code(reply: ErrorReply, api: Api) -> Failure:
     """The failure that an error inside a stream means: an error event, or a failed response's error."""
-    log.debug("provider failed the response: code=%r message=%r", told.code, told.message)
-    known = api.known(told)
+    log.debug("provider failed the response: code=%r message=%r", reply.code, reply.message)
+    known = api.known(reply)
     if known is not None:
         return known
-    if told.code in _LIMITED:
-        return _rate_limit(told)
-    if (refused := _refused_content(told)) is not None:
+    if reply.code in _LIMITED:
+        return _rate_limit(reply)
+    if (refused := _refused_content(reply)) is not None:
         return refused
-    if told.code in _AUTH:
+    if reply.code in _AUTH:
         return Failure(ProviderAuth(f"The provider does not accept the API key for this request: check {api.key}."))
-    if _is_too_long(told):
+    if _is_too_long(reply):
         return Failure(_too_long())
-    if told.code.startswith(_REFUSED) or "content_policy" in told.code:
-        return Failure(ProviderRejected(_refusal(None, told)))
+    if reply.code.startswith(_REFUSED) or "content_policy" in reply.code:
+        return Failure(ProviderRejected(_refusal(None, reply)))
     return Failure(ProviderUnavailable("The provider failed while it answered."), Kind.AMBIGUOUS)
 
 
-def _refused_content(told: Told, status: int | None = None) -> Failure | None:
+def _refused_content(reply: ErrorReply, status: int | None = None) -> Failure | None:
     """The refusal of something that was said or attached, if it is one. Without ``status`` the request was accepted."""
-    if _is_too_long(told) or told.code == "model_not_found":
+    if _is_too_long(reply) or reply.code == "model_not_found":
         return None
-    if is_about_media(told.code, told.message, told.param):
+    if is_about_media(reply.code, reply.message, reply.param):
         acted = status is None or status >= 500
         failure = Failure(
-            MediaRefused(f"The provider can't take an attachment ({_why(status, told)}).", accepted=acted)
+            MediaRefused(f"The provider can't take an attachment ({_why(status, reply)}).", accepted=acted)
         )
-        failure.place = place_in(told.message, told.param)
+        failure.place = place_in(reply.message, reply.param)
         return failure
-    if is_about_content(told.code, told.message):
-        return Failure(ContentRefused(f"The provider refuses this for its content ({_why(status, told)})."))
+    if is_about_content(reply.code, reply.message):
+        return Failure(ContentRefused(f"The provider refuses this for its content ({_why(status, reply)})."))
     return None
 
 
@@ -176,19 +176,21 @@ def unreachable(detail: str, *, sent: bool) -> Failure:
     return Failure(ProviderUnavailable(detail), Kind.AMBIGUOUS if sent else Kind.TRANSIENT)
 
 
-def _is_too_long(told: Told) -> bool:
-    return told.code in ("context_length_exceeded", "exceed_context_size_error") or bool(_CONTEXT.search(told.message))
+def _is_too_long(reply: ErrorReply) -> bool:
+    return reply.code in ("context_length_exceeded", "exceed_context_size_error") or bool(
+        _CONTEXT.search(reply.message)
+    )
 
 
-def _rate_limit(told: Told) -> Failure:
-    if told.code == "insufficient_quota":
+def _rate_limit(reply: ErrorReply) -> Failure:
+    if reply.code == "insufficient_quota":
         return Failure(RateLimited("The account at the provider has no quota left."))
-    return Failure(RateLimited("The provider asks to slow down (429)."), Kind.TRANSIENT, told.retry_after)
+    return Failure(RateLimited("The provider asks to slow down (429)."), Kind.TRANSIENT, reply.retry_after)
 
 
-def _not_found(told: Told, api: Api, model: str) -> ProviderRejected:
-    message = _PATH.sub("", told.message.lower())  # "Cannot GET /v1/models/x" says nothing about the model x
-    if told.code == "model_not_found" or "model" in message or "deployment" in message:
+def _not_found(reply: ErrorReply, api: Api, model: str) -> ProviderRejected:
+    message = _PATH.sub("", reply.message.lower())  # "Cannot GET /v1/models/x" says nothing about the model x
+    if reply.code == "model_not_found" or "model" in message or "deployment" in message:
         return ProviderRejected(f"The provider does not know the model {model!r}.")
     return ProviderRejected(f"The provider has no {api.name} at this address (404): check base_url.")
 
@@ -197,31 +199,31 @@ def _too_long() -> ContextLength:
     return ContextLength("The conversation is longer than the model can read.")
 
 
-def _refusal(status: int | None, told: Told, tools: Sequence[str] = ()) -> str:
+def _refusal(status: int | None, reply: ErrorReply, tools: Sequence[str] = ()) -> str:
     """Status, code and parameter path, the latter two only where they are plain names; the tool, if it is about one."""
-    why = _why(status, told)
-    tool = _refused_tool(told, tools)
+    why = _why(status, reply)
+    tool = _refused_tool(reply, tools)
     if tool is not None:
         return f"The provider refuses the tool {tool!r} ({why}): check its name, description and parameters' schema."
-    hint = ": check the tools' names and schemas" if told.param.startswith(("tools", "functions")) else ""
+    hint = ": check the tools' names and schemas" if reply.param.startswith(("tools", "functions")) else ""
     return f"The provider refuses the request ({why}){hint}."
 
 
-def _why(status: int | None, told: Told) -> str:
+def _why(status: int | None, reply: ErrorReply) -> str:
     safe = [
-        f"{name} {value}" for name, value in (("code", told.code), ("at", told.param)) if _SAFE_TOKEN.fullmatch(value)
+        f"{name} {value}" for name, value in (("code", reply.code), ("at", reply.param)) if _SAFE_TOKEN.fullmatch(value)
     ]
     return ", ".join(([str(status)] if status else []) + safe) or "no reason given"
 
 
-def _refused_tool(told: Told, tools: Sequence[str]) -> str | None:
+def _refused_tool(reply: ErrorReply, tools: Sequence[str]) -> str | None:
     """The tool that a refusal is about: by its place in the request, or by its name in the sentence."""
-    place = _TOOL_PLACE.search(told.param) or _TOOL_PLACE.search(told.message)
+    place = _TOOL_PLACE.search(reply.param) or _TOOL_PLACE.search(reply.message)
     if place is not None and int(place[1]) < len(tools):
         return tools[int(place[1])]
-    if "function" not in told.message and "tool" not in told.message:
+    if "function" not in reply.message and "tool" not in reply.message:
         return None
-    return next((name for name in tools if name and _is_quoted(name, told.message)), None)
+    return next((name for name in tools if name and _is_quoted(name, reply.message)), None)
 
 
 def _is_quoted(name: str, message: str) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agui_gate.errors import ProviderAuth
 
-from .failures import Api, Failure, Told
+from .failures import Api, ErrorReply, Failure
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class OpenAITransport(Transport):
         except openai.OpenAIError as error:
             raise Failure(ProviderAuth("There is no API key: set OPENAI_API_KEY or pass api_key.")) from error
 
-    def _told(self, error: Any) -> Told:
+    def _error_reply(self, error: Any) -> ErrorReply:
         # Compatible servers answer with other shapes too: `error` as a string, or no wrapper at all.
         body = error.body if isinstance(error.body, dict) else {"message": error.body}
         kind = _text(body.get("type"))
         code = _text(error.code) or _text(body.get("code")) or kind.replace("invalid_request_error", "")
-        return Told(code, _text(body.get("message")), _text(error.param) or _text(body.get("param")))
+        return ErrorReply(code, _text(body.get("message")), _text(error.param) or _text(body.get("param")))
 
 
 def _text(value: object) -> str:

@@ -18,11 +18,11 @@ _BOM = b"\xef\xbb\xbf"
 class SSESplitter:
     """Collects chunks and gives back the payloads that are complete. One instance a stream."""
 
-    __slots__ = ("_data", "_ended_with_cr", "_held", "_limit", "_size", "_started")
+    __slots__ = ("_data", "_ended_with_cr", "_limit", "_partial", "_size", "_started")
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self._limit = limit
-        self._held: list[bytes] = []  # pieces of a line without its end
+        self._partial: list[bytes] = []  # pieces of a line without its end
         self._data: bytes | bytearray | None = None  # the data lines of a frame without its end
         self._size = 0
         self._started = False
@@ -33,11 +33,11 @@ class SSESplitter:
         if b"\r" in chunk or self._ended_with_cr:
             chunk = self._with_line_feeds(chunk)
         if b"\n" not in chunk:
-            self._hold(chunk)
+            self._keep_partial(chunk)
             return []
-        if self._held:
-            chunk = b"".join((*self._held, chunk))
-            self._held.clear()
+        if self._partial:
+            chunk = b"".join((*self._partial, chunk))
+            self._partial.clear()
         if not self._started:
             self._started = True
             chunk = chunk.removeprefix(_BOM)
@@ -46,13 +46,13 @@ class SSESplitter:
         payloads = self._frames(lines)
         self._size = len(self._data or b"")
         if rest or self._size:
-            self._hold(rest)
+            self._keep_partial(rest)
         return payloads
 
     def flush(self) -> list[bytes]:
         """What an unterminated last frame holds; the stream is over."""
-        payloads = self._frames([b"".join(self._held), b""])
-        self._held.clear()
+        payloads = self._frames([b"".join(self._partial), b""])
+        self._partial.clear()
         return payloads
 
     def _frames(self, lines: list[bytes]) -> list[bytes]:
@@ -70,12 +70,12 @@ class SSESplitter:
         self._data = data
         return payloads
 
-    def _hold(self, rest: bytes) -> None:
+    def _keep_partial(self, rest: bytes) -> None:
         self._size += len(rest)
         if self._size > self._limit:
             raise ProviderUnavailable("The provider sent an event that is too large to be one.")
         if rest:
-            self._held.append(rest)
+            self._partial.append(rest)
 
     def _with_line_feeds(self, chunk: bytes) -> bytes:
         """CR and CRLF as LF. A CR at the chunk's end counts at once; the LF that may follow it is then dropped."""

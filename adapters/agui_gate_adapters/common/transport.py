@@ -25,7 +25,7 @@ import anyio.to_thread
 from agui_gate.errors import ConfigurationError, ProviderAuth, ProviderRejected
 
 from .error_bodies import bound
-from .failures import Api, Failure, Told, classify_status, log, unreachable
+from .failures import Api, ErrorReply, Failure, classify_status, log, unreachable
 from .large import Pieces
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Transport(ABC):
         """A client without retries. Raises `Failure` when there is no key."""
 
     @abstractmethod
-    def _told(self, error: Any) -> Told:
+    def _error_reply(self, error: Any) -> ErrorReply:
         """What an error reply of the SDK says, without ``retry_after``."""
 
     async def client(self) -> Any:
@@ -173,9 +173,9 @@ class Transport(ABC):
             return error
         sdk = self._sdk()
         if isinstance(error, sdk.APIStatusError):
-            said = self._told(error)
-            told = Told(said.code, said.message, said.param, _retry_after(error.response.headers))
-            failure = classify_status(error.status_code, told, self.api, model=self._model, tools=tools)
+            said = self._error_reply(error)
+            reply = ErrorReply(said.code, said.message, said.param, _retry_after(error.response.headers))
+            failure = classify_status(error.status_code, reply, self.api, model=self._model, tools=tools)
             failure.status = error.status_code
             return failure
         log.debug("request failed", exc_info=error)

@@ -140,7 +140,7 @@ class Connection:
                 self._closing.set()
 
     def _trouble(self, error: MCPError) -> Trouble:
-        own = self._courier.opened(error.data, error.message) if self._courier else None
+        own = self._courier.unsealed(error.data, error.message) if self._courier else None
         if own is not None:
             return own
         if _is_closed(error):
@@ -166,7 +166,7 @@ class Connection:
             watched(self._server, self._courier, self._closing.set),
             cache=None,
             client_info=Implementation(name="agui-gate", version=VERSION),
-            message_handler=self._told,
+            message_handler=self._on_notification,
         )
         async with client, anyio.create_task_group() as group:
             group.start_soon(self._listen, client)
@@ -201,7 +201,7 @@ class Connection:
         return Unusable(f"can't be used ({type(error).__name__})")
 
     # --- what the server says by itself -------------------------------------------------------------------------
-    async def _told(self, message: Any) -> None:
+    async def _on_notification(self, message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
             self.changed = True
 

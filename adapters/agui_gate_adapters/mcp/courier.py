@@ -75,7 +75,7 @@ class Courier(httpx2.AsyncClient):
             return self._sealed(request, Refused(f"answered {response.status_code}: {LEGACY}"))
         return self._sealed(request, _trouble(request, response.status_code))
 
-    def opened(self, data: Any, message: str) -> Trouble | None:
+    def unsealed(self, data: Any, message: str) -> Trouble | None:
         """The trouble in an error's ``data``, if the seal is this client's."""
         if not isinstance(data, dict) or data.get("seal") != self._seal:
             return None

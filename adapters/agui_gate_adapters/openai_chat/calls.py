@@ -26,13 +26,13 @@ _PLACEHOLDER = "{}"
 class Call:
     """One call while it streams. ``given_id`` is the server's id, "" as long as it named none."""
 
-    __slots__ = ("_held", "_key", "_length", "_pieces", "_shown", "given_id", "name")
+    __slots__ = ("_key", "_length", "_pieces", "_shown", "_unshown", "given_id", "name")
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._pieces: list[str] = []
         self._length = 0
-        self._held = ""
+        self._unshown = ""
         self._shown = False
         self.given_id = ""
         self.name = ""
@@ -80,7 +80,7 @@ class Call:
         only if nothing else comes.
         """
         if not self._pieces:
-            self._begin(self._held + text, out)
+            self._begin(self._unshown + text, out)
         elif not (self._may_repeat(text, headed) and self.is_whole):
             self._push(text, out)
 
@@ -92,7 +92,7 @@ class Call:
         while text.startswith(_PLACEHOLDER) and text[len(_PLACEHOLDER) :].lstrip().startswith("{"):
             text = text[len(_PLACEHOLDER) :].lstrip()
         if _PLACEHOLDER.startswith(text.rstrip()):
-            self._held = text
+            self._unshown = text
         else:
             self._push(text, out)
 
@@ -104,10 +104,10 @@ class Call:
 
     def end(self, out: Events, *, limited: bool) -> None:
         """The answer is over. ``limited``: it was cut short, so only a call that is whole counts."""
-        if not self._shown or (limited and not self.is_whole and self._held.rstrip() != _PLACEHOLDER):
+        if not self._shown or (limited and not self.is_whole and self._unshown.rstrip() != _PLACEHOLDER):
             return
         if not self._pieces:
-            self._push(self._held.rstrip() or _PLACEHOLDER, out)
+            self._push(self._unshown.rstrip() or _PLACEHOLDER, out)
         out.append(CallEnd(self._key, "".join(self._pieces)))
 
 
@@ -129,7 +129,7 @@ class Calls:
         call_id, name, text = piece.id or "", function.name or "", function.text
         call = self._find(piece.index, call_id)
         if call is None or call.is_other(call_id, name, text, indexed=piece.index is not None):
-            call = self._open(piece.index)
+            call = self._call_at(piece.index)
         if call_id:
             self._by_id[piece.index, call_id] = call
         if call_id or name:
@@ -149,7 +149,7 @@ class Calls:
             return self._all[-1] if self._all else None
         return self._by_index.get(index)
 
-    def _open(self, index: int | None) -> Call:
+    def _call_at(self, index: int | None) -> Call:
         call = Call(f"call-{len(self._all)}")
         self._all.append(call)
         self._by_index[index] = call

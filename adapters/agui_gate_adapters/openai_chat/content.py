@@ -41,7 +41,7 @@ def _part(part: Content, profile: Profile, role: str) -> Body:
                 made = _audio(part)
             case "document" if profile.documents:
                 made = _document(part)
-    return made or {"type": "text", "text": _told(part)}
+    return made or {"type": "text", "text": _as_text(part)}
 
 
 def _image(part: Media, profile: Profile) -> Body | None:
@@ -74,7 +74,7 @@ def _address(part: Media, default_type: str) -> str:
     return f"data:{part.mime_type or default_type};base64,{part.value}"
 
 
-def _told(part: Media) -> str:
+def _as_text(part: Media) -> str:
     """What is said in place of a part."""
     where = f" ({part.value})" if part.source == "url" and not part.value.startswith("data:") else ""
     return f"[{part.kind} attachment left out: this model's API does not accept it{where}]"

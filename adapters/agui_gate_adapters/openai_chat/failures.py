@@ -8,7 +8,7 @@ import re
 
 from agui_gate.adapter import TurnRequest
 from agui_gate.errors import ContextLength, ProviderRejected
-from agui_gate_adapters.common.failures import Api, Failure, Kind, Told, log
+from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind, log
 from agui_gate_adapters.common.recovery import Once, Step
 
 _MISMATCH = re.compile(
@@ -32,12 +32,12 @@ _NO_MODEL = re.compile(r"model not exist|invalid model\b|not a valid model", re.
 def api_of(model: str) -> Api:
     """The API as classification sees it."""
 
-    def known(told: Told) -> Failure | None:
-        if _MISMATCH.search(told.message):
+    def known(reply: ErrorReply) -> Failure | None:
+        if _MISMATCH.search(reply.message):
             return Failure(ProviderRejected("The provider finds the conversation inconsistent."), Kind.MISMATCH)
-        if _TOO_LONG.search(told.message):
+        if _TOO_LONG.search(reply.message):
             return Failure(ContextLength("The conversation is longer than the model can read."))
-        if _NO_MODEL.search(told.message):
+        if _NO_MODEL.search(reply.message):
             return Failure(ProviderRejected(f"The provider does not know the model {model!r}."))
         return None
 

@@ -28,7 +28,7 @@ from agui_gate_adapters.common.failures import Api, Failure, Kind, classify_code
 
 from .calls import Calls
 from .reasoning import DETAILS, merge
-from .wire import Chunk, Delta, UsageBody, decode_chunk, decode_tail, told_in
+from .wire import Chunk, Delta, UsageBody, decode_chunk, decode_tail, error_in
 
 Events = list[ModelEvent]
 
@@ -117,11 +117,11 @@ class ChatMachine:
 
     def _rare(self, chunk: Chunk, payload: bytes) -> None:
         """An error, if it is one. (Token counts may come without choices, too.)"""
-        told, status = told_in(payload, chunk.error)
-        if told is not None and status is not None:
-            self.failure = classify_status(status, told, self._api, model=self._model)
-        elif told is not None:
-            self.failure = classify_code(told, self._api)
+        reply, status = error_in(payload, chunk.error)
+        if reply is not None and status is not None:
+            self.failure = classify_status(status, reply, self._api, model=self._model)
+        elif reply is not None:
+            self.failure = classify_code(reply, self._api)
 
     def _finished(self, reason: str, payload: bytes) -> None:
         self._last = payload

@@ -53,16 +53,16 @@ def _one_system(made: list[Body]) -> list[Body]:
 def _assistant(turn: AssistantTurn, profile: Profile, *, ours: bool, before: int) -> list[Body]:
     """One turn; nothing if it says nothing. ``before`` is how many calls there were in earlier turns."""
     text = _text(turn, ours=ours)
-    settled = turn.local_calls
-    if not text and not settled:
+    calls = turn.local_calls
+    if not text and not calls:
         return []
     message: Body = {"role": "assistant", "content": text or profile.empty_content}
     message |= replayed(turn, profile, ours=ours)
-    if not settled:
+    if not calls:
         return [message]
-    ids = call_ids(turn.id, settled, profile.call_ids, ours=ours, before=before)
-    message["tool_calls"] = [_call(call_id, call) for call_id, call in zip(ids, settled, strict=True)]
-    return [message, *(_output(call_id, call) for call_id, call in zip(ids, settled, strict=True))]
+    ids = call_ids(turn.id, calls, profile.call_ids, ours=ours, before=before)
+    message["tool_calls"] = [_call(call_id, call) for call_id, call in zip(ids, calls, strict=True)]
+    return [message, *(_output(call_id, call) for call_id, call in zip(ids, calls, strict=True))]
 
 
 def _text(turn: AssistantTurn, *, ours: bool) -> str:

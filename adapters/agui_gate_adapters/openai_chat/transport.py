@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from agui_gate.errors import ProviderRejected
-from agui_gate_adapters.common.failures import Failure, Told
+from agui_gate_adapters.common.failures import ErrorReply, Failure
 from agui_gate_adapters.common.openai_transport import OpenAITransport
 from agui_gate_adapters.common.transport import ONE_REQUEST
 
@@ -59,8 +59,8 @@ class ChatTransport(OpenAITransport):
         listed = reply.get("data") if isinstance(reply, dict) else None
         return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
 
-    def _told(self, error: Any) -> Told:
+    def _error_reply(self, error: Any) -> ErrorReply:
         """As for OpenAI; and `detail`, which servers made with FastAPI say instead of a message."""
-        told = super()._told(error)
+        reply = super()._error_reply(error)
         detail = error.body.get("detail") if isinstance(error.body, dict) else None
-        return Told(told.code, detail, told.param) if not told.message and isinstance(detail, str) else told
+        return ErrorReply(reply.code, detail, reply.param) if not reply.message and isinstance(detail, str) else reply

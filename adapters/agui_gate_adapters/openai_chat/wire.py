@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from agui_gate_adapters.common.decoding import ABSENT, decode_any, decode_or, event_decoder
-from agui_gate_adapters.common.failures import Told
+from agui_gate_adapters.common.failures import ErrorReply
 
 
 class Function(msgspec.Struct, frozen=True, gc=False):
@@ -112,7 +112,7 @@ def decode_tail(payload: bytes) -> Tail:
     return decode_or(Tail(), _tail, payload)
 
 
-def told_in(payload: bytes, error: msgspec.Raw) -> tuple[Told | None, int | None]:
+def error_in(payload: bytes, error: msgspec.Raw) -> tuple[ErrorReply | None, int | None]:
     """The error that a payload is, None if it is none; and its HTTP status, if it names one.
 
     It comes nested under `error`, as a text there, or flat (`{"object": "error", "message": …}`, `{"detail": …}`).
@@ -120,12 +120,12 @@ def told_in(payload: bytes, error: msgspec.Raw) -> tuple[Told | None, int | None
     nested = error is not ABSENT and bytes(error) != b"null"
     said = decode_any(error if nested else payload)
     if not isinstance(said, dict):
-        return (Told(message=_text(said)) if nested else None), None
+        return (ErrorReply(message=_text(said)) if nested else None), None
     message = said.get("message", said.get("detail"))
     if not nested and message is None:
         return None, None
     code, kind = said.get("code"), _text(said.get("type")).replace("invalid_request_error", "")
-    return Told(_text(code) or kind, _text(message), _text(said.get("param"))), _status(code)
+    return ErrorReply(_text(code) or kind, _text(message), _text(said.get("param"))), _status(code)
 
 
 def _status(code: object) -> int | None:

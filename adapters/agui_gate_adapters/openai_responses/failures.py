@@ -3,7 +3,7 @@
 import re
 
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
-from agui_gate_adapters.common.failures import Api, Failure, Kind, Told
+from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind
 
 _FORGOTTEN_CODES = frozenset({"previous_response_not_found", "conversation_not_found", "invalid_encrypted_content"})
 _FORGOTTEN = re.compile(
@@ -23,16 +23,20 @@ _MISMATCH = re.compile(
 )
 
 
-def conversation_failure(told: Told) -> Failure | None:
+def conversation_failure(reply: ErrorReply) -> Failure | None:
     """The failure of the provider's memory that this is, if it is one."""
-    if told.code == "conversation_locked":
+    if reply.code == "conversation_locked":
         return Failure(ProviderUnavailable("The conversation is busy at the provider."), Kind.LOCKED)
-    if _UNCONTINUED.search(told.message):
+    if _UNCONTINUED.search(reply.message):
         return Failure(ProviderRejected("The provider keeps nothing that could be continued."), Kind.UNCONTINUED)
-    lost = told.param in ("previous_response_id", "conversation", "conversation_id")
-    if told.code in _FORGOTTEN_CODES or (lost and told.code != "unknown_parameter") or _FORGOTTEN.search(told.message):
+    lost = reply.param in ("previous_response_id", "conversation", "conversation_id")
+    if (
+        reply.code in _FORGOTTEN_CODES
+        or (lost and reply.code != "unknown_parameter")
+        or _FORGOTTEN.search(reply.message)
+    ):
         return Failure(ProviderRejected("The provider no longer has this conversation."), Kind.FORGOTTEN)
-    if _MISMATCH.search(told.message):
+    if _MISMATCH.search(reply.message):
         return Failure(ProviderRejected("The provider finds the conversation inconsistent."), Kind.MISMATCH)
     return None
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
 from agui_gate_adapters.common.decoding import decode_any
-from agui_gate_adapters.common.failures import Failure, Kind, Told, classify_code
+from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classify_code
 
 from .failures import API
 from .hosted import HeldState, HostedState, Hosting, ToolListState, new_state
@@ -140,7 +140,7 @@ class ResponseMachine:
         item = decode_item(event.item)
         known = self._by_id.get(item.id) if item.id else None
         if known is None:
-            self._open(item, event.output_index, out)
+            self._begin_item(item, event.output_index, out)
 
     def _item_done(self, event: WireEvent, out: Events) -> None:
         self._finish(decode_item(event.item), event.output_index, out)
@@ -149,7 +149,7 @@ class ResponseMachine:
         state = self._by_id.get(item.id) if item.id else None
         state = state or self._by_index.get(index)
         if state is None or not state.is_for(item):
-            state = self._open(item, index, out)
+            state = self._begin_item(item, index, out)
         if not state.closed:
             if isinstance(state, HeldState) and (listed := self._tool_lists.get(item.server_label or "")):
                 state.tool_list = listed.body
@@ -157,7 +157,7 @@ class ResponseMachine:
             if isinstance(state, ToolListState):
                 self._tool_lists[state.label] = state
 
-    def _open(self, item: Item, index: int | None, out: Events) -> ItemState:
+    def _begin_item(self, item: Item, index: int | None, out: Events) -> ItemState:
         position = len(self._order)
         key = item.id if item.id and item.id not in self._by_id else f"item-{position}"
         state = new_state(item, key, position, self._hosting)
@@ -175,14 +175,14 @@ class ResponseMachine:
     def _message(self, event: WireEvent, out: Events) -> MessageState:
         state = self._find(event)
         if not isinstance(state, MessageState):
-            state = self._open(Item(type="message", id=event.item_id), event.output_index, out)
+            state = self._begin_item(Item(type="message", id=event.item_id), event.output_index, out)
         assert isinstance(state, MessageState)
         return state
 
     def _reasoning(self, event: WireEvent, out: Events) -> ReasoningState:
         state = self._find(event)
         if not isinstance(state, ReasoningState):
-            state = self._open(Item(type="reasoning", id=event.item_id), event.output_index, out)
+            state = self._begin_item(Item(type="reasoning", id=event.item_id), event.output_index, out)
         assert isinstance(state, ReasoningState)
         return state
 
@@ -247,7 +247,7 @@ class ResponseMachine:
 
 
 def _failure(error: ErrorBody) -> Failure:
-    failure = classify_code(Told(str(error.code or error.type or ""), error.message or ""), API)
+    failure = classify_code(ErrorReply(str(error.code or error.type or ""), error.message or ""), API)
     # Accepted first and failed later: in a conversation the items may be there, so it is never surely undone.
     if failure.kind is Kind.TRANSIENT:
         failure = Failure(failure.error, Kind.AMBIGUOUS)

@@ -178,7 +178,7 @@ def _new_items(transcript: Transcript) -> list[Body]:
         if isinstance(turn, UserTurn):
             items.append(user_message(turn))
         else:
-            items += [output(call.part.wire_id, _told(call)) for call in turn.local_calls]
+            items += [output(call.part.wire_id, _output_text(call)) for call in turn.local_calls]
             items += consent.responses(turn)
     return items
 
@@ -191,7 +191,7 @@ def _all_items(transcript: Transcript, settings: Settings, *, sealed: bool) -> l
     return replay(transcript, origin=settings.origin, sealed=turns, answered=last.id if last else "")
 
 
-def _told(call: SettledCall) -> str:
+def _output_text(call: SettledCall) -> str:
     """A call's output where the provider shows the model its own copy of the call: an edit has to be told (B11)."""
     if not call.edited:
         return call.output.content

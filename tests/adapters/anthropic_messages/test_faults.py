@@ -4,7 +4,7 @@ import pytest
 
 from agui_gate.errors import ProviderRejected
 from agui_gate_adapters.anthropic_messages.failures import API, messages_failure
-from agui_gate_adapters.common.failures import Kind, Told, classify_status
+from agui_gate_adapters.common.failures import ErrorReply, Kind, classify_status
 from tests.adapters.support import CALLS, waits
 
 from .support import ANSWER, ENABLED, talking
@@ -74,6 +74,6 @@ async def test_an_inconsistent_request_is_a_bug_and_said_to_be(rule: str, caplog
 
 
 def test_a_tool_s_own_name_is_no_bug_of_the_adapter() -> None:
-    told = Told(message="tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
+    told = ErrorReply(message="tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
     assert messages_failure(told) is None
     assert classify_status(400, told, API).kind is Kind.FATAL

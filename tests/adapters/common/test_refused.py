@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agui_gate.errors import ContentRefused, ContextLength, MediaRefused, ProviderRejected, ProviderUnavailable
-from agui_gate_adapters.common.failures import Api, Failure, Told, classify_code, classify_status
+from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, classify_code, classify_status
 from agui_gate_adapters.common.media import value_at
 
 API = Api("API", "KEY")
@@ -54,36 +54,36 @@ OTHERS = [
 
 @pytest.mark.parametrize(("status", "code", "message", "param"), MEDIA)
 def test_attachments(status: int, code: str, message: str, param: str) -> None:
-    error = classify_status(status, Told(code, message, param), API).error
+    error = classify_status(status, ErrorReply(code, message, param), API).error
     assert isinstance(error, MediaRefused)
     assert error.accepted == (status >= 500)
     assert "sk-" not in error.message
     assert message not in error.message
-    told = classify_code(Told(code, message), API).error
+    told = classify_code(ErrorReply(code, message), API).error
     assert isinstance(told, MediaRefused)
     assert told.accepted, "nobody knows what was done for it"
 
 
 @pytest.mark.parametrize(("status", "code", "message", "param"), CONTENT)
 def test_content(status: int, code: str, message: str, param: str) -> None:
-    assert isinstance(classify_status(status, Told(code, message, param), API).error, ContentRefused)
+    assert isinstance(classify_status(status, ErrorReply(code, message, param), API).error, ContentRefused)
 
 
 @pytest.mark.parametrize(("status", "code", "message", "param", "error"), OTHERS)
 def test_what_has_another_reason(status: int, code: str, message: str, param: str, error: type[Exception]) -> None:
-    assert type(classify_status(status, Told(code, message, param), API).error) is error
+    assert type(classify_status(status, ErrorReply(code, message, param), API).error) is error
 
 
 IMAGE = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AAAA"}
-BODIES: list[tuple[dict[str, Any], Told, str]] = [
+BODIES: list[tuple[dict[str, Any], ErrorReply, str]] = [
     (
         {"input": [{"type": "message", "content": [{"type": "input_text", "text": "hi"}, IMAGE]}]},
-        Told("invalid_value", "Invalid 'input[0].content[1].image_url'.", "input[0].content[1].image_url"),
+        ErrorReply("invalid_value", "Invalid 'input[0].content[1].image_url'.", "input[0].content[1].image_url"),
         "data:image/png;base64,AAAA",
     ),
     (
         {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "https://x/"}}]}]},
-        Told("", "Invalid image URL: 'messages[0].content[0].image_url.url'. Expected", ""),
+        ErrorReply("", "Invalid image URL: 'messages[0].content[0].image_url.url'. Expected", ""),
         "https://x/",
     ),
     (
@@ -93,21 +93,25 @@ BODIES: list[tuple[dict[str, Any], Told, str]] = [
                 {"content": [{"type": "image", "source": {"type": "base64", "data": "A" * 50}}]},
             ]
         },
-        Told("", "messages.1.content.0.image.source.base64: image cannot be empty", ""),
+        ErrorReply("", "messages.1.content.0.image.source.base64: image cannot be empty", ""),
         "A" * 50,
     ),
-    ({"messages": [{"content": "hi"}]}, Told("", "messages.0.content.4.image.source: image cannot be empty", ""), ""),
-    ({"messages": []}, Told("", "messages.9.content.9.image: image cannot be empty", ""), ""),
+    (
+        {"messages": [{"content": "hi"}]},
+        ErrorReply("", "messages.0.content.4.image.source: image cannot be empty", ""),
+        "",
+    ),
+    ({"messages": []}, ErrorReply("", "messages.9.content.9.image: image cannot be empty", ""), ""),
     (
         {"input": [{"content": [{"type": "input_text", "text": "A" * 9}]}]},
-        Told("", "", "input[0].content[0].image_url"),
+        ErrorReply("", "", "input[0].content[0].image_url"),
         "",
     ),
 ]
 
 
 @pytest.mark.parametrize(("body", "told", "value"), BODIES)
-def test_which_one_it_is(body: dict[str, object], told: Told, value: str) -> None:
+def test_which_one_it_is(body: dict[str, object], told: ErrorReply, value: str) -> None:
     failure = classify_status(400, told, API)
     assert isinstance(failure, Failure)
     failure.point_at(body)

@@ -3,7 +3,7 @@
 import pytest
 
 from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
-from agui_gate_adapters.common.failures import Kind, Told, classify_code, classify_status
+from agui_gate_adapters.common.failures import ErrorReply, Kind, classify_code, classify_status
 from agui_gate_adapters.openai_chat.failures import api_of
 
 API = api_of("gpt")
@@ -51,10 +51,10 @@ TABLE = [
 
 @pytest.mark.parametrize(("status", "code", "message", "kind", "error"), TABLE)
 def test_replies(status: int, code: str, message: str, kind: Kind, error: type[Exception]) -> None:
-    failure = classify_status(status, Told(code, message), API, model="gpt")
+    failure = classify_status(status, ErrorReply(code, message), API, model="gpt")
     assert (failure.kind, type(failure.error)) == (kind, error)
     if status in (400, 422):
-        assert type(classify_code(Told(code, message), API).error) in (error, ProviderUnavailable)
+        assert type(classify_code(ErrorReply(code, message), API).error) in (error, ProviderUnavailable)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_replies(status: int, code: str, message: str, kind: Kind, error: type[E
     ],
 )
 def test_unknown_models_are_named(status: int, code: str, message: str) -> None:
-    assert "'gpt'" in classify_status(status, Told(code, message), API, model="gpt").error.message
+    assert "'gpt'" in classify_status(status, ErrorReply(code, message), API, model="gpt").error.message
 
 
 def test_a_wrong_address_is_said() -> None:
-    message = classify_status(404, Told("", "<html>"), API, model="gpt").error.message
+    message = classify_status(404, ErrorReply("", "<html>"), API, model="gpt").error.message
     assert "Chat Completions API" in message
     assert "base_url" in message

@@ -11,7 +11,7 @@ from agui_gate.errors import (
     ProviderUnavailable,
     RateLimited,
 )
-from agui_gate_adapters.common.failures import Kind, Told, classify_code, classify_status
+from agui_gate_adapters.common.failures import ErrorReply, Kind, classify_code, classify_status
 from agui_gate_adapters.openai_responses.failures import API
 
 LOST, BUG, FATAL = Kind.FORGOTTEN, Kind.MISMATCH, Kind.FATAL
@@ -59,16 +59,16 @@ TABLE = [
 
 @pytest.mark.parametrize(("status", "code", "message", "param", "kind", "error"), TABLE)
 def test_replies(status: int, code: str, message: str, param: str, kind: Kind, error: type[Exception]) -> None:
-    failure = classify_status(status, Told(code, message, param), API, model="gpt")
+    failure = classify_status(status, ErrorReply(code, message, param), API, model="gpt")
     assert (failure.kind, type(failure.error)) == (kind, error)
 
 
 def test_the_model_and_the_place_are_named_and_nothing_else() -> None:
-    assert "'gpt'" in classify_status(404, Told("model_not_found"), API, model="gpt").error.message
-    assert "base_url" in classify_status(404, Told("", "<html>"), API, model="gpt").error.message
-    told = classify_status(400, Told("invalid_type", "Bob's secret", "input[1].summary"), API).error.message
+    assert "'gpt'" in classify_status(404, ErrorReply("model_not_found"), API, model="gpt").error.message
+    assert "base_url" in classify_status(404, ErrorReply("", "<html>"), API, model="gpt").error.message
+    told = classify_status(400, ErrorReply("invalid_type", "Bob's secret", "input[1].summary"), API).error.message
     assert told == "The provider refuses the request (400, code invalid_type, at input[1].summary)."
-    told = classify_status(400, Told("Bob's secret", "x", "Bob: secret"), API).error.message
+    told = classify_status(400, ErrorReply("Bob's secret", "x", "Bob: secret"), API).error.message
     assert told == "The provider refuses the request (400)."
 
 
@@ -87,4 +87,4 @@ def test_the_model_and_the_place_are_named_and_nothing_else() -> None:
     ],
 )
 def test_errors_inside_a_stream(code: str, error: type[Exception]) -> None:
-    assert type(classify_code(Told(code), API).error) is error
+    assert type(classify_code(ErrorReply(code), API).error) is error

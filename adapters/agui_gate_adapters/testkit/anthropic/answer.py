@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from agui_gate_adapters.testkit.anthropic import violations as v
-from agui_gate_adapters.testkit.anthropic.blocks import Maker, Told, tell_block
+from agui_gate_adapters.testkit.anthropic.blocks import Maker, StreamedBlock, block_events
 from agui_gate_adapters.testkit.anthropic.complete import block_view, delta_usage, usage_view
 from agui_gate_adapters.testkit.anthropic.record import Issued, Record
 from agui_gate_adapters.testkit.anthropic.shapes import size_of
@@ -40,10 +40,10 @@ class Answer:
         self.entry: Entry | None = None
         self.ended: str | None = None
         self._record = record
-        self._told: list[Told | Json] = []
+        self._parts: list[StreamedBlock | Json] = []
         for item in turn.output:
-            self._told += [dict(item["event"])] if item["type"] == "event" else maker.make(item)
-        self._blocks = [told.block for told in self._told if isinstance(told, Told)]
+            self._parts += [dict(item["event"])] if item["type"] == "event" else maker.make(item)
+        self._blocks = [part.block for part in self._parts if isinstance(part, StreamedBlock)]
         self._stop_reason = self._reason(body)
         self._message: Json = {
             "id": message_id,
@@ -107,13 +107,13 @@ class Answer:
         first = {**self._message["usage"], "output_tokens": 1, "output_tokens_details": {"thinking_tokens": 0}}
         yield {"type": "message_start", "message": {**self._message, "usage": first}}
         index = 0
-        for told in self._told:
-            events = tell_block(told, index) if isinstance(told, Told) else iter([told])
+        for part in self._parts:
+            events = block_events(part, index) if isinstance(part, StreamedBlock) else iter([part])
             for number, event in enumerate(events):
                 yield event
-                if isinstance(told, Told) and number == index == 0:
+                if isinstance(part, StreamedBlock) and number == index == 0:
                     yield {"type": "ping"}
-            index += isinstance(told, Told)
+            index += isinstance(part, StreamedBlock)
         if self.turn.status == "failed":
             return
         yield {"type": "message_delta", "delta": self._stop, "usage": delta_usage(self._message["usage"])}

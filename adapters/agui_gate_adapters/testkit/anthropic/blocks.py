@@ -16,7 +16,7 @@ from agui_gate_adapters.testkit.anthropic.merging import THINKING, blocks_of
 from agui_gate_adapters.testkit.anthropic.signing import Signed, digest, prefix_digest, sign
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Maker", "Told", "tell_block"]
+__all__ = ["Maker", "StreamedBlock", "block_events"]
 
 _CITATIONS: Final = frozenset(
     {
@@ -29,7 +29,7 @@ _CITATIONS: Final = frozenset(
 )
 
 
-class Told(msgspec.Struct, frozen=True):
+class StreamedBlock(msgspec.Struct, frozen=True):
     """A finished block and how it is streamed: `start` is its first form, `deltas` what is added to it."""
 
     block: Json
@@ -49,15 +49,15 @@ class Maker:
         self._before = [(m["role"], block) for m in body["messages"] for block in blocks_of(m)]
         self._hidden = (body.get("thinking") or {}).get("display") == "omitted"
 
-    def make(self, item: Json) -> list[Told]:
+    def make(self, item: Json) -> list[StreamedBlock]:
         """Return the blocks of one item; none for an item that this API has nothing for."""
-        made: list[Told] = []
-        for told in self._make(item):
-            self._blocks.append(told.block)
-            made.append(told)
+        made: list[StreamedBlock] = []
+        for block in self._make(item):
+            self._blocks.append(block.block)
+            made.append(block)
         return made
 
-    def _make(self, item: Json) -> Iterator[Told]:
+    def _make(self, item: Json) -> Iterator[StreamedBlock]:
         match item["type"]:
             case "message":
                 yield from (_text(part) for part in item.get("content", [item]))
@@ -78,21 +78,21 @@ class Maker:
 
     # -- thinking ------------------------------------------------------------------------------------------------
 
-    def _reasoning(self, item: Json) -> Iterator[Told]:
+    def _reasoning(self, item: Json) -> Iterator[StreamedBlock]:
         if not self._thinks:
             return
         given = item.get("summary") or item.get("content") or []
         text = given if isinstance(given, str) else "\n\n".join(given)
         if item.get("redacted"):
             block: Json = {"type": "redacted_thinking", "data": self._sign(text)}
-            yield Told(block, block)
+            yield StreamedBlock(block, block)
             return
         shown = "" if self._hidden else text
         signature = self._sign(shown)
         block = {"type": "thinking", "thinking": shown, "signature": signature}
         deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _words(shown)]
         deltas.append({"type": "signature_delta", "signature": signature})
-        yield Told(block, {**block, "thinking": "", "signature": ""}, deltas)
+        yield StreamedBlock(block, {**block, "thinking": "", "signature": ""}, deltas)
 
     def _sign(self, text: str) -> str:
         before = [*self._before, *(("assistant", block) for block in self._blocks)]
@@ -103,12 +103,12 @@ class Maker:
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def _call(self, item: Json, arguments: Any) -> Told:
+    def _call(self, item: Json, arguments: Any) -> StreamedBlock:
         call_id = str(item.get("call_id") or self._mint("toolu_"))
         block = {"type": "tool_use", "id": call_id, "name": item["name"], "input": _object(arguments)}
-        return Told(block, {**block, "input": {}}, _json_deltas(item, arguments))
+        return StreamedBlock(block, {**block, "input": {}}, _json_deltas(item, arguments))
 
-    def _searched(self, item: Json) -> Iterator[Told]:
+    def _searched(self, item: Json) -> Iterator[StreamedBlock]:
         query = {"query": str((item.get("action") or {}).get("query", ""))}
         results = [
             {
@@ -123,31 +123,31 @@ class Maker:
         error = {"type": "web_search_tool_result_error", "error_code": item.get("error")}
         yield from self._hosted(item, "web_search", query, error if item.get("error") else results)
 
-    def _executed(self, item: Json) -> Iterator[Told]:
+    def _executed(self, item: Json) -> Iterator[StreamedBlock]:
         logs = "".join(str(out.get("logs", "")) for out in item.get("outputs") or ())
         result = {"type": "code_execution_result", "stdout": logs, "stderr": "", "return_code": 0, "content": []}
         yield from self._hosted(item, "code_execution", {"code": str(item.get("code", ""))}, result)
 
-    def _hosted(self, item: Json, name: str, arguments: Json, result: Any) -> Iterator[Told]:
+    def _hosted(self, item: Json, name: str, arguments: Json, result: Any) -> Iterator[StreamedBlock]:
         """Tell a server tool's call and its result; `pending` leaves the result out, `resumes` the call."""
         call_id = str(item.get("call_id") or self._mint("srvtoolu_"))
         if not item.get("resumes"):
             call = {"type": "server_tool_use", "id": call_id, "name": name, "input": arguments}
-            yield Told(call, {**call, "input": {}}, _json_deltas(item, arguments))
+            yield StreamedBlock(call, {**call, "input": {}}, _json_deltas(item, arguments))
         if not item.get("pending"):
             answer: Json = {"type": f"{name}_tool_result", "tool_use_id": call_id, "content": result}
-            yield Told(answer, answer)
+            yield StreamedBlock(answer, answer)
 
 
-def tell_block(told: Told, index: int) -> Iterator[Json]:
+def block_events(block: StreamedBlock, index: int) -> Iterator[Json]:
     """Yield the events of one block."""
-    yield {"type": "content_block_start", "index": index, "content_block": block_view(told.start)}
-    for delta in told.deltas:
+    yield {"type": "content_block_start", "index": index, "content_block": block_view(block.start)}
+    for delta in block.deltas:
         yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}
 
 
-def _text(part: Json) -> Told:
+def _text(part: Json) -> StreamedBlock:
     given = part.get("text", part.get("refusal"))
     text = "".join(part.get("deltas") or ()) if given is None else str(given)
     pieces = part["deltas"] if "deltas" in part else _words(text)
@@ -156,7 +156,7 @@ def _text(part: Json) -> Told:
     start: Json = {"type": "text", "text": ""} | ({"citations": []} if cited else {})
     deltas = [{"type": "text_delta", "text": piece} for piece in pieces]
     deltas += [{"type": "citations_delta", "citation": citation} for citation in cited]
-    return Told(block | ({"citations": cited} if cited else {}), start, deltas)
+    return StreamedBlock(block | ({"citations": cited} if cited else {}), start, deltas)
 
 
 def _citation(annotation: Json, text: str) -> Json:

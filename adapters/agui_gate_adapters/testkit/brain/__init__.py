@@ -43,7 +43,7 @@ def think(asked: Asked) -> Turn:
     text = _asked_for(before, _edges(last_user_text(asked.merged)))
     tools = _usable_tools(asked.body)
     results = _results(since, tools)
-    told = "" if results else _settled_meanwhile(asked, tools)
+    told = "" if results else _went_meanwhile(asked, tools)
     if any(result.outcome != "done" for result in results):
         return _say(replies.summarise(results))
     replaced = ran_before(asked.body, tools)
@@ -51,7 +51,7 @@ def think(asked: Asked) -> Turn:
     if not plan.calls and not results and _forced(asked.body) and tools:
         plan = Plan([Call(tools[0]["name"], {})])
     if plan.calls:
-        told += replies.already(plan.settled) + " " if plan.settled else ""
+        told += replies.already(plan.already_done) + " " if plan.already_done else ""
         told += (
             ""
             if results
@@ -63,8 +63,8 @@ def think(asked: Asked) -> Turn:
 
 def _answer(plan: Plan, results: list[Result], text: str, tools: list[Json]) -> str:
     """Return what is said when there is nothing to call."""
-    if plan.settled:
-        return f"{replies.already(plan.settled)} There is nothing left to do."
+    if plan.already_done:
+        return f"{replies.already(plan.already_done)} There is nothing left to do."
     if results:
         return replies.summarise(results)
     if plan.question is not None:
@@ -108,7 +108,7 @@ def _arguments(item: Json) -> Json:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _settled_meanwhile(asked: Asked, tools: list[Json]) -> str:
+def _went_meanwhile(asked: Asked, tools: list[Json]) -> str:
     """Say how calls went whose outputs came together with new words: left undone, or decided somewhere else."""
     ids = {item.get("call_id") for item in asked.fresh if kind_of(item) == "function_call_output"}
     known = [item for item in asked.merged[-_RECENT:] if item.get("call_id") in ids]

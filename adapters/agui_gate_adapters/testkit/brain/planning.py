@@ -42,7 +42,7 @@ class Plan(msgspec.Struct):
     calls: list[Call]
     question: tuple[str, str] | None = None
     """Tool and parameter that the text says nothing about."""
-    settled: list[Call] = msgspec.field(default_factory=list)
+    already_done: list[Call] = msgspec.field(default_factory=list)
     """What was asked for, but is so already, by what an earlier output says."""
 
 
@@ -72,7 +72,7 @@ def _add(plan: Plan, tool: Json, reading: Reading, known: Known, situation: Situ
         elif not plan.calls:
             plan.question = (tool["name"], str(id_parameter(tool)))
         return False
-    ids = _unsettled(plan, tool, ids, situation)
+    ids = _still_to_do(plan, tool, ids, situation)
     fillers = [(item_id, _filler(tool, reading, ids, position, situation)) for position, item_id in enumerate(ids)]
     calls = [Call(tool["name"], filler.fill(item_id), units_of(tool)) for item_id, filler in fillers]
     missing = next((filler.missing[0] for _, filler in fillers if filler.missing), None)
@@ -88,11 +88,11 @@ def _add(plan: Plan, tool: Json, reading: Reading, known: Known, situation: Situ
     return True
 
 
-def _unsettled(plan: Plan, tool: Json, ids: list[str | None], situation: Situation) -> list[str | None]:
+def _still_to_do(plan: Plan, tool: Json, ids: list[str | None], situation: Situation) -> list[str | None]:
     """Return the ids for which there is something to do; an order that is refunded isn't refunded again."""
     state, parameter = past(verb_of(tool["name"])), id_parameter(tool)
     done = [found for found in ids if found and record_of(found, situation.values).get("status") == state]
-    plan.settled += [Call(tool["name"], {str(parameter): found}) for found in done]
+    plan.already_done += [Call(tool["name"], {str(parameter): found}) for found in done]
     return [found for found in ids if found not in done]
 
 

@@ -47,7 +47,7 @@ class ChatAnswer:
 
     def frames(self) -> Iterator[Frame]:
         """Yield the stream; ended with its last frame."""
-        frames, status = self._told()
+        frames, status = self._frames()
         for number, frame in enumerate(frames, 1):
             if number == len(frames):
                 self._end(status)
@@ -71,7 +71,7 @@ class ChatAnswer:
         if self.entry is not None:
             self.entry.ended = status
 
-    def _told(self) -> tuple[list[Frame], str]:
+    def _frames(self) -> tuple[list[Frame], str]:
         """Return all frames, and how the answer ends with the last of them."""
         spoken = [*self._opening(), *self._spoken()]
         frames = [*spoken, *self._closing()]

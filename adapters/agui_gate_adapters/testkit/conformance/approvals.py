@@ -38,7 +38,7 @@ class Approvals(Suite):
             assert (asked.text, shop.refunds) == ("One moment.", [])
             done = await client.decide(asked, approved=True)
             assert (done.text, shop.refunds) == ("Done.", [("A1", 20.0)])
-            assert [json.loads(output) for output in ground.told.outputs] == [{"refunded": 20.0, "order": "A1"}]
+            assert [json.loads(output) for output in ground.newest.outputs] == [{"refunded": 20.0, "order": "A1"}]
             assert "confirm_changes" not in json.dumps([entry.body for entry in ground.requests])
             await client.decide(asked, approved=True)
             assert (await client.say("thanks")).text == "Done."
@@ -52,7 +52,7 @@ class Approvals(Suite):
             client = ground.client(tools=tools)
             done = await client.decide(await client.say("refund A1"), {"approved": False, "reason": "too much"})
             assert (done.text, shop.refunds) == ("Done.", [])
-            (told,) = ground.told.outputs
+            (told,) = ground.newest.outputs
             assert (status(told), json.loads(told)["reason"]) == ("rejected", "too much")
             assert (await client.say("well")).text == "Done."
 
@@ -78,10 +78,10 @@ class Approvals(Suite):
                 ]
                 done = await client.say("and hurry", resume=entries)
             assert (done.text, shop.orders) == ("Done.", ["A1"])
-            ran, denied, ignored = ground.told.outputs
+            ran, denied, ignored = ground.newest.outputs
             assert json.loads(ran)["order"] == "A1"
             assert (status(denied), status(ignored)) == ("rejected", "superseded")
-            assert ground.told.users == ["refund all", "and hurry"]
+            assert ground.newest.users == ["refund all", "and hurry"]
 
     @pytest.mark.parametrize("ending", ["approve", "reject", "one by one", "talk"])
     async def test_seven_calls_of_which_three_are_gated(self, ending: str) -> None:
@@ -103,8 +103,8 @@ class Approvals(Suite):
             assert done.text == "Done."
             ran = {"approve": ["A1", "A2", "A3"], "reject": [], "one by one": ["A2", "A3"], "talk": []}
             assert shop.orders == ran[ending]
-            assert len(ground.told.outputs) == 7
-            assert [json.loads(ground.told.outputs[n]) for n in (0, 2, 4, 6)] == [[f"found {q}"] for q in "abcd"]
+            assert len(ground.newest.outputs) == 7
+            assert [json.loads(ground.newest.outputs[n]) for n in (0, 2, 4, 6)] == [[f"found {q}"] for q in "abcd"]
             results = {m["toolCallId"] for m in client.messages if m["role"] == "tool"}
             assert results >= asked.calls.keys()
             assert (await client.say("thanks")).text == "Done."
@@ -117,7 +117,7 @@ class Approvals(Suite):
             asked = await client.say("refund")
             await client.decide(asked, {"approved": True, "editedArgs": {"order_id": "A1", "amount": 5}})
             assert shop.refunds == [("A1", 5.0)]
-            seen = json.dumps([ground.told.calls, [json.loads(output) for output in ground.told.outputs]])
+            seen = json.dumps([ground.newest.calls, [json.loads(output) for output in ground.newest.outputs]])
             assert '"amount": 5' in seen
             assert (await client.say("thanks")).text == "Done."
 
@@ -135,7 +135,7 @@ class Approvals(Suite):
             done = await client.decide(asked, approved=True)
             assert done.text == "Refunded.Bye."
             assert (await client.say("thanks")).text == "Bye."
-            assert len(ground.told.outputs) == 2
+            assert len(ground.newest.outputs) == 2
 
     async def test_the_provider_fails_after_the_tool_ran(self) -> None:
         """B10: going on uses the stored result; the tool does not run again."""
@@ -147,7 +147,7 @@ class Approvals(Suite):
             failed = await client.decide(await client.say("refund A1"), approved=True)
             assert failed.error == "provider_unavailable"
             assert (await client.go()).text == "Refunded."
-            assert (shop.refunds, len(ground.told.outputs)) == ([("A1", 20.0)], 1)
+            assert (shop.refunds, len(ground.newest.outputs)) == ([("A1", 20.0)], 1)
             assert (await client.say("thanks")).text == "Bye."
 
     async def test_a_restart_between_the_question_and_the_answer(self, tmp_path: Path) -> None:
@@ -162,5 +162,5 @@ class Approvals(Suite):
             client.url, client.http = second.url, second.http
             done = await client.decide(asked, approved=True)
             assert (done.text, shop.refunds) == ("Done.", [("A1", 20.0)])
-            assert second.told.users == ["refund A1"]
-            assert len(second.told.outputs) == 1
+            assert second.newest.users == ["refund A1"]
+            assert len(second.newest.outputs) == 1

@@ -60,7 +60,7 @@ class Failures(Suite):
             _check_error(await client.say("hello"), code)
             assert len(ground.requests) == 1
             assert (await client.say("once more")).text == "Back."
-            assert ground.told.users == ["hello", "once more"]
+            assert ground.newest.users == ["hello", "once more"]
 
     @pytest.mark.parametrize("kind", ONCE_MORE)
     async def test_before_the_first_token_it_is_tried_once_more(self, kind: str) -> None:
@@ -72,7 +72,7 @@ class Failures(Suite):
             assert len(ground.requests) == 2
             assert (await client.say("again")).text == "Back."
             assert len(ground.requests) == 4
-            assert ground.told.users == ["hello", "again"]
+            assert ground.newest.users == ["hello", "again"]
 
     async def test_an_answer_that_is_no_stream_is_not_read(self) -> None:
         """The right bytes as plain text: a proxy that collected them, perhaps. The next try may be better."""
@@ -86,7 +86,7 @@ class Failures(Suite):
         fault, code = MIDDLE[kind]
         if fault.get("clean") and not self.says_end:
             pytest.skip("this provider does not say where an answer ends")
-        turns = [turn(HALF, fault=_told(fault), when={"user": "hello"}), turn(say("Back."), repeat=True)]
+        turns = [turn(HALF, fault=_with_private_words(fault), when={"user": "hello"}), turn(say("Back."), repeat=True)]
         async with self.ground([], turns) as ground:
             client = ground.client()
             failed = await client.say("hello")
@@ -135,13 +135,13 @@ class Failures(Suite):
                 assert (await client.say("go on")).text
 
 
-def _told(fault: Json) -> Json:
+def _with_private_words(fault: Json) -> Json:
     """The fault with a message that must not reach anybody."""
     return {**fault, "message": SECRET} if fault["kind"] in ("status", "error_event", "failed") else fault
 
 
 def _failing(fault: Json) -> list[Json]:
-    return [{"output": [], "fault": _told(fault)}, turn(say("Back."), repeat=True)]
+    return [{"output": [], "fault": _with_private_words(fault)}, turn(say("Back."), repeat=True)]
 
 
 def _check_error(stream: Stream, code: str) -> None:

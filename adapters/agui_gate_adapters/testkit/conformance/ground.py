@@ -95,9 +95,9 @@ class Ground:
         return self.emulator.accepted
 
     @property
-    def told(self) -> "Told":
+    def newest(self) -> "SeenRequest":
         """What the newest model request told the model."""
-        return Told(self.requests[-1].items)
+        return SeenRequest(self.requests[-1].items)
 
     @property
     def advertised(self) -> set[str]:
@@ -106,7 +106,7 @@ class Ground:
         return {str(tool.get("name") or tool["function"]["name"]) for tool in body.get("tools") or ()}
 
 
-class Told:
+class SeenRequest:
     """A conversation as the provider saw it, whatever its API."""
 
     def __init__(self, items: Sequence[Json]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate_adapters.testkit.conformance.ground import Suite, Told
+from agui_gate_adapters.testkit.conformance.ground import SeenRequest, Suite
 from agui_gate_adapters.testkit.conformance.shop import Shop, call, say, search, turn
 
 Json = dict[str, Any]
@@ -63,7 +63,7 @@ class Poison(Suite):
             refused = len(ground.emulator.refusals)
             assert (await client.say("and now?")).text == "Fine."
             assert len(ground.emulator.refusals) == refused
-            assert any("What is this?" in text for text in Told(ground.requests[0].items).users)
+            assert any("What is this?" in text for text in SeenRequest(ground.requests[0].items).users)
 
     @pytest.mark.parametrize("name", NAMES)
     async def test_a_name_that_the_model_invents(self, name: str) -> None:
@@ -91,7 +91,7 @@ class Poison(Suite):
         async with self.ground(Shop().tools, _FINE) as ground:
             client = ground.client(messages=history)
             assert (await client.say("and now?")).text == "Fine."
-            assert len({name for name, _ in ground.told.calls}) == 2
+            assert len({name for name, _ in ground.newest.calls}) == 2
 
     @pytest.mark.parametrize("name", [*NAMES, "search.orders"])
     async def test_a_tool_of_the_client_may_be_called_what_it_likes(self, name: str) -> None:
@@ -108,7 +108,7 @@ class Poison(Suite):
             assert called == name
             client.messages.append({"id": "r", "role": "tool", "toolCallId": call_id, "content": "green"})
             assert (await client.go()).text == "Fine."
-            assert ground.told.outputs == ["green"]
+            assert ground.newest.outputs == ["green"]
 
     @pytest.mark.parametrize("roles", ["context", "as_sent", "drop"])
     async def test_messages_of_the_application_anywhere(self, roles: Any) -> None:

@@ -58,7 +58,7 @@ class Threads(Suite):
         async with self.ground(shop.tools, [turn(search()), turn(say("Fine."), repeat=True)]) as ground:
             client = ground.client(messages=json.loads(json.dumps(FOREIGN[kind])))
             assert (await client.say("and now?")).text == "Fine."
-            assert ground.told.users[-1] == "and now?"
+            assert ground.newest.users[-1] == "and now?"
             assert (await client.say("thanks")).text == "Fine."
             assert shop.searches == ["ada"], "nothing that only a history claims was run"
 
@@ -76,7 +76,7 @@ class Threads(Suite):
             seen = [*(await client.say("one")).calls, *(await client.say("two")).calls]
             assert len(set(seen)) == 2
             assert (await client.say("bye")).text == "Two."
-            assert ground.told.outputs == ['["found one"]', '["found two"]']
+            assert ground.newest.outputs == ['["found one"]', '["found two"]']
 
     async def test_nothing_that_is_typed_is_lost(self) -> None:
         """B12: the same words again are words again; a failed run's words are still there."""
@@ -86,7 +86,7 @@ class Threads(Suite):
             assert (await client.say("hello")).error == "provider_rejected"
             await client.say("hello")
             await client.say("hello")
-            assert ground.told.users == ["hello", "hello", "hello"]
+            assert ground.newest.users == ["hello", "hello", "hello"]
 
     async def test_going_back_to_an_earlier_message(self) -> None:
         """Regenerate: the thread branches there, and what was pending after it is closed."""
@@ -99,7 +99,7 @@ class Threads(Suite):
             await client.say("two")
             client.messages[kept + 1 :] = []
             assert (await client.go()).text == "Second."
-            assert ground.told.users == ["one", "two"]
+            assert ground.newest.users == ["one", "two"]
             assert shop.refunds == []
             assert (await client.say("three")).text == "Second."
 
@@ -150,5 +150,5 @@ class Threads(Suite):
             client = ground.client()
             for n in range(20):
                 assert (await client.say(f"question {n}")).text == f"Answer {n}."
-            assert len(ground.told.outputs) == 20
-            assert len(ground.told.users) == 20
+            assert len(ground.newest.outputs) == 20
+            assert len(ground.newest.users) == 20

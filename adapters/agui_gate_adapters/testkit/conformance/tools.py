@@ -22,11 +22,11 @@ class Tools(Suite):
             assert stream.text == "And?Three."
             assert shop.searches == ["a", "b", "c"]
             assert list(stream.results.values()) == ['["found a"]', '["found b"]', '["found c"]']
-            assert ground.told.outputs == list(stream.results.values())
+            assert ground.newest.outputs == list(stream.results.values())
             again = await client.say("thanks")
             assert again.text == "Three."
-            assert ground.told.outputs == list(stream.results.values())
-            assert ground.told.users == ["search", "thanks"]
+            assert ground.newest.outputs == list(stream.results.values())
+            assert ground.newest.users == ["search", "thanks"]
 
     async def test_a_client_a_gated_and_a_free_tool_in_one_turn(self) -> None:
         """B4, B15: the free one runs at once, the others wait, and each gets its own output."""
@@ -40,7 +40,7 @@ class Tools(Suite):
             second = await client.answer((pick, "green"))
             done = await client.decide(second, approved=True)
             assert (done.text, shop.orders) == ("Done.", ["A1"])
-            color, refunded, found = ground.told.outputs
+            color, refunded, found = ground.newest.outputs
             assert (color, json.loads(refunded)["order"], json.loads(found)) == ("green", "A1", ["found ada"])
 
     async def test_a_tool_that_fails_tells_the_model(self) -> None:
@@ -54,7 +54,7 @@ class Tools(Suite):
         async with self.ground([broken], script(call("broken"))) as ground:
             stream = await ground.client().say("try")
             assert stream.text == "Done."
-            assert "out of stock" in ground.told.outputs[0]
+            assert "out of stock" in ground.newest.outputs[0]
 
     async def test_mistakes_of_the_model_are_told_to_it(self) -> None:
         """A tool that does not exist, arguments that don't fit, arguments that are no JSON: an output each, no run."""
@@ -66,7 +66,7 @@ class Tools(Suite):
             stream = await client.say("go")
             assert (stream.text, shop.searches) == ("Done.", [])
             assert stream.results.keys() == stream.calls.keys()
-            assert len(ground.told.outputs) == 3
+            assert len(ground.newest.outputs) == 3
             assert (await client.say("well")).text == "Done."
 
     async def test_a_limit_closes_every_call(self) -> None:
@@ -104,4 +104,4 @@ class Tools(Suite):
             assert stopped.results.keys() == stopped.calls.keys()
             assert [status(content) for content in stopped.results.values()] == ["cancelled", "cancelled"]
             assert (await client.say("and now?")).text == "Back."
-            assert (len(ground.told.outputs), runs) == (2, ["a", "b"])
+            assert (len(ground.newest.outputs), runs) == (2, ["a", "b"])

@@ -188,13 +188,13 @@ class Exchange:
             conversation.locked_by = None
         if status == "aborted":
             return
-        self._settle_response(status)
+        self._end_response(status)
         if status in ("completed", "incomplete"):
             self._commit()
         if self.store:
             self._state.keep(self._record)
 
-    def _settle_response(self, status: str) -> None:
+    def _end_response(self, status: str) -> None:
         response, turn = self.response, self.turn
         response["status"] = status
         if status == "cancelled":

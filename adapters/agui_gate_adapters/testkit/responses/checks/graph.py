@@ -68,13 +68,13 @@ class _Pairs:
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.outputs: Counter[tuple[str, str]] = Counter()
-        self.open: dict[tuple[str, str], None] = {}
+        self.unanswered: dict[tuple[str, str], None] = {}
         self.item_ids: dict[str, tuple[str, str]] = {}
 
     def call(self, kind: str, item: Json) -> None:
         key = (kind, str(item.get("call_id")))
         self.calls[key] += 1
-        self.open[key] = None
+        self.unanswered[key] = None
         if item.get("id"):
             self.item_ids[item["id"]] = key
 
@@ -88,7 +88,7 @@ class _Pairs:
         else:
             self.outputs[key] += 1
             if item.get("id") not in self.item_ids or kind == "local_shell_call":
-                self.open.pop(key, None)  # Under its call's own item id an output does not count as one.
+                self.unanswered.pop(key, None)  # Under its call's own item id an output does not count as one.
 
     def _answered(self, kind: str, item: Json) -> tuple[str, str]:
         if kind == "local_shell_call":  # Pairs through `id`: of the call's id or its call id, both are seen.
@@ -99,8 +99,8 @@ class _Pairs:
 def check_pairs(merged: list[Json]) -> Iterator[Violation]:
     """Step 9: outputs have calls (R2), one each, and calls have outputs (R1, R1b).
 
-    Pairing is by occurrence: an output settles every open call with its id, and a later call with the same id needs a
-    new output. Two calls with one id in a row may be settled by one output or by two.
+    Pairing is by occurrence: an output answers every open call with its id, and a later call with the same id needs a
+    new output. Two calls with one id in a row may be answered by one output or by two.
     """
     pairs = _Pairs()
     for item in merged:
@@ -111,7 +111,7 @@ def check_pairs(merged: list[Json]) -> Iterator[Violation]:
             pairs.call(row.type, item)
         elif row.answers is not None:
             yield from pairs.output(row.answers, item)
-    for kind, call_id in pairs.open:
+    for kind, call_id in pairs.unanswered:
         yield sv.no_output(KINDS[kind].label, call_id)
 
 
