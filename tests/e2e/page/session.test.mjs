@@ -7,8 +7,9 @@ const { createSession } = await page("session.js");
 /** A server (its `calls`, `thread` and `tail` may be set) that answers each run with the next of `scripts`: events, an error to throw, or "hang" (until aborted). */
 function scripted(...scripts) {
   const inputs = [];
-  async function* run(agent, input, signal) {
+  async function* run(agent, input, signal, began) {
     inputs.push(structuredClone(input));
+    began(`run-${inputs.length}`);
     const script = scripts.shift() ?? [];
     if (script instanceof Error) throw script;
     for (const event of script) {
@@ -213,4 +214,40 @@ test("a chat that was deleted elsewhere asks nothing any more", async () => {
   await session.send("refund");
   server.calls = failure("not_found");
   assert.deepEqual([await session.look(), session.waits(), session.state.notice.code], [true, false, "not_found"]);
+});
+
+test("a run elsewhere that began after ours and is over by the time the page asks is shown too", async () => {
+  const { session, server } = scripted([...text("a1", "Hi"), finished()]);
+  const thread = { id: "t1", agent: "support", messages: [{ id: "u9", role: "user", content: "hello" }, { id: "a9", role: "assistant", content: "Meanwhile." }], approvals: [] };
+  server.calls = seen("later", [], { key: "another", status: "finished" });
+  server.thread = { ...thread, ...server.calls };
+  await session.send("hello");
+  assert.deepEqual([session.state.messages.at(-1).content, server.reads], ["Meanwhile.", 1]);
+});
+
+test("what is decided here goes out when the last other card was decided elsewhere", async () => {
+  const { session, inputs, server } = scripted(gated("c1", "c2"), [result("c1", "no"), finished()]);
+  await session.send("refund both");
+  await session.decide({ key: "c1" }, { approved: false });
+  server.calls = seen("later", [done("c2")]);
+  server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [{ id: "apr-c1", call_id: "c1", tool: "refund", arguments: {} }], ...server.calls };
+  await session.look();
+  await new Promise(setImmediate);
+  assert.deepEqual(inputs[1].resume.map(({ interruptId, payload }) => [interruptId, payload.approved]), [["apr-c1", false]]);
+});
+
+test("a message doesn't begin another chat under the id of one that was deleted", async () => {
+  const { session, inputs, server } = scripted([...text("a1", "Hi"), finished()]);
+  assert.equal(await session.send("one"), true);
+  server.calls = failure("not_found");
+  assert.equal(await session.send("two"), false);
+  assert.deepEqual([inputs.length, session.state.notice.code, session.state.messages], [1, "not_found", []]);
+});
+
+test("a server that can't say whether the chat is there is sent the message all the same", async () => {
+  const { session, inputs, server } = scripted([...text("a1", "Hi"), finished()], [...text("a2", "Yes"), finished()]);
+  await session.send("one");
+  server.calls = failure("unavailable");
+  assert.equal(await session.send("two"), true);
+  assert.equal(inputs.length, 2);
 });

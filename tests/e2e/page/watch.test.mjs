@@ -34,10 +34,16 @@ test("a card that waits is looked at within 3 s, again and again, and a change i
   const world = watched();
   await world.run(3000);
   assert.equal(world.looks, 2);
-  world.waits = false;
-  world.watch.update();
+});
+
+test("where nothing waits it still looks, every ten seconds; what begins to wait is looked at soon", async () => {
+  const world = watched({ waits: false });
   await world.run(60_000);
-  assert.equal(world.looks, 2, "nothing waits");
+  assert.equal(world.looks, 6);
+  world.waits = true;
+  world.watch.update();
+  await world.run(3000);
+  assert.equal(world.looks, 8);
 });
 
 test("a hidden page looks at nothing, and at once when somebody is back", async () => {
@@ -53,8 +59,10 @@ test("something that happened elsewhere may go on: it looks a few times more", a
   const world = watched({ answers: (looks) => looks === 1 });
   await world.run(1500);
   world.waits = false;
-  await world.run(120_000);
+  await world.run(15_000);
   assert.equal(world.looks, 11);
+  await world.run(60_000);
+  assert.equal(world.looks, 17, "then seldom again");
 });
 
 test("a server that doesn't answer is asked less and less", async () => {

@@ -8,7 +8,7 @@
 import { inOrder, makeFields } from "./fields.js";
 import { parseObject } from "./json.js";
 import { CARD_TOOL, isClosed } from "./records.js";
-import { findCall, findResult } from "./state.js";
+import { asInterrupt, findCall, findResult, initialState } from "./state.js";
 
 /** The tool with which a client says that it shows cards. */
 export const CONFIRM_CHANGES = {
@@ -34,6 +34,19 @@ export function openAsks(state) {
     .filter(({ toolCallId }) => !carded.has(toolCallId))
     .map((interrupt) => fromInterrupt(state, interrupt));
   return [...cards, ...interrupts].filter((ask) => !state.sent[ask.key] && !isClosed(state.records[ask.callId]));
+}
+
+/** Whether what is decided can go out: all that is open, or (with `partial`) some of it. */
+export function isReady(state, partial = false) {
+  const asks = openAsks(state);
+  const decided = asks.filter((ask) => state.drafts[ask.key]);
+  return !state.run && decided.length > 0 && (partial || decided.length === asks.length);
+}
+
+/** What is decided, ready to go out: messages that join the history, what resumes the run, and the calls it is about. */
+export function takeDrafts(state, newId) {
+  const decided = openAsks(state).filter((ask) => state.drafts[ask.key]);
+  return { ...toAnswers(decided, state.drafts, newId), sent: decided.map((ask) => ask.key) };
 }
 
 /** Of a call that was asked about again, the latest card. */
@@ -66,6 +79,9 @@ function fromCard(state, call) {
     fields: makeFields(card.editable ?? [], args, schemaFor(state, card.function_name, card.function_parameters)),
   };
 }
+
+/** An approval as lists have it, to be answered outside its chat. `schema`: of its tool's arguments. */
+export const fromApproval = (approval, schema) => fromInterrupt(initialState({ schemas: { [approval.tool]: schema } }), asInterrupt(approval));
 
 function fromInterrupt(state, interrupt) {
   const { id, toolCallId, message, expiresAt, responseSchema, metadata = {} } = interrupt;
@@ -150,15 +166,18 @@ function toResume(ask, decision) {
   }
   const payload = { approved: decision.approved };
   if (decision.reason) payload.reason = decision.reason;
-  if (hasEdits(decision)) payload.editedArgs = { ...ask.arguments, ...decision.edits };
+  const edited = editedArguments(ask, decision);
+  if (edited) payload.editedArgs = edited;
   return { interruptId: ask.id, status: "resolved", payload };
 }
 
 function toToolMessage(ask, decision, id) {
   const answer = { accepted: decision.approved };
   if (decision.reason) answer.reason = decision.reason;
-  if (hasEdits(decision)) answer.edited_arguments = { ...ask.arguments, ...decision.edits };
+  const edited = editedArguments(ask, decision);
+  if (edited) answer.edited_arguments = edited;
   return { id, role: "tool", toolCallId: ask.id, content: JSON.stringify(answer) };
 }
 
-const hasEdits = ({ approved, edits }) => approved && Object.keys(edits ?? {}).length > 0;
+/** All arguments, where some of them were changed; else null. */
+export const editedArguments = (ask, { approved, edits = {} }) => (approved && Object.keys(edits).length > 0 ? { ...ask.arguments, ...edits } : null);

@@ -4,16 +4,14 @@
  * is over.
  */
 
-import { CONFIRM_CHANGES, openAsks, toAnswers } from "./asks.js";
+import { isReady, openAsks, takeDrafts } from "./asks.js";
 import { createId } from "./ids.js";
+import { failure, patiently, runInput, wait } from "./input.js";
 import { createSight } from "./sight.js";
 import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, settle, startRun, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 
-const BUSY_RETRIES = 3;
-const BUSY_WAIT = 500; // ms, times the attempt
-
-const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
 
 /**
  * `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts; `schemasOf`
@@ -22,6 +20,7 @@ const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mill
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, schemasOf = () => ({}) }) {
   let state = initialState();
   const sight = createSight();
+  let streamed = null; // the key of the run whose events came here last
   let redo = async () => {}; // what Retry does
   let abort = null;
 
@@ -34,21 +33,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   const begin = (threadId, agent) => {
     stop();
     sight.forget();
+    streamed = null;
     set(initialState({ threadId, agent, schemas: schemasOf(agent) }));
   };
-
-  function input(resume, messages = state.messages.filter((message) => message.role !== "activity")) {
-    const body = {
-      threadId: state.threadId,
-      runId: state.run.id,
-      state: state.shared,
-      messages,
-      tools: cards ? [CONFIRM_CHANGES] : [],
-      context: [],
-      forwardedProps: {},
-    };
-    return resume.length ? { ...body, resume } : body;
-  }
 
   async function run(resume = [], sent = []) {
     redo = () => retryRun(resume, sent);
@@ -56,51 +43,47 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     abort = controller;
     set(startRun(state, newId(), now(), sent));
     try {
-      await stream(input(resume), controller);
+      await stream(runInput(state, { cards, resume }), controller);
     } catch (error) {
-      if (abort === controller) set(failRun(state, ...failure(error, controller)));
+      if (abort === controller) set(failRun(state, ...failure(error, controller.signal)));
     }
     if (abort !== controller) return; // The person has moved on to another thread.
     abort = null;
     await learn();
   }
 
-  async function stream(body, controller, attempt = 1) {
-    try {
-      for await (const event of api.run(state.agent, body, controller.signal)) {
-        if (abort !== controller) return;
-        set(reduce(state, event, now()));
-      }
-    } catch (error) {
-      // Stopping a run takes the server a moment; a message sent right after it must not fail for that.
-      if (error.code !== "thread_busy" || attempt > BUSY_RETRIES) throw error;
-      await wait(BUSY_WAIT * attempt);
-      return stream(body, controller, attempt + 1);
+  async function stream(body, controller) {
+    const events = patiently(() => api.run(state.agent, body, controller.signal, (key) => (streamed = key)));
+    for await (const event of events) {
+      if (abort !== controller) return;
+      set(reduce(state, event, now()));
     }
     if (state.run?.id === body.runId) set(failRun(state, "incomplete", "The connection closed before the answer was complete."));
   }
 
   /** Send what is decided: all of it, or (with `partial`) what is decided so far. */
   async function sendDecisions({ partial = false } = {}) {
-    if (!isReady(partial)) return;
+    if (!isReady(state, partial)) return;
     await look().catch(() => {}); // what was decided elsewhere meanwhile is shown, and needs no answer any more
-    if (!isReady(partial)) return;
+    if (isReady(state, partial)) await sendDrafts();
+  }
+
+  async function sendDrafts() {
     const answers = answerDrafts();
     await run(answers.resume, answers.sent);
   }
 
-  function isReady(partial) {
-    const asks = openAsks(state);
-    const decided = asks.filter((ask) => state.drafts[ask.key]);
-    return !state.run && decided.length > 0 && (partial || decided.length === asks.length);
+  /** As `look`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere. */
+  async function lookAndSend() {
+    const changed = await look();
+    if (changed && isReady(state)) void sendDrafts();
+    return changed;
   }
 
-  /** What is decided, ready to go out: tool messages join the history, the rest is returned. */
   function answerDrafts() {
-    const decided = openAsks(state).filter((ask) => state.drafts[ask.key]);
-    const { resume, messages } = toAnswers(decided, state.drafts, newId);
+    const { messages, ...answers } = takeDrafts(state, newId);
     if (messages.length > 0) set({ ...state, messages: [...state.messages, ...messages] });
-    return { resume, sent: decided.map((ask) => ask.key) };
+    return answers;
   }
 
   /** Half an answer is thrown away; after a result or an answer the run goes on from there. */
@@ -119,12 +102,18 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       begin(threadId, agent);
       await load(threadId);
     },
-    /** Say something. Open asks without a decision are left behind; the server closes their calls. */
+    /**
+     * Say something; resolves to false where it wasn't said, as the chat is gone. Open asks without a decision are left
+     * behind; the server closes their calls.
+     */
     async send(text) {
-      if (state.run) return;
+      const { threadId } = state;
+      const there = await isThere(threadId);
+      if (!there || state.run || state.threadId !== threadId) return false;
       const { resume, sent } = answerDrafts();
       set(addUserMessage(state, newId(), text));
       await run(resume, sent);
+      return true;
     },
     async decide(ask, decision) {
       if (state.run) return;
@@ -132,7 +121,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       await sendDecisions();
     },
     sendDecisions,
-    look,
+    look: lookAndSend,
     /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
     waits: () => !state.run && (sight.isBusy() || openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
     /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
@@ -199,6 +188,15 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     return true;
   }
 
+  /** Whether the server still has it, as far as it says so in time: a message would begin another one under its id. */
+  async function isThere(threadId) {
+    if (!sight.knows()) return true;
+    const asked = api.getCalls(threadId).then(() => null, ({ code }) => code);
+    const isMissing = (await Promise.race([asked, wait(AT_MOST)])) === "not_found" && state.threadId === threadId && !state.run;
+    if (isMissing) forget(threadId);
+    return !isMissing;
+  }
+
   /** The thread is gone: nothing of it can be answered any more, or would begin another one under its id. */
   function forget(threadId) {
     sight.forget();
@@ -207,7 +205,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     return true;
   }
 
-  /** After a run: what the ledger says of its calls. Without it they are shown as the run told them. */
+  /** After a run: what the ledger says of its calls; without it they are shown as the run told them. And what began since. */
   async function learn() {
     const { threadId } = state;
     const seen = await api.getCalls(threadId).catch(() => null);
@@ -215,18 +213,20 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     sight.see(seen);
     set(learnCalls(state, seen.calls));
     if (sight.isNew(seen.run)) await follow(seen.run.key);
+    else if (streamed && seen.run && seen.run.key !== streamed) await load(threadId); // and is over by now
   }
 
   /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
   async function follow(key) {
     sight.follows(key);
+    streamed = key;
     const controller = new AbortController();
     abort = controller;
     redo = () => retryRun([], []);
     set({ ...state, notice: null, run: { id: newId(), startedAt: now() } });
     let broken = false;
     try {
-      for await (const event of api.connect(state.agent, input([], []), controller.signal)) {
+      for await (const event of api.connect(state.agent, runInput(state, { cards, messages: [] }), controller.signal)) {
         if (abort !== controller) return;
         set(reduce(state, event, now()));
       }
@@ -239,12 +239,4 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     await learn();
     if (broken) sight.lost(key);
   }
-}
-
-function failure(error, controller) {
-  if (controller.signal.aborted) return ["abort", ""];
-  if (error.code) return [error.code, error.message];
-  return error instanceof SyntaxError
-    ? ["internal", "The server sent something that is not an AG-UI event."]
-    : ["incomplete", "The connection broke off."];
 }

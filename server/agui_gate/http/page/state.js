@@ -28,6 +28,9 @@ export function initialState({ threadId = "", agent = "", schemas = {} } = {}) {
   };
 }
 
+/** Whether the chat was deleted while it was open: what is said next begins another one. */
+export const isGone = (state) => state.notice?.code === "not_found" && state.messages.length === 0;
+
 /** A user's new message; anything said before stays. */
 export function addUserMessage(state, id, text) {
   return { ...state, notice: null, messages: [...state.messages, { id, role: "user", content: text }] };
@@ -100,7 +103,7 @@ export function withRecords(state, entries) {
 }
 
 /** An open approval can be answered like the interrupt that asked for it: they have the same id. */
-function asInterrupt({ id, call_id, message, expires_at, tool, arguments: args, editable }) {
+export function asInterrupt({ id, call_id, message, expires_at, tool, arguments: args, editable }) {
   const metadata = { tool, arguments: args, editable: editable ?? [] };
   return { id, reason: "tool_call", toolCallId: call_id, message, expiresAt: expires_at ?? undefined, metadata };
 }

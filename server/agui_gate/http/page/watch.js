@@ -1,34 +1,37 @@
 /**
- * Looks again and again whether something was decided elsewhere, while a card waits and somebody can see it. DOM-free:
- * what is visible and the timers are passed in. One look at a time; it never hammers.
+ * Looks again and again whether something happened elsewhere, while somebody can see the page: soon while something
+ * waits, seldom else. DOM-free: what is visible and the timers are passed in. One look at a time; it never hammers.
  */
 
 const SOON = 1500; // ms: a stale card settles within 3 s
-const SELDOM = 10_000; // ms, when nobody has stirred for long
+const SELDOM = 10_000; // ms, when nothing waits, or nobody has stirred for long
 const MOST = 30_000; // ms between looks at a server that doesn't answer
 const PATIENCE = 400; // looks until nobody seems to be there: ten minutes
 const AFTERWARDS = 10; // looks after something happened elsewhere: a conversation may go on
 
 /**
  * `look()` resolves when it has looked, to true if something had changed, and rejects when the server doesn't answer;
- * `waits()` says whether a card is open, `isVisible()` whether anybody can see it.
+ * `waits()` says whether a card is open, `isVisible()` whether anybody can see it. `seldom`: ms between looks where
+ * nothing waits.
  */
-export function createWatch({ look, waits, isVisible, later = setTimeout, forget = clearTimeout }) {
+export function createWatch({ look, waits, isVisible, seldom = SELDOM, later = setTimeout, forget = clearTimeout }) {
   let timer = null;
+  let planned = 0; // ms, the delay of that timer
   let looking = false;
   let failures = 0;
   let quiet = 0; // looks since somebody stirred
   let linger = 0;
 
-  const wanted = () => isVisible() && (waits() || linger > 0);
-  const delay = () => (failures > 0 ? Math.min(MOST, SOON * 2 ** failures) : quiet > PATIENCE ? SELDOM : SOON);
+  const isSoon = () => (waits() || linger > 0) && quiet <= PATIENCE;
+  const delay = () => Math.max(isSoon() ? SOON : seldom, failures > 0 ? Math.min(MOST, SOON * 2 ** failures) : 0);
 
   function schedule() {
-    if (timer !== null || looking || !wanted()) return;
+    if (timer !== null || looking || !isVisible()) return;
+    planned = delay();
     timer = later(() => {
       timer = null;
-      if (wanted()) void once();
-    }, delay());
+      if (isVisible()) void once();
+    }, planned);
   }
 
   async function once() {
@@ -53,8 +56,8 @@ export function createWatch({ look, waits, isVisible, later = setTimeout, forget
   return {
     /** What waits may have changed. */
     update() {
-      if (wanted()) schedule();
-      else cancel();
+      if (!isVisible() || delay() < planned) cancel();
+      schedule();
     },
     /** Somebody came back to the page: look at once. */
     back() {

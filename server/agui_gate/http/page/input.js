@@ -1,0 +1,45 @@
+/** What a run is asked with, how often, and what is said of one that couldn't be had. */
+
+import { CONFIRM_CHANGES } from "./asks.js";
+
+const BUSY_RETRIES = 3;
+const BUSY_WAIT = 500; // ms, times the attempt
+
+/** The body of a run (RunAgentInput): the whole history under the chat's id. `cards`: asks for confirm cards. */
+export function runInput(state, { cards, resume = [], messages = withoutActivity(state.messages) }) {
+  const body = {
+    threadId: state.threadId,
+    runId: state.run.id,
+    state: state.shared,
+    messages,
+    tools: cards ? [CONFIRM_CHANGES] : [],
+    context: [],
+    forwardedProps: {},
+  };
+  return resume.length ? { ...body, resume } : body;
+}
+
+const withoutActivity = (messages) => messages.filter((message) => message.role !== "activity");
+
+export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** The events of what `start()` begins. Stopping a run takes the server a moment: a message sent right after it must not fail for that. */
+export async function* patiently(start) {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return yield* start();
+    } catch (error) {
+      if (error.code !== "thread_busy" || attempt > BUSY_RETRIES) throw error;
+      await wait(BUSY_WAIT * attempt);
+    }
+  }
+}
+
+/** `[code, message]` of a run that failed with `error`; `signal` is the one that stops it. */
+export function failure(error, signal) {
+  if (signal.aborted) return ["abort", ""];
+  if (error.code) return [error.code, error.message];
+  return error instanceof SyntaxError
+    ? ["internal", "The server sent something that is not an AG-UI event."]
+    : ["incomplete", "The connection broke off."];
+}
