@@ -1,7 +1,7 @@
 """What the browser tests run, each in a process of its own, so that a test may end one and start it again.
 
 `python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE` is the demo's shop with a
-slow tool, a hasty gate, a plain one and one with many arguments on top. A line on stdout says that it is up.
+slow tool, two hasty gates, a plain one and one with many arguments on top. A line on stdout says that it is up.
 """
 
 import asyncio
@@ -33,6 +33,12 @@ async def stock_report(seconds: float, ctx: ToolContext) -> dict[str, Any]:
 async def close_shop() -> str:
     """Close the shop, unless nobody agrees within a second."""
     return "closed"
+
+
+@tool(gate=Gate(expires_after=6))
+async def lend_ladder() -> str:
+    """Lend the ladder, unless nobody agrees within a few seconds."""
+    return "lent"
 
 
 @tool(gate=True)
@@ -88,7 +94,7 @@ def shop(provider: str, store: str) -> Any:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=[*base.tools, stock_report, close_shop, pack_order, archive_order, ship_order],
+        tools=[*base.tools, stock_report, close_shop, lend_ladder, pack_order, archive_order, ship_order],
         description=base.description,
         examples=EXAMPLES,
     )

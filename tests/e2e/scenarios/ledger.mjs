@@ -246,3 +246,43 @@ export async function builtinMovedOn(t) {
   await toolsAre(first, ["refund:superseded"]);
   assert.equal(await first.locator(".user").count(), 2);
 }
+
+/** The chat is deleted elsewhere while no card is open: the page says so by itself, and what is said next begins another chat. */
+export async function builtinGone(t) {
+  await t.script(says("Hello."), says("Hello to you."), says("A new beginning."));
+  const page = await open(t);
+  page.allow(/404/);
+  await say(page, `Good morning (${t.label})`);
+  await answer(page, "Hello.");
+  const thread = () => new URL(page.url()).hash.slice(3);
+  const first = thread();
+  const remove = async (id) => assert.equal((await fetch(`${t.urls.server}/threads/${id}`, { method: "DELETE" })).status, 200);
+  await remove(first);
+  await page.getByText("This chat was deleted.").waitFor();
+  await t.shot(page, "told");
+  await say(page, "Good morning again");
+  await answer(page, "Hello to you.");
+  const second = thread();
+  assert.notEqual(second, first);
+  await remove(second);
+  await say(page, "Are you still there?"); // before the page could know
+  await page.getByText("This chat was deleted.").waitFor();
+  assert.equal(await page.inputValue("#input"), "Are you still there?", "nothing that was typed is lost");
+  await page.keyboard.press("Enter");
+  await answer(page, "A new beginning.");
+  for (const id of [first, second]) assert.equal((await fetch(`${t.urls.server}/threads/${id}`)).status, 404, "nothing comes back under an old id");
+}
+
+/** One of two is decided here, and the other one elsewhere: what was decided here goes out then. */
+export async function builtinHalf(t) {
+  await t.script(calls("Two things.", refund(), call("archive_order", { order_id: "1003" })), says("Both are settled."));
+  const page = await open(t);
+  await say(page, "Do two things");
+  await page.locator(".card").nth(1).waitFor();
+  await page.locator(".card").first().getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter");
+  await page.locator(".card-line", { hasText: "Will reject" }).waitFor();
+  await decide(t, page, { approved: true, continue: true }, { tool: "archive_order" });
+  await answer(page, "Both are settled.");
+  await toolsAre(page, ["refund:rejected", "archive_order:done"]);
+}

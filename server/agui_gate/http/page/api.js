@@ -4,11 +4,12 @@ import { readEvents } from "./sse.js";
 import { readToken } from "./storage.js";
 
 export class ApiError extends Error {
-  /** `code` is one of the server's codes, or `network` when no answer came at all. */
-  constructor(code, message, status = 0) {
+  /** `code` is one of the server's codes, or `network` when no answer came at all; `record` is what it tells of a call. */
+  constructor(code, message, status = 0, record = null) {
     super(message);
     this.code = code;
     this.status = status;
+    this.record = record;
   }
 }
 
@@ -34,8 +35,8 @@ async function call(path, options = {}) {
 
 async function asError(response) {
   const body = await response.json().catch(() => null);
-  const { code = "internal", message = `The server answered ${response.status}.` } = body?.error ?? {};
-  return new ApiError(code, message, response.status);
+  const { code = "internal", message = `The server answered ${response.status}.`, record = null } = body?.error ?? {};
+  return new ApiError(code, message, response.status, record);
 }
 
 /** What is being served: `[{name, description, tools?, examples?}]`. */
@@ -60,8 +61,7 @@ export async function listThreads(cursor = null) {
 }
 
 export async function renameThread(threadId, title) {
-  const body = JSON.stringify({ title });
-  await call(`threads/${encodeURIComponent(threadId)}`, { method: "PATCH", headers: { "Content-Type": "application/json" }, body });
+  await call(`threads/${encodeURIComponent(threadId)}`, withBody("PATCH", { title }));
 }
 
 /** Delete a thread on the server, with all that was said in it. */
@@ -74,15 +74,27 @@ export async function cancelRun(threadId) {
   await call(`threads/${encodeURIComponent(threadId)}/cancel`, { method: "POST" });
 }
 
-/** The approvals that wait for this person, on any thread. */
+/** The approvals that wait for this person, on any thread, the oldest first: a hundred of them, `{approvals, more}`. */
 export async function listApprovals() {
-  const body = await (await call("approvals")).json();
-  return body.approvals ?? [];
+  const { approvals = [], next_cursor = null } = await (await call("approvals?limit=100")).json();
+  return { approvals, more: next_cursor !== null };
 }
 
-/** Start a run; yields its AG-UI events. Aborting `signal` only disconnects. */
-export function run(agent, input, signal) {
-  return stream(`agents/${encodeURIComponent(agent)}`, input, signal);
+/** An approval's record. Gone where its thread was deleted: the error's `record` has what is kept of it. */
+export async function getApproval(id) {
+  return (await call(`approvals/${encodeURIComponent(id)}`)).json();
+}
+
+/** Decide an approval outside its chat: `{id, state, result?, run, not_continued?}`. Decided before: an error with its `record`. */
+export async function decide(id, decision) {
+  return (await call(`approvals/${encodeURIComponent(id)}`, withBody("POST", decision))).json();
+}
+
+const withBody = (method, body) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+/** Start a run; yields its AG-UI events. Aborting `signal` only disconnects. `began(key)` is told how the server names it. */
+export function run(agent, input, signal, began) {
+  return stream(`agents/${encodeURIComponent(agent)}`, input, signal, began);
 }
 
 /** What happened on a thread so far and, while a run is on, what it says from now on, as AG-UI events. */
@@ -90,12 +102,13 @@ export function connect(agent, input, signal) {
   return stream(`agents/${encodeURIComponent(agent)}/connect`, input, signal);
 }
 
-async function* stream(path, input, signal) {
+async function* stream(path, input, signal, began = () => {}) {
   const response = await call(path, {
     method: "POST",
     headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
     body: JSON.stringify(input),
     signal,
   });
+  began(response.headers.get("AGUI-Run-Key"));
   yield* readEvents(response);
 }

@@ -4,25 +4,30 @@ import { mayReplace } from "./again.js";
 import { newsOf } from "./announce.js";
 import * as api from "./api.js";
 import { openAsks } from "./asks.js";
+import { createBatch } from "./batch.js";
 import { createChats } from "./chats.js";
 import { createComposer } from "./composer.js";
-import { createList, icon, setText } from "./dom.js";
+import { createList, icon, perFrame, setText } from "./dom.js";
 import { humanize } from "./fields.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { setUpEscape } from "./keys.js";
 import { createActivity, createFooter, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
+import { createInboxView } from "./inboxview.js";
+import { createNews } from "./news.js";
 import { createNotice } from "./notices.js";
 import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
 import { createSession } from "./session.js";
 import { createSidebar } from "./sidebar.js";
+import { isGone } from "./state.js";
+import { readNew, writeNew } from "./storage.js";
 import { createTool } from "./tools.js";
 import { createWatch } from "./watch.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
 
 const element = (id) => document.getElementById(id);
 const cards = new URLSearchParams(location.search).get("hitl") === "card";
-const LIST_EVERY = 20_000; // ms between looks at what waits in other chats
+const LIST_EVERY = 20_000; // ms between looks at the other chats, while nothing happens in them
 let agents = [];
 
 const actions = {
@@ -59,11 +64,20 @@ const composer = createComposer(
   { form: element("composer"), input: element("input"), button: element("send") },
   { send, stop: () => session.stop() },
 );
+const batch = createBatch(
+  { bar: element("batch"), text: element("batch-text"), button: element("batch-send"), finePrint: element("fine-print") },
+  { onSend: () => void session.sendDecisions({ partial: true }), setHint: composer.setHint },
+);
+const news = createNews({ read: readNew, write: writeNew });
 const chats = createChats({
   api,
+  news,
+  current: threadInAddress,
   onChange: (changes) => {
     sidebar.render(changes);
+    inbox.render(changes);
     drawHeader(session.state);
+    lists.update();
   },
   onRemoved: (id) => {
     if (id === threadInAddress()) go(null);
@@ -71,10 +85,32 @@ const chats = createChats({
 });
 const sidebar = createSidebar(
   { list: element("threads"), drawer: element("sidebar"), toggle: element("menu"), scrim: element("scrim") },
-  { open: (thread) => go(thread.id, thread.agent), rename: chats.rename, remove: chats.remove, older: chats.older },
+  { open: (thread) => go(thread.id, thread.agent), rename: chats.rename, remove: chats.remove, older: chats.older, inbox: () => inbox.show() },
 );
-const session = createSession({ api, cards, onChange: schedule, schemasOf });
-const watch = createWatch({ look: session.look, waits: session.waits, isVisible: () => !document.hidden });
+const inbox = createInboxView(
+  { panel: element("inbox"), list: element("inbox-list"), title: element("inbox-title"), close: element("inbox-close"), opener: element("inbox-open"), main: element("main") },
+  {
+    api,
+    askToken,
+    current: threadInAddress,
+    schemaOf: (agent, tool) => schemasOf(agent)[tool],
+    openChat({ id, agent }) {
+      const isHere = id === threadInAddress();
+      go(id, agent);
+      if (isHere) focusNextCard();
+    },
+    announce: (text) => setText(element("announcer"), text),
+    onToggle: () => lists.update(),
+    onDecided(record, run) {
+      void chats.decided(record, run);
+      if (record.thread_id === session.state.threadId) watch.back();
+    },
+  },
+);
+const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), schemasOf });
+const isVisible = () => !document.hidden;
+const watch = createWatch({ look: session.look, waits: session.waits, isVisible });
+const lists = createWatch({ look: lookAtList, waits: () => inbox.isOpen() || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
 
 function schemasOf(agent) {
   const tools = agents.find(({ name }) => name === agent)?.tools ?? [];
@@ -82,19 +118,6 @@ function schemasOf(agent) {
 }
 
 let before = session.state;
-let scheduled = false;
-
-/** Many events may come between two frames; they are drawn once. A hidden page has no frames. */
-function schedule() {
-  if (scheduled) return;
-  scheduled = true;
-  const drawNow = () => {
-    scheduled = false;
-    draw(session.state);
-  };
-  if (document.hidden) setTimeout(drawNow);
-  else requestAnimationFrame(drawNow);
-}
 
 function draw(state) {
   const empty = state.messages.length === 0 && !state.run && !state.notice && state.interrupts.length === 0;
@@ -105,7 +128,7 @@ function draw(state) {
   element("rows").setAttribute("aria-busy", String(state.run !== null));
   composer.setRunning(state.run !== null);
   drawHeader(state);
-  drawBatch(state);
+  batch.draw(state);
   if (!state.run && (before.run || openAsks(before).length !== openAsks(state).length)) refreshList();
   const news = newsOf(before, state);
   if (news) setText(element("announcer"), news);
@@ -122,23 +145,8 @@ function drawHeader(state) {
   document.title = title ? `${title} · agui-gate` : "agui-gate";
 }
 
-const HINT = "Esc goes to the card. There A approves, E edits, R rejects.";
-const FINE_PRINT = element("fine-print").textContent;
-
-/** Several open cards: how many are decided, and a way to send those now. */
-function drawBatch(state) {
-  const asks = state.run ? [] : openAsks(state);
-  const decided = asks.filter((ask) => state.drafts[ask.key]).length;
-  element("batch").hidden = asks.length < 2;
-  setText(element("batch-text"), decided === 0 ? `${asks.length} approvals wait for you` : `${decided} of ${asks.length} decided`);
-  element("batch-send").hidden = decided === 0;
-  setText(element("batch-send"), `Send ${decided} now`);
-  composer.setHint(asks.length > 0 ? "Decide above, or write…" : "Message…");
-  setText(element("fine-print"), asks.length > 0 && matchMedia("(hover: hover)").matches ? HINT : FINE_PRINT);
-}
-
 function focusNextCard() {
-  document.querySelector(".card:not([data-mode=decided])")?.focus();
+  document.querySelector(".rows .card:not([data-mode=decided])")?.focus();
 }
 
 async function regenerate() {
@@ -146,17 +154,22 @@ async function regenerate() {
   if ((await mayReplace(session.state)) && session.state.threadId === threadId) await session.regenerate();
 }
 
-function send(text) {
+async function send(text) {
+  if (isGone(session.state)) void session.startNew(session.state.agent); // its id would lead to another chat
   const { threadId, agent } = session.state;
   if (threadInAddress() !== threadId) history.pushState(null, "", `#t=${encodeURIComponent(threadId)}`);
   chats.begin({ id: threadId, agent, title: text.slice(0, 80) });
   sidebar.render({ current: threadId });
-  void session.send(text);
   composer.focus();
   scroller.jump();
+  if (await session.send(text)) return;
+  if (!composer.getText()) composer.setText(text);
+  refreshList();
 }
 
-const threadInAddress = () => new URLSearchParams(location.hash.slice(1)).get("t");
+function threadInAddress() {
+  return new URLSearchParams(location.hash.slice(1)).get("t");
+}
 
 /** Show what the address says: a thread, or a new chat. */
 async function show(agent = session.state.agent) {
@@ -164,6 +177,8 @@ async function show(agent = session.state.agent) {
   composer.setReady(false);
   composer.focus();
   sidebar.render({ current: threadId });
+  if (threadId) news.read(threadId);
+  chats.tell();
   const opened = threadId ? session.open(threadId, chats.find(threadId)?.agent || agent) : session.startNew(agent);
   renderWelcome(element("welcome"), agents.find(({ name }) => name === session.state.agent), send);
   if (threadId) scroller.jump();
@@ -175,6 +190,7 @@ async function show(agent = session.state.agent) {
 const clearAddress = () => history.pushState(null, "", location.pathname + location.search);
 
 function go(threadId, agent) {
+  inbox.giveWay();
   if (threadId === threadInAddress()) return;
   if (threadId) history.pushState(null, "", `#t=${encodeURIComponent(threadId)}`);
   else clearAddress();
@@ -185,7 +201,7 @@ async function start() {
   try {
     agents = await api.listAgents();
   } catch (error) {
-    return showStartProblem(error);
+    return renderProblem(element("welcome"), error, { again: start, askToken });
   }
   setUpAgents(agents, (agent) => {
     clearAddress();
@@ -196,24 +212,18 @@ async function start() {
   await listed;
 }
 
-function showStartProblem({ code, message }) {
-  const text = "Is it still running? Check the connection, then try again.";
-  if (code !== "unauthorized") {
-    const title = code === "network" ? "The server can't be reached" : message;
-    return renderProblem(element("welcome"), { title, text, label: "Try again", act: start });
-  }
-  renderProblem(element("welcome"), { title: "This server asks who you are", text: askToken(), label: "Enter token", act: askToken });
-}
-
 /** Somebody is back: what happened meanwhile is shown at once. */
 function back() {
   if (document.hidden) return;
   watch.back();
-  refreshList();
+  lists.back();
 }
 
-function refreshList() {
-  if (!document.hidden && agents.length > 0) void chats.refresh();
+const refreshList = () => void (!document.hidden && chats.refresh());
+
+/** Nobody is asked before it is known what is served, and to whom. */
+async function lookAtList() {
+  if (agents.length > 0) await chats.look(!inbox.isOpen() || news.isBusy(threadInAddress()));
 }
 
 setUpTheme();
@@ -227,10 +237,10 @@ element("new-chat").addEventListener("click", () => {
   go(null);
   composer.focus();
 });
-element("batch-send").addEventListener("click", () => void session.sendDecisions({ partial: true }));
 addEventListener("popstate", () => void show());
 addEventListener("focus", back);
 document.addEventListener("visibilitychange", back);
-setInterval(refreshList, LIST_EVERY);
-for (const sign of ["pointermove", "keydown"]) addEventListener(sign, () => watch.stir(), { passive: true });
+addEventListener("storage", () => chats.tell()); // another tab has read what was new
+const stir = () => [watch, lists].forEach((each) => each.stir());
+for (const sign of ["pointermove", "keydown"]) addEventListener(sign, stir, { passive: true });
 void start();

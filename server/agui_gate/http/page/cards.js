@@ -64,6 +64,7 @@ export function createCard(ask, given) {
 }
 
 const MOST_EARLIER = 3;
+let serial = 0; // a call may have a card in its chat and one in the inbox
 
 const MODES = { view: viewMode, edit: editMode, reject: rejectMode, question: questionMode };
 
@@ -122,7 +123,7 @@ function editMode(ask, actions, show) {
   const buttons = h(
     "div",
     { class: "card-actions" },
-    h("button", { class: "button primary", type: "submit" }, icon("check"), "Approve with changes"),
+    submitButton("Approve with changes", "primary", "check"),
     button("Back", "plain", null, () => show("view")),
   );
   const form = asForm(submit, table, buttons);
@@ -139,17 +140,18 @@ function inputsOf(ask) {
 }
 
 function rejectMode(ask, actions, show) {
-  const id = `reason-${ask.key}`;
-  const reason = h("input", { type: "text", id, autocomplete: "off", maxlength: "500" });
-  const label = h("label", { for: id }, "Why not? The assistant reads this. (optional)");
+  serial += 1;
+  const id = `reason-${serial}`;
+  const reason = h("input", { type: "text", id, autocomplete: "off", maxlength: "500", value: ask.said || null });
+  const label = h("label", { for: id }, "Reason (optional)");
   const submit = () => actions.decide(ask, { approved: false, reason: reason.value.trim() || undefined });
   const buttons = h(
     "div",
     { class: "card-actions" },
-    h("button", { class: "button reject", type: "submit" }, icon("cross"), "Reject"),
+    submitButton("Reject", "reject", "cross"),
     button("Back", "plain", null, () => show("view")),
   );
-  const text = "It won't run, and the assistant goes on without it.";
+  const text = "It won't run. The assistant reads why, and goes on without it.";
   const form = asForm(submit, h("div", { class: "field reason" }, label, reason), buttons);
   return { content: [header(ask, text), tableOf(ask), form], focus: reason };
 }
@@ -163,7 +165,7 @@ function questionMode(ask, actions) {
   const buttons = h(
     "div",
     { class: "card-actions" },
-    h("button", { class: "button primary", type: "submit" }, icon("check"), "Send"),
+    submitButton("Send", "primary", "check"),
     button("Decline", "plain danger", "cross", () => actions.decide(ask, { approved: false })),
   );
   const rows = inputs.flatMap(inputRow);
@@ -178,9 +180,14 @@ function asForm(submit, ...children) {
   return h("form", { onsubmit, novalidate: true }, children);
 }
 
-function button(text, look, symbol, onclick) {
-  return h("button", { class: `button ${look}`, type: "button", onclick }, symbol ? icon(symbol) : null, text);
+/** The second click of a double click may meet another card, which moved there: it decides nothing. */
+const once = (act) => (event) => (event.detail > 1 ? event.preventDefault() : act());
+
+function button(text, look, symbol, act) {
+  return h("button", { class: `button ${look}`, type: "button", onclick: once(act) }, symbol ? icon(symbol) : null, text);
 }
+
+const submitButton = (text, look, symbol) => h("button", { class: `button ${look}`, type: "submit", onclick: once(() => {}) }, icon(symbol), text);
 
 /** Decided but not sent: several cards go out together. */
 function draftLine(ask, draft, actions) {

@@ -3,24 +3,48 @@
 import { confirm, inform, prompt } from "./dialogs.js";
 import { reveal } from "./reveal.js";
 
+const idsOf = ({ approvals }) => approvals.map(({ id }) => id).join();
 const MAX_TITLE = 200; // characters, as the server has it
 
-/** `onChange({threads, approvals, more})` is called with what is known; `onRemoved(id)` when a chat is gone. */
-export function createChats({ api, onChange, onRemoved }) {
+/**
+ * `onChange({threads, marks, approvals, moreApprovals, more})` is called with what is known; `onRemoved(id)` when a chat
+ * is gone. `news` (news.js) knows where somebody is at work; `current()` is the id of the chat that the person looks at.
+ */
+export function createChats({ api, news, current, onChange, onRemoved }) {
   let threads = [];
-  let approvals = [];
+  let waiting = { approvals: [], more: false };
   let more = false;
   let pages = 1; // as many as the person has asked for
+  let latest = 0; // of the looks at the list: what an earlier one finds is old by then
 
-  const tell = () => onChange({ threads, approvals, more });
+  const tell = () => onChange({ threads, marks: news.marks(threads, current()), approvals: waiting.approvals, moreApprovals: waiting.more, more });
   const others = (known, id) => known.filter((thread) => thread.id !== id);
 
-  /** The list is a convenience: where it can't be had, it stays as it was. */
+  /** The list is a convenience: where it can't be had, it stays as it was. Resolves to whether it could. */
   async function refresh() {
-    const [listed, waiting] = await Promise.all([readPages(), api.listApprovals()].map((asked) => asked.catch(() => null)));
-    if (waiting) approvals = waiting;
+    latest += 1;
+    const look = latest;
+    const [listed, open] = await Promise.all([readPages(), api.listApprovals()].map((asked) => asked.catch(() => null)));
+    if (look !== latest) return true;
+    if (open) waiting = open;
     if (listed) ({ threads, more } = listed);
+    if (listed) news.see(threads, current());
     tell();
+    return listed !== null && open !== null;
+  }
+
+  /** For who looks again and again: what waits; the chats too if that has changed, or if they are `wanted`. Throws where the server doesn't answer. */
+  async function look(wanted) {
+    if (!wanted && idsOf(await api.listApprovals()) === idsOf(waiting)) return tell();
+    if (!(await refresh())) throw new Error("The list of chats can't be had.");
+  }
+
+  /** The server has decided a call; where that began a run, its chat is at work. */
+  async function decided({ id, thread_id }, run) {
+    waiting = { ...waiting, approvals: waiting.approvals.filter((approval) => approval.id !== id) };
+    if (run) news.began(thread_id);
+    tell();
+    await refresh();
   }
 
   /** Every page anew: what was deleted elsewhere is gone. A chat that moves up meanwhile comes twice. */
@@ -54,11 +78,13 @@ export function createChats({ api, onChange, onRemoved }) {
   }
 
   async function remove({ id, title }) {
-    const waits = approvals.filter(({ thread_id }) => thread_id === id).length;
+    const waits = waiting.approvals.filter(({ thread_id }) => thread_id === id).length;
     const details = waits > 0 ? `What waits for an approval there (${waits}) will not run.` : "";
     const text = `“${reveal(title)}” is deleted on the server, so it is gone in every browser. What already ran stays done, and that it ran stays on record. ${details}`;
     const sure = await confirm({ title: "Delete this chat?", text: text.trim(), yes: "Delete", no: "Keep it", danger: true });
-    if (sure && (await attempt("The chat was not deleted", () => api.deleteThread(id)))) onRemoved(id);
+    if (!sure || !(await attempt("The chat was not deleted", () => api.deleteThread(id)))) return;
+    news.read(id);
+    onRemoved(id);
   }
 
   /** Do it and read the list again; say why if it can't be done. What is gone already is gone. */
@@ -75,5 +101,5 @@ export function createChats({ api, onChange, onRemoved }) {
     return true;
   }
 
-  return { refresh, older, begin, rename, remove, find: (id) => threads.find((thread) => thread.id === id) };
+  return { tell, refresh, look, decided, older, begin, rename, remove, find: (id) => threads.find((thread) => thread.id === id) };
 }

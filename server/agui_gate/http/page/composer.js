@@ -50,6 +50,7 @@ export function createComposer({ form, input, button }, actions) {
       // On a touch screen focus opens the keyboard over what is there to read.
       if (!matchMedia("(pointer: coarse)").matches) input.focus();
     },
+    getText: () => input.value,
     /** Put `text` there, to be changed and sent. */
     setText(text) {
       input.value = text;

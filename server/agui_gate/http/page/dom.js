@@ -41,6 +41,21 @@ export function createList(container, create) {
   };
 }
 
+/** `draw`, at most once between two frames, however often it is asked for. A hidden page has no frames. */
+export function perFrame(draw) {
+  let scheduled = false;
+  const drawNow = () => {
+    scheduled = false;
+    draw();
+  };
+  return () => {
+    if (scheduled) return;
+    scheduled = true;
+    if (document.hidden) setTimeout(drawNow);
+    else requestAnimationFrame(drawNow);
+  };
+}
+
 /** True when two flat objects have the same values; nested values are compared by identity. */
 export function same(a, b) {
   const keys = Object.keys(a);

@@ -15,14 +15,15 @@ export function keyed(key, button) {
   return button;
 }
 
-/** Make the keys of the buttons in `card` work; Escape leaves its forms by `leave()`, which says whether there was one. */
-export function withKeys(card, leave) {
+/** Make the keys of the buttons that `card` shows work; Escape leaves its forms by `leave()`, which says whether there was one. */
+export function withKeys(card, leave = () => false) {
   card.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented) return; // a card in an item of the inbox
     if (event.key === "Escape" && !event.isComposing && leave()) event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
     if (event.target.closest(FIELD)) return;
     const button = card.querySelector(`button[data-key="${CSS.escape(event.key.toLowerCase())}"]:not(:disabled)`);
-    if (!button) return;
+    if (!button?.offsetParent) return; // none, or not shown
     event.preventDefault();
     button.click();
   });
@@ -30,13 +31,13 @@ export function withKeys(card, leave) {
 
 /**
  * Escape, where nothing else takes it, goes to the first card that waits, from there to the next one, and after the last
- * back to where one types; `isFree()` says whether it may, `back()` focuses that.
+ * back to where one types; `isFree()` says whether it may, `back()` focuses that. The inbox has an Escape of its own.
  */
 export function setUpEscape({ isFree, back }) {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || !isFree()) return;
-    if (document.querySelector("dialog[open], .sidebar.open, [popover]:popover-open")) return;
-    const cards = [...document.querySelectorAll(".card:not([data-mode=decided])")];
+    if (document.querySelector("dialog[open], .sidebar.open, [popover]:popover-open, .main[inert]")) return;
+    const cards = [...document.querySelectorAll(".rows .card:not([data-mode=decided])")];
     if (cards.length === 0) return;
     event.preventDefault();
     const next = cards[cards.findIndex((card) => card.contains(document.activeElement)) + 1];

@@ -26,6 +26,9 @@ const ADVICE = {
 };
 const FINAL = new Set(["not_found", "gone", "context_length", "forbidden", "too_large", "unauthorized"]); // trying again alone doesn't help
 
+/** What to do about `code`, in a sentence. */
+export const adviceFor = (code) => ADVICE[code] ?? "Try again. If it happens again, look at the server's log.";
+
 export function createNotice(actions) {
   const symbol = h("span", { class: "notice-symbol" });
   const what = h("p", { class: "notice-what" });
@@ -42,7 +45,7 @@ export function createNotice(actions) {
       node.classList.toggle("stopped", stopped);
       symbol.replaceChildren(icon(stopped ? "stop" : "warning"));
       setText(what, stopped ? "Stopped" : row.message || "Something went wrong.");
-      setText(advice, stopped ? "" : (ADVICE[row.code] ?? "Try again. If it happens again, look at the server's log."));
+      setText(advice, stopped ? "" : adviceFor(row.code));
       setText(code, stopped ? "" : row.code);
       token.hidden = row.code !== "unauthorized";
       back.hidden = row.code !== "too_large";

@@ -101,7 +101,7 @@ const STATES = {
 };
 
 /** The ledger's word, where there is one and it is a last one. */
-const recordStatus = (record) => (isClosed(record ?? undefined) ? STATES[record.state] : undefined);
+export const recordStatus = (record) => (isClosed(record ?? undefined) ? STATES[record.state] : undefined);
 
 /** `running`, `waiting`, `done`, `error`, `unknown`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
 function callStatus(state, result, ask) {

@@ -1,34 +1,39 @@
 /** The person's chats, and the drawer they are in on narrow screens. */
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 import { createMenu } from "./menu.js";
 import { reveal } from "./reveal.js";
 import { nextExpiry, sections } from "./threads.js";
 import { clock, shortClock } from "./words.js";
 
 /**
- * `actions`: `open`, `rename`, `remove` (each with a thread), `older()`. `render(changes)` draws the list with what is
- * new of `{current, threads, approvals, more}`.
+ * `actions`: `open`, `rename`, `remove` (each with a thread), `older()`, `inbox()`. `render(changes)` draws the list with
+ * what is new of `{current, threads, marks, approvals, moreApprovals, more}`.
  */
 export function createSidebar({ list, drawer, toggle, scrim }, actions) {
   const drawn = createDrawer(drawer, toggle, scrim);
-  let known = { current: null, threads: [], approvals: [], more: false };
+  let known = { current: null, threads: [], marks: {}, approvals: [], moreApprovals: false, more: false };
   let expiry = null;
   let last = "";
   const choose = (thread) => {
     drawn.setOpen(false);
     actions.open(thread);
   };
+  const openInbox = () => {
+    drawn.setOpen(false);
+    actions.inbox();
+  };
   const render = (changes = {}) => {
     known = { ...known, ...changes };
-    const shown = sections(known.threads, known.approvals, Date.now());
+    const shown = sections(known.threads, known.approvals, Date.now(), known);
     clearTimeout(expiry);
     const next = nextExpiry(known.approvals, Date.now());
     expiry = next === null ? null : setTimeout(render, Math.min(next - Date.now() + 500, 2 ** 31 - 1));
     const picture = JSON.stringify([shown, known.current, known.more]);
     if (picture === last) return; // what has the focus stays
     last = picture;
-    const items = shown.flatMap(([name, members]) => [groupItem(name), ...members.map((thread) => threadItem(thread, known.current, { ...actions, choose }))]);
+    const head = (name, [{ waits }]) => (waits ? waitingItem(name, openInbox) : groupItem(name));
+    const items = shown.flatMap(([name, members]) => [head(name, members), ...members.map((thread) => threadItem(thread, known.current, { ...actions, choose }))]);
     const older = known.more ? [h("li", {}, h("button", { class: "ghost older", type: "button", onclick: actions.older }, "Show older chats"))] : [];
     keepFocus(list, () => list.replaceChildren(...items, ...older));
   };
@@ -52,12 +57,13 @@ function createDrawer(drawer, toggle, scrim) {
   return { setOpen };
 }
 
-/** Draw the list anew; the focus stays on the same chat's button. */
+/** Draw the list anew; the focus stays on the same button. */
 function keepFocus(list, draw) {
   const focused = list.contains(document.activeElement) ? document.activeElement : null;
   const id = focused?.closest(".thread-item")?.dataset.id;
   const which = focused?.className;
   draw();
+  if (focused?.matches(".group-button")) list.querySelector(".group-button")?.focus();
   if (!id) return;
   const item = [...list.querySelectorAll(".thread-item")].find((each) => each.dataset.id === id);
   [...(item?.querySelectorAll("button") ?? [])].find((button) => button.className === which)?.focus();
@@ -65,10 +71,23 @@ function keepFocus(list, draw) {
 
 const groupItem = (name) => h("li", { class: "thread-group" }, h("h2", {}, name));
 
+/** The name is the way to decide what waits without opening its chats. */
+function waitingItem(name, openInbox) {
+  const button = h("button", { class: "group-button", type: "button", title: "Look at them and decide", "aria-controls": "inbox", onclick: openInbox }, name, icon("chevron"));
+  return h("li", { class: "thread-group" }, h("h2", {}, button));
+}
+
+const MARKS = { waits: "Waits for you: ", working: "At work: ", new: "New: " };
+
+function markOf({ waits, mark }) {
+  const kind = waits ? "waits" : mark;
+  return kind && h("span", { class: "thread-mark", "data-mark": kind }, h("span", { class: "visually-hidden" }, MARKS[kind]));
+}
+
 function threadItem(thread, current, { choose, rename, remove }) {
   const title = reveal(thread.title);
   const name = h("span", { class: "thread-title", dir: "auto" }, title);
-  const mark = thread.waits ? h("span", { class: "thread-mark" }, h("span", { class: "visually-hidden" }, "Waits for you: ")) : null;
+  const mark = markOf(thread);
   const time = h("time", { class: "thread-time", title: clock(thread.at), datetime: isNaN(thread.at) ? null : new Date(thread.at).toISOString() }, shortClock(thread.at));
   const waits = thread.waits ? h("span", { class: "thread-waits", dir: "auto" }, reveal(thread.waits)) : null;
   const open = h(

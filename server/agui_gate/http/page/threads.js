@@ -4,18 +4,22 @@ import { humanize, summary } from "./fields.js";
 
 const DAY = 86_400_000; // ms
 
-/** What to show: `[[name, [{id, agent, title, at, waits}]]]`, what waits for the person first. */
-export function sections(threads, approvals, now) {
+/**
+ * What to show: `[[name, [{id, agent, title, at, waits, mark}]]]`, what waits for the person first. `marks` say where
+ * somebody is at work (news.js); `moreApprovals`, that the server has more of them than it listed.
+ */
+export function sections(threads, approvals, now, { marks = {}, moreApprovals = false } = {}) {
   const open = approvals.filter((approval) => isOpen(approval, now));
   const waiting = [...new Map(open.map((approval) => [approval.thread_id, approval])).values()];
   const first = waiting.map((approval) => waitingThread(approval, threads, open));
   const ids = new Set(first.map(({ id }) => id));
-  const rest = threads.filter(({ id }) => !ids.has(id)).map(toEntry);
-  return [...(first.length > 0 ? [[`Waiting for you (${open.length})`, first]] : []), ...byDay(rest, now)];
+  const rest = threads.filter(({ id }) => !ids.has(id)).map((thread) => toEntry(thread, marks[thread.id]));
+  const count = `${open.length}${moreApprovals ? "+" : ""}`;
+  return [...(first.length > 0 ? [[`Waiting for you (${count})`, first]] : []), ...byDay(rest, now)];
 }
 
 /** What has expired waits for nobody, whether or not the server has noticed. */
-const isOpen = ({ expires_at }, now) => !expires_at || Date.parse(expires_at) > now;
+export const isOpen = ({ expires_at }, now) => !expires_at || Date.parse(expires_at) > now;
 
 /** When the next of them expires, or null. */
 export function nextExpiry(approvals, now) {
@@ -23,7 +27,7 @@ export function nextExpiry(approvals, now) {
   return times.length > 0 ? Math.min(...times) : null;
 }
 
-const toEntry = ({ id, agent, title, updated_at }) => ({ id, agent, title: title || "New chat", at: Date.parse(updated_at), waits: null });
+const toEntry = ({ id, agent, title, updated_at }, mark = null) => ({ id, agent, title: title || "New chat", at: Date.parse(updated_at), waits: null, mark });
 
 function waitingThread(approval, threads, open) {
   const known = threads.find(({ id }) => id === approval.thread_id);

@@ -8,18 +8,18 @@ import { parseJson, parseObject } from "./json.js";
 import { bothArguments, changedNames, isClosed } from "./records.js";
 import { reveal, shown } from "./reveal.js";
 import { unitsFor } from "./units.js";
-import { changesOf, decisionLine } from "./words.js";
+import { LABELS, changesOf, decisionLine } from "./words.js";
 
-const STATUS = {
-  running: ["Running", null],
-  waiting: ["Waiting for you", "gate"],
-  done: ["Done", "check"],
-  error: ["Failed", "warning"],
-  unknown: ["Not known whether it took effect", "warning"],
-  rejected: ["Rejected", "cross"],
-  superseded: ["Superseded", "skip"],
-  expired: ["Expired", "clock"],
-  stopped: ["Stopped", "stop"],
+const SYMBOLS = {
+  waiting: "gate",
+  done: "check",
+  error: "warning",
+  unknown: "warning",
+  rejected: "cross",
+  superseded: "skip",
+  expired: "clock",
+  stopped: "stop",
+  deleted: "skip",
 };
 
 export function createTool(actions) {
@@ -75,7 +75,7 @@ function syncCard(view, card, { ask, draft, earlier }, actions) {
 }
 
 function showLine(view, row) {
-  const [label, symbol] = STATUS[row.status];
+  const [label, symbol] = [LABELS[row.status], SYMBOLS[row.status]];
   const called = parseObject(row.arguments);
   const both = called && bothArguments(row.record, called);
   view.node.dataset.status = row.status;

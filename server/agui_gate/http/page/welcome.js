@@ -24,8 +24,14 @@ export function renderWelcome(node, agent, choose) {
   );
 }
 
-/** Nothing can be said yet: why, and the button that helps. */
-export function renderProblem(node, { title, text, label, act }) {
+/** Nothing can be said yet: why, and the button that helps. `askToken()` asks, and returns what is said about it. */
+export function renderProblem(node, { code, message }, { again, askToken }) {
+  if (code === "unauthorized") return draw(node, { title: "This server asks who you are", text: askToken(), label: "Enter token", act: askToken });
+  const title = code === "network" ? "The server can't be reached" : message;
+  draw(node, { title, text: "Is it still running? Check the connection, then try again.", label: "Try again", act: again });
+}
+
+function draw(node, { title, text, label, act }) {
   node.replaceChildren(
     h("span", { class: "welcome-mark" }, icon("warning")),
     h("h1", {}, title),

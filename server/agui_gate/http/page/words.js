@@ -13,6 +13,21 @@ const WAYS = {
 };
 const ALONE = "local"; // the one person of a server that asks nobody who they are
 
+/** What a call is at. */
+export const LABELS = {
+  sending: "Sending",
+  running: "Running",
+  waiting: "Waiting for you",
+  done: "Done",
+  error: "Failed",
+  unknown: "Not known whether it took effect",
+  rejected: "Rejected",
+  superseded: "Superseded",
+  expired: "Expired",
+  stopped: "Stopped",
+  deleted: "Deleted",
+};
+
 const HOURS = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });

@@ -1,0 +1,271 @@
+/** The built-in page's inbox: what waits in any chat is looked at and decided from the list (issue 9, line 6). */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { answer, decide, decision, done, open, say, toolsAre } from "../builtin.mjs";
+import { expand, item, openInbox, SOON, waiting, wentOn } from "../inbox.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+
+const CLOCK = "\\d\\d:\\d\\d";
+const OUTSIDE = new RegExp(`^Approved at ${CLOCK}, outside the chat$`);
+const row = (page, title) => page.locator(".thread-item", { hasText: title });
+const focused = (page) => page.evaluate(() => document.activeElement.className || document.activeElement.id);
+
+/** Two other chats wait: one is approved and one rejected without opening them. Both go on, and say that they have news. */
+export async function builtinInbox(t) {
+  const first = await waiting(t, "Refund Anna", calls("I'll refund it.", refund()));
+  const second = await waiting(t, "Refund Ben", calls("I'll refund it.", refund("1002", 3)));
+  await t.script(says("Hello."));
+  const page = await open(t);
+  await say(page, `Good morning (${t.label})`);
+  await done(page);
+  await openInbox(page, first);
+  const anna = item(page, first);
+  assert.match(await anna.textContent(), /Refund Anna/);
+  await anna.locator(".card").waitFor();
+  assert.match(await anna.locator(".card").textContent(), /Refund 0\.1 € for order 1003\?.*Order id1003Amount0\.1 €/);
+  await t.shot(page, "open");
+  await accessible(page, "inbox");
+  await t.script(calls("Packing.", call("stock_report", { seconds: 1 })), says("Anna has her money."));
+  await anna.getByRole("button", { name: "Approve" }).click();
+  await row(page, "Refund Anna").locator('[data-mark="working"]').waitFor();
+  assert.equal(await focused(page), "inbox-line", "the focus stays where it was decided");
+  assert.match(await anna.locator(".tool-decision").textContent(), OUTSIDE);
+  assert.equal(await anna.getByRole("button", { name: "Approve" }).count(), 0);
+  await row(page, "Refund Anna").locator('[data-mark="new"]').waitFor();
+  await page.keyboard.press("Tab");
+  const ben = item(page, second);
+  await ben.locator(".inbox-line").focus();
+  await page.keyboard.press("a");
+  await page.keyboard.press("Enter");
+  await ben.locator(".card").waitFor(); // what nobody could see was not approved
+  await t.script(says("Ben has to wait."));
+  await page.keyboard.press("r");
+  await page.getByLabel("Reason (optional)").waitFor();
+  await page.keyboard.type("a second opinion first");
+  await t.shot(page, "reason");
+  await accessible(page, "reason");
+  await page.keyboard.press("Enter");
+  await ben.locator(".tool-decision", { hasText: `outside the chat · “a second opinion first”` }).waitFor();
+  await row(page, "Refund Ben").locator('[data-mark="new"]').waitFor();
+  await t.shot(page, "decided");
+  await accessible(page, "decided");
+  assert.match(await page.textContent("#announcer"), /^Refund: Rejected at/);
+  await anna.getByRole("button", { name: "Open chat" }).click();
+  await answer(page, "Anna has her money.");
+  assert.equal(await row(page, "Refund Anna").locator("[data-mark]").count(), 0, "what is read is not new");
+  assert.match(await decision(page).textContent(), OUTSIDE);
+}
+
+/** The open chat's own call, decided in the inbox: its cards settle in time, here and in another tab, and the answer streams in. */
+export async function builtinInboxHere(t) {
+  await t.script(calls("I'll refund it.", refund()), says("You have it back."), calls("I'll pack it.", call("pack_order", { seconds: 0.1 })), says("It is packed."));
+  const page = await open(t);
+  await say(page, `Refund ten cents (${t.label})`);
+  await page.locator(".rows .card").waitFor();
+  const thread = new URL(page.url()).hash.slice(3);
+  const other = await t.tab(page);
+  await other.locator(".rows .card").waitFor();
+  await openInbox(other, thread);
+  await page.bringToFront();
+  await openInbox(page, thread);
+  assert.match(await item(page, thread).textContent(), /this chat/);
+  await t.shot(page, "open");
+  await item(page, thread).getByRole("button", { name: "Approve" }).click();
+  await page.locator(".rows .card").waitFor({ state: "detached", timeout: SOON });
+  await answer(page, "You have it back.");
+  await toolsAre(page, ["refund:done"]);
+  assert.match(await decision(page).textContent(), OUTSIDE);
+  await other.bringToFront();
+  await item(other, thread).locator(".tool-decision", { hasText: OUTSIDE }).waitFor({ timeout: SOON });
+  await other.locator(".rows .card").waitFor({ state: "detached", timeout: SOON });
+  await answer(other, "You have it back.");
+  await say(other, "And pack it");
+  await other.locator(".rows .card").waitFor();
+  const second = item(other, thread, 1);
+  await expand(second);
+  await second.locator(".card").waitFor();
+  await other.locator(".rows .card").getByRole("button", { name: "Approve" }).click();
+  await second.locator(".tool-decision", { hasText: new RegExp(`^Approved at ${CLOCK}, in the chat$`) }).waitFor({ timeout: SOON });
+  await answer(other, "It is packed.");
+  await t.shot(other, "settled");
+}
+
+/** Changed before it is approved: what ran is what was changed, and the item says so. */
+export async function builtinInboxEdit(t) {
+  const thread = await waiting(t, "Refund Carla", calls("I'll refund it.", refund()));
+  const page = await open(t);
+  await openInbox(page, thread);
+  await t.script(says("Carla has a part of it."));
+  await item(page, thread).getByRole("button", { name: "Edit" }).click();
+  await page.locator(".inbox .field input").fill("0,05");
+  await t.shot(page, "edit");
+  await accessible(page, "edit");
+  await page.keyboard.press("Enter");
+  await item(page, thread).locator(".tool-decision", { hasText: "outside the chat · Amount 0.1 € → 0.05 €" }).waitFor();
+  await row(page, "Refund Carla").locator('[data-mark="new"]').first().waitFor();
+}
+
+/** Two calls of one chat: the conversation goes on once both are decided; until then the item says what it waits for. */
+export async function builtinInboxTwo(t) {
+  const thread = await waiting(t, "Refund twins", calls("Both.", refund("1001", 1), refund("1002", 2)));
+  const page = await open(t);
+  await page.locator("#inbox-open").click();
+  await expand(item(page, thread));
+  await expand(item(page, thread, 1));
+  await item(page, thread, 1).locator(".card").waitFor();
+  const approve = await item(page, thread).getByRole("button", { name: "Approve" }).boundingBox();
+  await page.mouse.dblclick(approve.x + 20, approve.y + 10);
+  await item(page, thread).getByText("Something else on this thread still waits for an answer.").waitFor();
+  assert.equal(await item(page, thread, 1).locator(".card").count(), 1, "the second click of a double click decides nothing else");
+  await t.script(says("Both are settled."));
+  await item(page, thread, 1).getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter");
+  await row(page, "Refund twins").locator('[data-mark="new"]').first().waitFor();
+  await page.getByText("Nothing else waits").or(page.locator("#inbox-title")).first().waitFor();
+}
+
+/** Two tabs at the same moment, and one that could not notice: each says what is true. */
+export async function builtinInboxLate(t) {
+  const [raced, stale] = [await waiting(t, "Refund Rita", calls("I'll refund it.", refund())), await waiting(t, "Refund Stan", calls("I'll refund it.", refund()))];
+  await t.script(says("That is settled."), says("That is settled too."));
+  const [first, second] = [await open(t), await open(t)];
+  for (const page of [first, second]) {
+    page.allow(/409/);
+    await page.bringToFront();
+    await openInbox(page, raced, stale);
+    await item(page, stale).locator(".card").waitFor();
+  }
+  const list = await (await fetch(`${t.urls.server}/approvals?limit=100`)).json();
+  await second.route("**/approvals?limit=100", (route) => route.fulfill({ json: list })); // it doesn't notice
+  const approve = (page, thread) => page.evaluate((id) => document.querySelector(`.inbox-item[data-thread="${id}"] .card .primary`).click(), thread);
+  await Promise.all([approve(first, raced), approve(second, raced)]);
+  const said = [];
+  for (const page of [first, second]) {
+    await page.bringToFront();
+    await item(page, raced).locator(".tool-decision", { hasText: "outside the chat" }).waitFor();
+    said.push(await item(page, raced).locator(".tool-decision").textContent());
+  }
+  const late = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
+  assert.equal(said.filter((line) => OUTSIDE.test(line)).length, 1, said.join(" | "));
+  assert.equal(said.filter((line) => late.test(line)).length, 1, said.join(" | "));
+  await first.bringToFront();
+  await approve(first, stale);
+  await item(first, stale).locator(".tool-decision").filter({ hasText: OUTSIDE }).waitFor();
+  await second.bringToFront();
+  await item(second, stale).getByRole("button", { name: "Reject" }).click();
+  await second.keyboard.press("Enter");
+  await item(second, stale).locator(".tool-decision").filter({ hasText: late }).waitFor();
+  await t.shot(second, "late");
+  await accessible(second, "late");
+  for (const thread of [raced, stale]) await wentOn(t, second, thread, "That is settled");
+}
+
+/** While the open chat is at work: another chat's call is decided, and then one of its own, which waits for its turn. */
+export async function builtinInboxBusy(t) {
+  const thread = await waiting(t, "Refund Olga", calls("I'll refund it.", refund()));
+  const pack = call("pack_order", { seconds: 3 });
+  await t.script(calls("Two things.", pack, refund("1002", 1)), says("Olga has her money."), says("Both are settled."));
+  const page = await open(t);
+  page.allow(/409/); // the page's own run may find the thread busy with the decision
+  await say(page, `Pack it, and refund (${t.label})`);
+  await page.locator(".rows .card").nth(1).waitFor();
+  const own = new URL(page.url()).hash.slice(3);
+  await openInbox(page, thread, own);
+  await expand(item(page, own, 1));
+  await item(page, own, 1).locator(".card").waitFor();
+  await page.locator(".rows .card").first().getByRole("button", { name: "Approve" }).click();
+  await page.click("#batch-send");
+  await page.locator('.rows .tool[data-status="running"]').first().waitFor();
+  await item(page, thread).getByRole("button", { name: "Approve" }).click();
+  await item(page, thread).locator(".tool-decision", { hasText: "outside the chat" }).waitFor();
+  await page.locator('.rows .tool[data-status="running"]').first().waitFor(); // it is still at work
+  await item(page, own, 1).getByRole("button", { name: "Approve" }).click();
+  await item(page, own, 1).locator(".tool-status", { hasText: "Sending" }).waitFor();
+  await item(page, own, 1).locator(".tool-decision", { hasText: "outside the chat" }).waitFor();
+  await answer(page, "Both are settled.");
+  await toolsAre(page, ["pack_order:done", "refund:done"]);
+  await row(page, "Refund Olga").locator('[data-mark="new"]').first().waitFor();
+}
+
+/** What goes wrong is said in a clear sentence, and nothing that was typed is lost. */
+export async function builtinInboxProblems(t) {
+  const thread = await waiting(t, "Refund Paul", calls("I'll refund it.", refund()));
+  const gone = await waiting(t, "Refund Gone", calls("I'll refund it.", refund()));
+  const overdue = await waiting(t, "Lend it", calls("I'll lend it.", call("lend_ladder", {})));
+  const page = await open(t);
+  await openInbox(page, overdue, thread, gone);
+  await item(page, overdue).locator(".expiry").filter({ hasText: /^Expires in \d s$/ }).last().waitFor();
+  page.allow(/403|404|409|410|503|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
+  const paul = item(page, thread);
+  const answers = [
+    [403, "forbidden", "This is not for you.", "This is not for you. Whoever runs the server has to change that."],
+    [409, "thread_busy", "Another run is active on this thread.", "Another run is active on this thread. Another answer is still being written on this chat. Wait a moment, then try again."],
+    [503, "unavailable", "What was decided can't be read right now.", "What was decided can't be read right now. The server is shutting down or overloaded. Try again in a moment."],
+    [422, "approval_refused", "The tool has changed.", /^The tool has changed\.$/],
+  ];
+  page.allow(/422/);
+  for (const [status, code, message, sentence] of answers) {
+    await page.route("**/approvals/apr*", (route) => (route.request().method() === "POST" ? route.fulfill({ status, json: { error: { code, message } } }) : route.continue()));
+    await paul.getByRole("button", { name: "Approve" }).click();
+    await paul.getByRole("alert").filter({ hasText: sentence }).waitFor();
+    await page.unroute("**/approvals/apr*");
+  }
+  await t.shot(page, "refused");
+  await accessible(page, "refused");
+  await item(page, overdue).locator(".inbox-state").filter({ hasText: "Expired" }).waitFor({ state: "attached" });
+  assert.equal((await fetch(`${t.urls.server}/threads/${gone}`, { method: "DELETE" })).status, 200);
+  await item(page, gone).getByText("This chat was deleted.").waitFor({ timeout: SOON });
+  await t.stop("server");
+  await paul.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.type("no receipt");
+  await page.keyboard.press("Enter");
+  await paul.getByRole("alert").filter({ hasText: "The server did not answer. Is the server still running?" }).waitFor();
+  await t.shot(page, "away");
+  await t.start("server");
+  await t.script(says("Left alone."));
+  await paul.getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter"); // the reason is still there
+  await paul.locator(".tool-decision", { hasText: "“no receipt”" }).waitFor();
+  await t.shot(page, "settled");
+  await wentOn(t, page, thread, "Left alone.");
+}
+
+/** Thirty calls, long arguments and hidden characters on a phone: nothing is cut off, and nothing moves sideways. */
+export async function builtinInboxNarrow(t) {
+  const long = "This is a long letter. ".repeat(60);
+  const mail = call("send_email", { to: "Ben", subject: "Your \u202edednufer\u202c order", body: `${long}${"x".repeat(200)}` });
+  const thread = await waiting(t, "Refund everybody", calls("All of them.", mail, ...Array.from({ length: 29 }, (_, at) => refund("1003", 0.01 + at / 100))));
+  const page = await open(t, { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2, colorScheme: "dark", hasTouch: true });
+  await page.locator("#inbox-open").filter({ hasText: /^(3\d|[4-9]\d) waiting$/ }).click();
+  await item(page, thread, 29).waitFor();
+  const first = item(page, thread);
+  await expand(first);
+  await first.locator(".card").waitFor();
+  assert.match(await first.locator(".card").textContent(), /Your ⟦U\+202E⟧dednufer⟦U\+202C⟧ order.*x{200}/);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
+  assert.ok(await page.evaluate(() => document.querySelector(".inbox-scroll").scrollWidth <= innerWidth), "nor in the list");
+  assert.ok(await page.evaluate(() => document.querySelector("#main").inert), "what is behind can't be reached");
+  await t.shot(page, "long");
+  await accessible(page, "narrow dark inbox");
+  await first.locator(".inbox-line").click();
+  await page.locator(".inbox-scroll").evaluate((node) => (node.scrollTop = 0));
+  await t.shot(page, "many");
+  const second = item(page, thread, 1);
+  await expand(second);
+  await second.getByRole("button", { name: "Approve" }).scrollIntoViewIfNeeded();
+  await t.shot(page, "card");
+  await second.getByRole("button", { name: "Approve" }).tap();
+  await second.locator(".tool-decision", { hasText: "outside the chat" }).waitFor();
+  await t.shot(page, "decided");
+  await page.keyboard.press("Escape");
+  await page.locator("#inbox").waitFor({ state: "hidden" });
+  assert.equal(await focused(page), "inbox-open");
+  await page.click("#menu");
+  await page.getByRole("button", { name: /^Waiting for you \(\d+\)$/ }).click();
+  await item(page, thread, 28).waitFor();
+  await expand(item(page, thread));
+  await item(page, thread).getByRole("button", { name: "Open chat" }).click();
+  await page.locator(".rows .card").first().waitFor();
+  assert.ok(await page.locator("#inbox").isHidden(), "it gives way to the chat");
+}
