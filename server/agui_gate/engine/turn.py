@@ -1,7 +1,7 @@
 """One turn of the model: ask it, stream what it says, and deal with the calls it makes."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -10,7 +10,6 @@ from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserT
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
 from agui_gate.core.schemas import of_arguments
-from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import (
     CARD_TOOL,
     CallKind,
@@ -23,12 +22,12 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.consents import Consents
-from agui_gate.engine.intake import NewId
 from agui_gate.engine.judging import Judged, look_at
-from agui_gate.engine.open_thread import OpenThread, committed_ref
+from agui_gate.engine.open_thread import committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.refusals import Withheld, blamed, left_out
 from agui_gate.engine.runner import ToolRunner
+from agui_gate.engine.scope import Scope
 from agui_gate.engine.waiting import Asker
 from agui_gate.engine.words import Words
 from agui_gate.errors import (
@@ -41,42 +40,27 @@ from agui_gate.errors import (
     ProviderUnavailable,
 )
 from agui_gate.off_loop import LARGE, LARGE_BYTES
-from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.protocol.tool_choice import chosen
 from agui_gate.tool import Gate
-
-Clock = Callable[[], int]
-"""Now, in ms since the epoch."""
 
 BREATH_SECONDS = 0.005
 """How long one answer may keep the event loop busy, where its batches come without any wait between them."""
 
 
 class Turns:
-    """Runs turns of one run. ``done`` collects how each ended, for the usage."""
+    """Runs turns of one agent in one run. ``done`` collects how each ended, for the usage."""
 
-    def __init__(
-        self,
-        agent: Agent,
-        run: RunInput,
-        thread: OpenThread,
-        sequencer: Sequencer,
-        asker: Asker,
-        consents: Consents,
-        tools: ToolRunner,
-        new_id: NewId,
-        clock: Clock,
-    ) -> None:
-        self._agent, self._run, self._thread = agent, run, thread
-        self._seq, self._asker, self._consents, self._tools = sequencer, asker, consents, tools
-        self._new_id, self._clock = new_id, clock
+    def __init__(self, agent: Agent, scope: Scope, asker: Asker, consents: Consents, tools: ToolRunner) -> None:
+        self._agent, self._scope, self._run = agent, scope, scope.input
+        self._thread, self._seq = scope.thread, scope.seq
+        self._asker, self._consents, self._tools = asker, consents, tools
+        run = scope.input
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
         self._judged: dict[str, Judged] = {}
         self._one_by_one = asyncio.Lock()
-        self._begun: set[str] = set()
         self.done: list[TurnDone] = []
 
     async def one(self) -> TurnEntry:
@@ -119,7 +103,7 @@ class Turns:
 
     async def _ask_once(self, withheld: Withheld) -> Recorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
-        recorder = Recorder(self._seq, self._new_id, self._thread.journal.call_ids, origin, limits)
+        recorder = Recorder(self._seq, self._scope.new_id, self._thread.journal.call_ids, origin, limits)
         transcript = self._thread.transcript(withheld.entries)
         choice = self._choice(transcript)
         told, transcript = self._words.told(transcript, self._thread.journal, self._thread.note())
@@ -170,7 +154,7 @@ class Turns:
         assert recorder.done is not None  # `_ask` said so
         turn = await self._looked_at(recorder)
         self.done.append(recorder.done)
-        self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._clock())
+        self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
         self._thread.append([turn])
         if turn.calls:
@@ -189,25 +173,14 @@ class Turns:
             raise
         return self._classified(turn)
 
-    def result(self, call: CallPart, output: Output) -> None:
-        """Record and show the output of a call that needed no approval."""
-        message_id = result_id(call.id)
-        self._thread.append([ResultEntry(call.id, message_id, output)])
-        self._seq.result(call.id, message_id, output.content)
-
-    def stopped(self, call: CallPart) -> None:
-        """Close a call that the end of the run has left open: one that had not begun has no effect to be feared."""
-        begun = call.kind == "client" or call.id in self._begun
-        self.result(call, outcomes.CANCELLED_RUNNING if begun else outcomes.CANCELLED_BEFORE)
-
     def _hosted(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Keep the results of what the provider ran. Every such call has one, also where the provider gave none."""
         self._thread.append(recorder.results.values())
         for call in turn.calls:
             if call.kind == "hosted" and call.id not in recorder.results:
-                self.result(call, outcomes.NO_RESULT)
+                self._scope.result(call, outcomes.NO_RESULT)
             elif call.kind == "held" and call.malformed:  # can't be shown, so nobody can agree to it
-                self.result(call, _unrunnable(call, recorder))
+                self._scope.result(call, _unrunnable(call, recorder))
 
     async def _calls(self, turn: TurnEntry, recorder: Recorder) -> None:
         """Record the gated calls, then run the free ones in parallel. Their results are saved as they come."""
@@ -230,7 +203,7 @@ class Turns:
 
     async def _free(self, call: CallPart, recorder: Recorder) -> None:
         judged = self._judged.get(call.id)
-        self._begun.add(call.id)
+        self._scope.begun.add(call.id)
         if call.malformed:
             output = _unrunnable(call, recorder)
         elif judged is None:
@@ -268,7 +241,7 @@ class Turns:
         self._thread.append(recorder.results.values())
         for call in turn.calls:
             if call.id not in recorder.results:
-                self.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
+                self._scope.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
 
     def _classified(self, turn: TurnEntry) -> TurnEntry:
         parts = tuple(

@@ -10,14 +10,11 @@ from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.jsontext import canonical, parse_object
-from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
-from agui_gate.engine.intake import NewId
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.scope import Scope
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
-from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import provider_id
 from agui_gate.tool import PLACEHOLDER, Gate
@@ -29,13 +26,10 @@ class Asker:
     See docs/clients.md#one-style-a-run.
     """
 
-    def __init__(
-        self, agent: Agent, run: RunInput, thread: OpenThread, sequencer: Sequencer, new_id: NewId, run_key: str
-    ) -> None:
-        self._agent, self._thread, self._seq, self._new_id = agent, thread, sequencer, new_id
-        self._run_id, self._run_key = run.run_id, run_key
+    def __init__(self, agent: Agent, scope: Scope) -> None:
+        self._agent, self._scope, self._thread, self._seq = agent, scope, scope.thread, scope.seq
         self.refused: dict[str, str] = {}
-        offered = CARD_TOOL in run.client_tools
+        offered = CARD_TOOL in scope.input.client_tools
         self.style: Style = "card" if agent.hitl == "card" or (agent.hitl == "auto" and offered) else "interrupt"
 
     def record(self, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
@@ -46,12 +40,12 @@ class Asker:
         thread = self._thread.thread
         arguments = parse_object(call.arguments if judged is None else judged) or {}
         return Approval(
-            id=f"apr_{self._new_id()}",
+            id=f"apr_{self._scope.new_id()}",
             principal=thread.principal,
             thread_id=thread.id,
             agent=self._agent.name,
-            run_key=self._run_key,
-            run_id=self._run_id,
+            run_key=self._scope.key,
+            run_id=self._scope.input.run_id,
             turn_id=turn_id,
             call_id=call.id,
             tool=call.name,
@@ -88,7 +82,7 @@ class Asker:
 
     def _card(self, approval: Approval) -> str:
         self._end_cards(approval, REPLACED)
-        card_id, message_id = f"card_{self._new_id()}", self._new_id()
+        card_id, message_id = f"card_{self._scope.new_id()}", self._scope.new_id()
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
         arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran)

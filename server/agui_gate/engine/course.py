@@ -1,0 +1,186 @@
+"""The course of a run: the order in which things happen.
+
+The order is what makes it safe: what a dead process left is recovered first, then answers are settled, then what nobody
+answered is dealt with by the agent's policy, and only then is a model asked. Everything that can't be repeated is saved
+before it is shown.
+"""
+
+import asyncio
+
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.dialect import Dialect
+from agui_gate.core.transcript import LeftOutEntry, TurnEntry
+from agui_gate.engine import outcomes, telling
+from agui_gate.engine.conversing import Conversing, Rest
+from agui_gate.engine.intake import Intake, take
+from agui_gate.engine.refusals import left_out
+from agui_gate.engine.scope import Scope
+from agui_gate.engine.shield import to_the_end
+from agui_gate.engine.usage import totals
+from agui_gate.engine.waiting import success
+from agui_gate.errors import ApprovalPending, ApprovalRefused, LimitReached
+from agui_gate.off_loop import if_large
+from agui_gate.protocol.inbound import MAX_ANSWERS
+from agui_gate.stores.base import ApprovalStore, RunStatus
+
+BREATH = 200
+"""Calls that are closed at once before others get their turn."""
+
+
+class Course:
+    """One run that goes its course: from what its request brings to RUN_FINISHED. What goes wrong is raised."""
+
+    def __init__(self, conversing: Conversing, scope: Scope, store: ApprovalStore, dialect: Dialect) -> None:
+        self._conversing, self._scope, self._store, self._dialect = conversing, scope, store, dialect
+        self._agent, self._showing, self._settlement = conversing.agent, conversing.showing, conversing.settlement
+        self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
+
+    async def go(self) -> None:
+        """All of it, in order."""
+        self._showing.snapshot_due = self._left_early()
+        await self._recover()
+        intake = await self._take()
+        self._thread.capacity.check_new(
+            intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
+        )
+        self._check_refusal(intake)
+        await self._apply(intake)
+        await self._conversing.settle(intake)
+        if intake.said and self._agent.on_unanswered == "supersede":
+            await self._settlement.close(self._thread.journal.pending(), State.SUPERSEDED)
+        self._showing.unseen(intake.repeated)
+        if intake.said:
+            self._give_up_on_client()
+        if self._showing.snapshot_due:
+            await self._thread.prepare_messages()
+            self._showing.snapshot()
+        rest = await self._converse(intake)
+        await (self._wait() if rest is Rest.WAITS else self._finish())
+
+    async def _take(self) -> Intake:
+        """What the request brings, compared with the thread."""
+        size = len(self._input.messages) + len(self._thread.entries)
+        new_id, way = self._scope.new_id, self._scope.live.way
+        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._agent.by_name)
+        if len(intake.answers) > MAX_ANSWERS:
+            raise LimitReached(f"A run takes at most {MAX_ANSWERS:,} answers. Send each answer once.")
+        return intake
+
+    def _left_early(self) -> bool:
+        """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
+
+        Leaving is how some clients stop a run. Their calls would look as if they still ran (S10).
+        """
+        told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
+        shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
+        return any(call_id not in told and self._thread.journal.has_told(call_id) for call_id in shown)
+
+    async def _recover(self) -> None:
+        """Close what was running when a process died (B9)."""
+        await self._conversing.recover()
+        for call in self._thread.journal.open_calls():
+            if call.kind != "client":
+                self._scope.result(call, outcomes.INTERRUPTED)
+
+    def _check_refusal(self, intake: Intake) -> None:
+        """`on_unanswered="refuse"`: everything that waits must be answered by this run (AG-UI's strict rule)."""
+        pending = {approval.id for approval in self._thread.journal.pending()}
+        answered = {answer.id for answer in intake.answers}
+        if self._agent.on_unanswered == "refuse" and pending - answered:
+            raise ApprovalPending(f"{len(pending - answered)} call(s) wait for an answer; answer them all in one run.")
+
+    async def _apply(self, intake: Intake) -> None:
+        """Take over what is new. A branch is saved at once, with what was pending in the dropped part superseded."""
+        if self._input.state:
+            self._thread.state = self._input.state
+        imported = not self._thread.entries
+        if intake.keep is not None:
+            claimed = self._conversing.consents.claimed()
+            size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
+            dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
+            await self._settlement.close(dropped, State.SUPERSEDED)
+            await self._conversing.consents.branched(claimed)
+            await self._thread.commit()
+            # The page can't know what it is to show now of calls that ran in what is gone.
+            self._showing.snapshot_due |= self._thread.shows_replaced
+        else:
+            self._thread.append(intake.entries)
+        self._scope.live.opened(*self._thread.snapshot())
+        for entry in intake.entries:
+            if isinstance(entry, LeftOutEntry):
+                self._seq.other(left_out(entry))
+        if imported:
+            await self._close_imported(intake)
+
+    async def _close_imported(self, intake: Intake) -> None:
+        """Calls in an unknown thread's history that have no result: nobody will ever give them one (B5)."""
+        calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
+        for number, call in enumerate(calls, 1):
+            if not self._thread.journal.has_result(call.id):
+                self._scope.result(call, outcomes.UNANSWERED_CLIENT)
+            if not number % BREATH:
+                await asyncio.sleep(0)
+
+    def _give_up_on_client(self) -> None:
+        """The user went on: client tools that gave no result are closed."""
+        for call in self._thread.journal.open_calls():
+            self._scope.result(call, outcomes.UNANSWERED_CLIENT)
+
+    async def _converse(self, intake: Intake) -> Rest:
+        """Let the agent go on, if there is something for it to do and nobody has to be waited for."""
+        if self._thread.journal.waits:
+            return Rest.WAITS
+        await self._thread.prepare()
+        if self._has_work(intake):
+            return await self._conversing.converse()
+        if intake.unknown and not intake.entries and not intake.repeated:
+            telling.unknown_answer(self._input.thread_id, self._thread.thread.principal)
+            raise ApprovalRefused("This answer is to nothing that was asked here, so nothing was run.")
+        return Rest.DONE
+
+    def _has_work(self, intake: Intake) -> bool:
+        journal = self._thread.journal
+        retry = journal.newest_turn is not None and journal.newest_turn.cut
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript())
+
+    # --- ending -------------------------------------------------------------------------------------------------
+    async def _wait(self) -> None:
+        """End the run, saying what it waits for."""
+        pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
+        client = [call.id for call in self._thread.journal.open_calls()]
+        self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
+        asker = self._conversing.asker
+        cards = asker.show_cards(pending) if asker.style == "card" else []
+        interrupting = bool(pending) and not cards and not client
+        if interrupting:
+            await self._thread.prepare_messages()
+            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
+            self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
+        outcome = asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
+        await self._end("waiting")
+        self._seq.finish(outcome, totals(self._conversing.turns.done))
+
+    async def _fresh(self, approval: Approval) -> Approval:
+        """The record with its absolute times, if it has any to show."""
+        if approval.expires_at is None:
+            return approval
+        stored = await self._store.approval(approval.principal, approval.id)
+        return stored or approval
+
+    async def _finish(self) -> None:
+        """End the run. A turn that a limit or filter of the provider ended says so in the result."""
+        done = self._conversing.turns.done
+        await self._end("finished")
+        last = done[-1] if done else None
+        result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
+        self._seq.finish(None, totals(done), result)
+
+    async def _end(self, status: RunStatus) -> None:
+        """Save that the run is over. A stop that comes while that is saved is too late."""
+        try:
+            await self._thread.commit(status=status, patient=True)
+        except asyncio.CancelledError:
+            if not self._thread.ended:
+                raise
+        self._scope.at_rest()

@@ -1,0 +1,53 @@
+"""What everything that works in one run shares."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.transcript import CallPart, Output, ResultEntry
+from agui_gate.engine import outcomes
+from agui_gate.engine.importing import NewId
+from agui_gate.engine.live import LiveRun
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.messages import result_id
+
+Clock = Callable[[], int]
+"""Now, in ms since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One run: its request, its thread, its stream, who follows it; and where ids and the time come from.
+
+    ``begun`` are the calls whose tools have been started in this run.
+    """
+
+    input: RunInput
+    thread: OpenThread
+    seq: Sequencer
+    live: LiveRun
+    new_id: NewId
+    clock: Clock
+    begun: set[str] = field(default_factory=set)
+
+    @property
+    def key(self) -> str:
+        """The server's own name for the run."""
+        return self.live.key
+
+    def at_rest(self) -> None:
+        """Nothing is half said: clients that connect from now on begin here."""
+        self.seq.end_open()
+        self.live.opened(*self.thread.snapshot())
+
+    def result(self, call: CallPart, output: Output) -> None:
+        """Record and show the output of a call that needed no approval."""
+        message_id = result_id(call.id)
+        self.thread.append([ResultEntry(call.id, message_id, output)])
+        self.seq.result(call.id, message_id, output.content)
+
+    def stopped(self, call: CallPart) -> None:
+        """Close a call that the end of the run has left open: one that had not begun has no effect to be feared."""
+        begun = call.kind == "client" or call.id in self.begun
+        self.result(call, outcomes.CANCELLED_RUNNING if begun else outcomes.CANCELLED_BEFORE)
