@@ -14,7 +14,8 @@ import msgspec
 import uvloop
 
 from agui_gate import PendingApprovalRegistry
-from agui_gate.bus.log import EventLog, Reader
+from agui_gate.bus.base import Reader
+from agui_gate.bus.log import EventLog, LogReader
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import Entry
@@ -124,7 +125,7 @@ def reader_seconds(deltas: int = 2000, more: int = 10) -> float:
 
     async def read(readers: int) -> None:
         log = EventLog()
-        tasks = [asyncio.ensure_future(_drained(Reader(log))) for _ in range(readers)]
+        tasks = [asyncio.ensure_future(_drained(LogReader(log))) for _ in range(readers)]
         for _ in range(deltas):
             await asyncio.sleep(0)
             log.append(frame)

@@ -1,5 +1,7 @@
 """The product with its event log off: frames go to the one reader of a run and are forgotten."""
 
+from collections.abc import Callable
+
 from agui_gate.bus import memory
 from agui_gate.bus.log import EventLog
 
@@ -9,8 +11,8 @@ class Unlogged(EventLog):
 
     __slots__ = ("_frames",)
 
-    def __init__(self, limit: int = 0) -> None:
-        super().__init__(limit)
+    def __init__(self, limit: int, on_end: Callable[[], None]) -> None:
+        super().__init__(limit, on_end)
         self._frames: list[bytes] = []
 
     def append(self, frame: bytes) -> None:

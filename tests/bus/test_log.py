@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from agui_gate.bus.log import KEPT_BLOCKS, PATIENCE, EventLog, FellBehind, Reader
+from agui_gate.bus.base import FellBehind
+from agui_gate.bus.log import KEPT_BLOCKS, PATIENCE, EventLog, LateReader, LogReader
 from agui_gate.protocol.encoder import PING
 from tests.requirements import shows
 
@@ -37,7 +38,7 @@ def read_all(log: EventLog, seq: int) -> bytes:
         data += piece
 
 
-async def told(reader: Reader) -> bytes:
+async def told(reader: LogReader) -> bytes:
     """What a reader gets in all."""
     data = b""
     async with asyncio.timeout(5):
@@ -73,7 +74,7 @@ def test_frames_larger_than_the_limit_are_kept_until_they_were_read() -> None:
 
 def test_what_somebody_still_reads_stays_a_while() -> None:
     log = filled(3)
-    slow = Reader(log)
+    slow = LogReader(log)
     for number in range(3, 3 + PATIENCE * LIMIT // 20 - 10):
         log.append(frame(number))
     assert log.first_seq == 0
@@ -85,7 +86,7 @@ def test_what_somebody_still_reads_stays_a_while() -> None:
 
 async def test_a_reader_that_is_too_far_behind_is_told() -> None:
     log = filled(3)
-    slow = Reader(log)
+    slow = LogReader(log)
     for number in range(3, 500):
         log.append(frame(number))
     assert log.size <= PATIENCE * LIMIT * 1.2
@@ -95,25 +96,24 @@ async def test_a_reader_that_is_too_far_behind_is_told() -> None:
 
 async def test_readers_wait_for_frames_and_for_the_end() -> None:
     log = EventLog()
-    readers = [asyncio.ensure_future(told(Reader(log))) for _ in range(10)]
+    readers = [asyncio.ensure_future(told(LogReader(log))) for _ in range(10)]
     for number in range(200):
         log.append(frame(number))
         if number % 3 == 0:
             await asyncio.sleep(0)
-    late = asyncio.ensure_future(told(Reader(log, after=149)))
+    late = asyncio.ensure_future(told(LogReader(log, after=149)))
     await asyncio.sleep(0)
     log.end()
     whole = b"".join(map(frame, range(200)))
     assert set(await asyncio.gather(*readers)) == {whole}
     assert await late == b"".join(map(frame, range(150, 200)))
-    assert await told(Reader(log, after=199)) == b""
+    assert await told(LogReader(log, after=199)) == b""
 
 
 async def test_a_closed_reader_ends_and_a_pinged_one_says_something() -> None:
     log = EventLog()
-    reader = Reader(log, prefix=b"first\n\n")
+    reader = LogReader(log)
     reader.ping()  # nobody waits: nothing to say
-    assert await reader.read() == b"first\n\n"
     waiting = asyncio.ensure_future(reader.read())
     await asyncio.sleep(0)
     reader.ping()
@@ -128,7 +128,7 @@ async def test_a_closed_reader_ends_and_a_pinged_one_says_something() -> None:
 
 async def test_a_reader_that_is_cancelled_leaves_nothing_that_waits() -> None:
     log = EventLog()
-    reader = Reader(log)
+    reader = LogReader(log)
     waiting = asyncio.ensure_future(reader.read())
     await asyncio.sleep(0)
     waiting.cancel()
@@ -136,6 +136,20 @@ async def test_a_reader_that_is_cancelled_leaves_nothing_that_waits() -> None:
     log.append(frame(0))
     assert not log._waiting
     assert await reader.read() == frame(0)
+
+
+async def test_an_opening_goes_with_the_last_reader_that_may_want_it() -> None:
+    """It keeps a whole thread, which nobody wants of a run that is over."""
+    opening: Any = object()
+    for coming in (False, True):
+        log = EventLog()
+        log.opened(opening)
+        reader = LateReader(log, lambda _: b"") if coming else None
+        log.end()
+        assert log.opening is (opening if coming else None)
+        if reader is not None:
+            reader.close()
+            assert log.opening is None
 
 
 @given(st.lists(st.tuples(st.integers(3, 90), st.booleans()), max_size=80), st.integers(0, 80), st.data())
@@ -159,7 +173,7 @@ class Logs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.log = EventLog(200)
-        self.got: dict[int, tuple[Reader, int]] = {}
+        self.got: dict[int, tuple[LogReader, int]] = {}
 
     @rule(size=st.integers(8, 120), times=st.integers(1, 8))
     def append(self, size: int, times: int) -> None:
@@ -169,7 +183,7 @@ class Logs(RuleBasedStateMachine):
     @rule(target=readers, back=st.integers(0, 40))
     def come(self, back: int) -> int:
         after = max(self.log.first_seq, self.log.next_seq - back) - 1
-        self.got[len(self.got)] = (Reader(self.log, after), after + 1)
+        self.got[len(self.got)] = (LogReader(self.log, after), after + 1)
         return len(self.got) - 1
 
     @rule(which=readers)

@@ -2,10 +2,11 @@
 
 import pytest
 
+from agui_gate.bus.base import Publisher
 from agui_gate.bus.memory import LOG_BYTES, MemoryBus
 from tests.requirements import shows
 
-pytestmark = shows("B17")
+pytestmark = [pytest.mark.anyio, shows("B17")]
 
 
 class Clock:
@@ -22,79 +23,79 @@ def clock() -> Clock:
     return Clock()
 
 
-def said(bus: MemoryBus, key: str, size: int = 10, thread_id: str = "t", principal: str = "alice") -> None:
-    bus.open(key, principal, thread_id).log.append(b"." * size)
-    bus.ended(key)
+async def said(bus: MemoryBus, key: str, size: int = 10, thread_id: str = "t", principal: str = "alice") -> Publisher:
+    publisher = await bus.open(key, principal, thread_id)
+    publisher.append(b"." * size)
+    publisher.end()
+    return publisher
 
 
-def test_a_run_is_kept_while_it_lives_and_a_while_after(clock: Clock) -> None:
+async def test_a_run_is_kept_while_it_lives_and_a_while_after(clock: Clock) -> None:
     bus = MemoryBus(kept_seconds=10, clock=clock)
-    opened = bus.open("a", "alice", "t")
+    publisher = await bus.open("a", "alice", "t")
     clock.now = 1e6
-    bus.expire()
-    assert bus.find("a") is opened
-    bus.ended("a")
-    assert opened.log.ended
+    await bus.expire()
+    assert await bus.find("a") is not None
+    publisher.end()
     clock.now += 9.9
-    assert bus.find("a") is opened
+    assert await bus.find("a") is not None
     clock.now += 0.2
-    assert bus.find("a") is None
-    assert not bus._logs
+    assert await bus.find("a") is None
+    assert not bus._runs
     assert not bus._ended
     assert bus._ended_bytes == 0
 
 
-def test_expire_needs_no_reader(clock: Clock) -> None:
+async def test_expire_needs_no_reader(clock: Clock) -> None:
     bus = MemoryBus(kept_seconds=10, clock=clock)
     for number in range(5):
-        said(bus, f"run-{number}")
+        await said(bus, f"run-{number}")
         clock.now += 3
-    bus.expire()
-    assert list(bus._logs) == ["run-2", "run-3", "run-4"]
+    await bus.expire()
+    assert list(bus._runs) == ["run-2", "run-3", "run-4"]
 
 
-def test_the_oldest_go_when_all_together_are_too_large(clock: Clock) -> None:
+async def test_the_oldest_go_when_all_together_are_too_large(clock: Clock) -> None:
     bus = MemoryBus(kept_bytes=1000 + 3 * LOG_BYTES, clock=clock)
-    alive = bus.open("alive", "alice", "t")
-    alive.log.append(b"." * 5000)
+    alive = await bus.open("alive", "alice", "t")
+    alive.append(b"." * 5000)
     for number in range(5):
-        said(bus, f"run-{number}", 300)
-    assert list(bus._logs) == ["alive", "run-2", "run-3", "run-4"]
+        await said(bus, f"run-{number}", 300)
+    assert list(bus._runs) == ["alive", "run-2", "run-3", "run-4"]
     assert bus._ended_bytes == 900 + 3 * LOG_BYTES
 
 
-def test_who_has_the_most_loses_it_and_nobody_else(clock: Clock) -> None:
+async def test_who_has_the_most_loses_it_and_nobody_else(clock: Clock) -> None:
     """Issue 9, line 13."""
     bus = MemoryBus(kept_bytes=1000 + 4 * LOG_BYTES, clock=clock)
-    said(bus, "his", 100, principal="bob")
+    await said(bus, "his", 100, principal="bob")
     for number in range(5):
-        said(bus, f"run-{number}", 300)
-    assert list(bus._logs) == ["his", "run-2", "run-3", "run-4"]
+        await said(bus, f"run-{number}", 300)
+    assert list(bus._runs) == ["his", "run-2", "run-3", "run-4"]
 
 
-def test_a_run_ends_once(clock: Clock) -> None:
+async def test_a_run_ends_once(clock: Clock) -> None:
     bus = MemoryBus(kept_seconds=10, clock=clock)
-    said(bus, "a")
-    bus.ended("a")
+    (await said(bus, "a")).end()
     clock.now = 11
-    bus.expire()
-    assert (bus._logs, bus._ended_bytes) == ({}, 0)
+    await bus.expire()
+    assert (bus._runs, bus._ended_bytes) == ({}, 0)
 
 
-def test_what_is_unknown_or_ended_twice_changes_nothing(clock: Clock) -> None:
+async def test_what_is_unknown_changes_nothing(clock: Clock) -> None:
     bus = MemoryBus(kept_seconds=10, clock=clock)
-    assert bus.find("nothing") is None
-    bus.ended("nothing")
+    assert await bus.find("nothing") is None
+    await bus.forget("alice", "nothing")
     assert not bus._ended
 
 
-def test_the_logs_of_a_deleted_thread_go_and_no_others(clock: Clock) -> None:
+async def test_the_runs_of_a_deleted_thread_go_and_no_others(clock: Clock) -> None:
     bus = MemoryBus(clock=clock)
     for key, thread_id in (("a", "t"), ("b", "u"), ("c", "t")):
-        said(bus, key, thread_id=thread_id)
-    bus.open("d", "alice", "t")
-    bus.forget("bob", "t")
-    assert list(bus._logs) == ["a", "b", "c", "d"]
-    bus.forget("alice", "t")
-    assert list(bus._logs) == ["b", "d"]
+        await said(bus, key, thread_id=thread_id)
+    await bus.open("d", "alice", "t")
+    await bus.forget("bob", "t")
+    assert list(bus._runs) == ["a", "b", "c", "d"]
+    await bus.forget("alice", "t")
+    assert list(bus._runs) == ["b", "d"]
     assert bus._ended_bytes == 10 + LOG_BYTES

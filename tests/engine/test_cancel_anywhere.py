@@ -60,7 +60,7 @@ class Shop:
             live.cancel()
             live.cancel()
             await asyncio.wait([live.task])
-        raw, _ = live.published.log.read(0)
+        raw = await (await self.app.state.engine.read(live.key, -1)).read()
         ends = [e["type"] for e in parse(raw.decode()) if e["type"] in ("RUN_FINISHED", "RUN_ERROR")]
         assert len(ends) == 1, "a stream without its one terminal event"
 

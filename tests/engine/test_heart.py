@@ -23,7 +23,7 @@ async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: py
             if self.number == 3:
                 third.set()
 
-    def also() -> None:
+    async def also() -> None:
         raise KeyError("a log that is gone")
 
     beats: Any = Beats()

@@ -99,7 +99,7 @@ DONE = [*says("Done."), adapter.TurnDone()]
 
 
 async def events(live: LiveRun) -> str:
-    reader, data = live.read(), b""
+    reader, data = await live.read(), b""
     while piece := await reader.read():
         data += piece
     return data.decode()

@@ -128,6 +128,7 @@ async def product(
     *,
     mode: str = "chain",
     store: Any = "memory://",
+    bus: Any = None,
     auth: Any = None,
     settings: Settings | None = None,
     emulator: Emulator | None = None,
@@ -141,6 +142,7 @@ async def product(
         app = create_app(
             Agent(name="support", model=adapter, tools=tools, **agent),
             store=store,
+            bus=bus,
             auth=auth,
             settings=settings or Settings(),
         )

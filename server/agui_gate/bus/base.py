@@ -1,41 +1,138 @@
-"""The seam to live events: which runs there are and what they said."""
+"""The seam to live events: which runs there are and what they say.
 
-from typing import Protocol
+A run says frames, numbered from 0 without a gap. Any number of readers follow it, from any frame that is still kept,
+in this process or in another one that shares the bus. A bus keeps frames and nothing else: what stands is in the
+store. So it may lose them, and a reader is told then (`FellBehind`), rather than getting a gap.
+
+What a run says must never wait, neither for a reader nor for a network: a delta is a few microseconds. So the methods
+of `Publisher` are synchronous. A bus that sends frames elsewhere collects them and sends them together, from a task of
+its own, in their order. Everything else is a coroutine. See docs/adr/0013-the-bus-is-a-seam.md.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import msgspec
 
-from agui_gate.bus.log import EventLog
+
+class FellBehind(Exception):
+    """The wanted frames are no longer kept."""
+
+
+class Messages(Protocol):
+    """A conversation's messages as JSON, as they were at one moment."""
+
+    def __call__(self) -> msgspec.Raw:
+        """Them, made the first time that somebody asks."""
+        ...
+
+    async def prepare(self) -> None:
+        """Make them now, without keeping the event loop busy."""
+        ...
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """A point of a run at which nothing is half said: what a reader that comes later is told before the frames from
+    ``seq`` on. ``messages`` makes the conversation as it was there; ``state`` is the shared state, as JSON.
+
+    There is one for each turn and more, and most are never read. A bus that has to send it elsewhere therefore makes
+    ``messages`` when somebody joins.
+    """
+
+    seq: int
+    messages: Messages
+    state: Any
+
+
+Tell = Callable[[Opening], bytes]
+"""Makes frames of an opening, for the one reader that joins."""
 
 
 class Published(msgspec.Struct, frozen=True):
-    """A run's log, and whose it is. ``run_id``: the client's name for the run."""
+    """A run that is known, and whose it is. ``run_id``: the client's name for it.
+
+    Frames from ``first`` on are kept, of those before ``next``.
+    """
 
     run_key: str
     principal: str
     thread_id: str
-    log: EventLog
-    run_id: str = ""
+    run_id: str
+    first: int
+    next: int
+
+
+class Publisher(Protocol):
+    """Where one run says its frames. Nothing waits here, and nothing fails: what can't be kept is lost to readers."""
+
+    def append(self, frame: bytes) -> None:
+        """The next frame."""
+        ...
+
+    def opened(self, opening: Opening) -> None:
+        """Readers that join from now on begin there."""
+        ...
+
+    def end(self) -> None:
+        """No more frames will come; what there is goes after a while. Safe to call twice."""
+        ...
+
+
+class Reader(Protocol):
+    """One reader of one run."""
+
+    async def read(self) -> bytes:
+        """Whole frames, as many as are ready, in one piece; waits if none are. Empty at the end. Raises `FellBehind`.
+
+        Cancelling it loses nothing: the next call gives what this one would have given.
+        """
+        ...
+
+    def ping(self) -> None:
+        """Have a `read` that waits return a comment, so that its connection stays open."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading; a `read` that waits returns the end."""
+        ...
 
 
 class Bus(Protocol):
-    """Keeps the logs of runs for as long as they run and a while after."""
+    """Keeps what runs say for as long as they run and a while after. What fails raises `Unavailable`."""
 
-    def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Published:
-        """A log for a new run."""
+    async def start(self) -> None:
+        """Connect. Raises `ConfigurationError` with a sentence."""
         ...
 
-    def find(self, run_key: str) -> Published | None:
-        """A run's log, if it is still kept."""
+    async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
+        """A new run."""
         ...
 
-    def ended(self, run_key: str) -> None:
-        """The run is over; its log goes after a while."""
+    async def find(self, run_key: str) -> Published | None:
+        """A run, if it is still kept."""
         ...
 
-    def expire(self) -> None:
-        """Drop the logs that are over their time. Called every few seconds."""
+    async def read(self, run_key: str, after: int = -1) -> Reader | None:
+        """A reader of what a run said after the frame ``after``, and then of what it says; None if it isn't kept."""
         ...
 
-    def forget(self, principal: str, thread_id: str) -> None:
-        """Drop the logs of a deleted thread's runs, which are over. Who is reading one reads it to its end."""
+    async def join(self, run_key: str, tell: Tell) -> Reader | None:
+        """A reader that comes late, and was told nothing of the run: first the run's opening, then the frames from
+        there on. None if the run is over, or isn't known: what stands is in the store.
+
+        Where the frames that follow the opening are lost, it is told the opening, waits for the next one, is told that,
+        and goes on from there.
+        """
+        ...
+
+    async def forget(self, principal: str, thread_id: str) -> None:
+        """Drop what a deleted thread's runs said, which are over. Who is reading it reads it to its end."""
+        ...
+
+    async def expire(self) -> None:
+        """Drop what is over its time. Called every second."""
+        ...
+
+    async def aclose(self) -> None:
+        """Send what isn't sent yet, and close. Safe to call twice."""
         ...

@@ -1,4 +1,4 @@
-"""The events of one run, as encoded frames, for any number of readers.
+"""The events of one run in this process, as encoded frames, for any number of readers.
 
 Theory of operation
 -------------------
@@ -13,7 +13,9 @@ Positions are sequence numbers: frame 0 is the run's first. A reader that contin
 import asyncio
 from array import array
 from collections import deque
+from collections.abc import Callable
 
+from agui_gate.bus.base import FellBehind, Opening, Tell
 from agui_gate.protocol.encoder import PING
 
 BLOCK = 32 * 1024
@@ -29,10 +31,6 @@ KEPT_BLOCKS = 4
 """Blocks that stay whatever their size: a frame may be larger than the limit, and its readers have not seen it yet."""
 
 
-class FellBehind(Exception):
-    """The wanted frames are no longer kept."""
-
-
 class _Block:
     __slots__ = ("data", "first", "offsets")
 
@@ -43,12 +41,24 @@ class _Block:
 
 
 class EventLog:
-    """One run's frames. ``ended`` once no more will come."""
+    """One run's frames, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once."""
 
-    __slots__ = ("_block", "_blocks", "_last", "_limit", "_size", "_waiting", "ended", "next_seq", "readers")
+    __slots__ = (
+        "_block",
+        "_blocks",
+        "_last",
+        "_limit",
+        "_on_end",
+        "_size",
+        "_waiting",
+        "ended",
+        "next_seq",
+        "opening",
+        "readers",
+    )
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = LIMIT, on_end: Callable[[], None] = lambda: None) -> None:
+        self._limit, self._on_end = limit, on_end
         self._block = min(BLOCK, limit // 8)
         self._last = _Block(0)
         self._blocks = deque([self._last])
@@ -56,7 +66,8 @@ class EventLog:
         self._waiting: list[asyncio.Future[None]] = []
         self.next_seq = 0
         self.ended = False
-        self.readers: set[Reader] = set()
+        self.opening: Opening | None = None
+        self.readers: set[LogReader] = set()
 
     @property
     def first_seq(self) -> int:
@@ -80,10 +91,17 @@ class EventLog:
         if self._waiting:
             self._wake()
 
+    def opened(self, opening: Opening) -> None:
+        """Readers that join from now on begin there."""
+        self.opening = opening
+
     def end(self) -> None:
         """No more frames will come."""
-        self.ended = True
-        self._wake()
+        if not self.ended:
+            self.ended = True
+            self._wake()
+            self._forget_opening()
+            self._on_end()
 
     def read(self, seq: int) -> tuple[bytes, int]:
         """Frames from ``seq`` on, as many as one block holds, and the position after them.
@@ -105,6 +123,16 @@ class EventLog:
         self._waiting.append(future)
         return future
 
+    def leave(self, reader: "LogReader") -> None:
+        """It reads no more."""
+        self.readers.discard(reader)
+        self._forget_opening()
+
+    def _forget_opening(self) -> None:
+        """Who comes after the end is told what stands, not what stood; and an opening keeps a whole thread."""
+        if self.ended and not self.readers:
+            self.opening = None
+
     def _new_block(self) -> _Block:
         self._last = _Block(self.next_seq)
         self._blocks.append(self._last)
@@ -124,26 +152,20 @@ class EventLog:
                 future.set_result(None)
 
 
-class Reader:
-    """One reader of a log, after which frame it begins; ``prefix`` is sent first. `close` it.
+class LogReader:
+    """One reader of a log; after which frame it begins. ``position`` is the next frame that it reads. `close` it."""
 
-    ``position`` is the next frame that it reads.
-    """
+    __slots__ = ("_closed", "_log", "_ping", "_wake", "position")
 
-    __slots__ = ("_closed", "_log", "_ping", "_prefix", "_wake", "hold", "position")
-
-    def __init__(self, log: EventLog, after: int = -1, prefix: bytes = b"") -> None:
+    def __init__(self, log: EventLog, after: int = -1) -> None:
         self._log = log
         self.position = after + 1
-        self._prefix = prefix
         self._closed = self._ping = False
         self._wake: asyncio.Future[None] | None = None
-        self.hold: object = None
-        """Whatever has to be there for as long as it reads."""
         log.readers.add(self)
 
     async def read(self) -> bytes:
-        """What is ready, in one piece; waits if nothing is. Empty at the end. Raises `FellBehind`."""
+        """See `Reader.read`."""
         while not self._closed:
             data = self._take()
             if data or self._log.ended:
@@ -158,22 +180,46 @@ class Reader:
 
     def _take(self) -> bytes:
         """What is ready now."""
-        if self._prefix:
-            data, self._prefix = self._prefix, b""
-        else:
-            data, self.position = self._log.read(self.position)
+        data, self.position = self._log.read(self.position)
         return data
 
     def ping(self) -> None:
-        """Have a waiting reader send a comment, so that its connection stays open."""
+        """See `Reader.ping`."""
         if self._wake is not None and not self._wake.done():
             self._ping = True
             self._wake.set_result(None)
 
     def close(self) -> None:
-        """Stop reading; a pending `read` returns the end."""
+        """See `Reader.close`."""
         self._closed = True
-        self.hold = None
-        self._log.readers.discard(self)
+        self._log.leave(self)
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+
+class LateReader(LogReader):
+    """One that comes late: see `Bus.join`. ``tell`` makes frames of the opening."""
+
+    __slots__ = ("_joined", "_tell", "_told")
+
+    def __init__(self, log: EventLog, tell: Tell) -> None:
+        super().__init__(log, after=log.next_seq - 1)
+        self._tell = tell
+        self._joined = self._told = False
+
+    async def read(self) -> bytes:
+        """See `Reader.read`."""
+        if not self._joined and (opening := self._log.opening) is not None:
+            await opening.messages.prepare()
+        return await super().read()
+
+    def _take(self) -> bytes:
+        opening = self._log.opening
+        if self._joined or opening is None:
+            return super()._take()
+        self._joined = opening.seq >= self._log.first_seq
+        if self._told and not self._joined:
+            return b""
+        self._told = True
+        self.position = opening.seq if self._joined else self._log.next_seq
+        return self._tell(opening)

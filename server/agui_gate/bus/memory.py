@@ -1,11 +1,13 @@
-"""Logs in this process: bounded by time after a run's end, and by bytes over all runs that ended."""
+"""The bus of one process: bounded by time after a run's end, and by bytes over all runs that ended."""
 
 import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from agui_gate.bus.base import Published
-from agui_gate.bus.log import LIMIT, EventLog
+import msgspec
+
+from agui_gate.bus.base import Published, Publisher, Reader, Tell
+from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
 
 KEPT_SECONDS = 300.0
 """How long the events of a run that ended can be read again."""
@@ -15,6 +17,18 @@ KEPT_BYTES = 64 * 1024 * 1024
 
 LOG_BYTES = 1024
 """What a log counts by itself, however little it holds."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    run_key: str
+    principal: str
+    thread_id: str
+    run_id: str
+    log: EventLog
+
+    @property
+    def size(self) -> int:
+        return self.log.size + LOG_BYTES
 
 
 class MemoryBus:
@@ -30,43 +44,66 @@ class MemoryBus:
     ) -> None:
         self._kept_seconds, self._run_bytes, self._kept_bytes = kept_seconds, run_bytes, kept_bytes
         self._clock = clock
-        self._logs: dict[str, Published] = {}
+        self._runs: dict[str, _Kept] = {}
         self._ended: dict[str, deque[tuple[float, str]]] = {}  # by principal, the oldest first
         self._sizes: Counter[str] = Counter()  # of those, by principal
         self._ended_bytes = 0
 
-    def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Published:
-        """A log for a new run."""
-        published = Published(run_key, principal, thread_id, EventLog(self._run_bytes), run_id)
-        self._logs[run_key] = published
-        return published
+    async def start(self) -> None:
+        """Nothing to connect to."""
 
-    def find(self, run_key: str) -> Published | None:
-        """A run's log, if it is still kept."""
-        self.expire()
-        return self._logs.get(run_key)
+    async def aclose(self) -> None:
+        """Nothing to send."""
 
-    def ended(self, run_key: str) -> None:
-        """The run is over; its log goes after a while."""
-        published = self._logs.get(run_key)
-        if published is None or published.log.ended:
-            return
-        published.log.end()
-        self._ended.setdefault(published.principal, deque()).append((self._clock() + self._kept_seconds, run_key))
-        self._sizes[published.principal] += _size(published)
-        self._ended_bytes += _size(published)
-        self.expire()
+    async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
+        """See `Bus`."""
+        log = EventLog(self._run_bytes, lambda: self._over(run_key))
+        self._runs[run_key] = _Kept(run_key, principal, thread_id, run_id, log)
+        return log
 
-    def forget(self, principal: str, thread_id: str) -> None:
-        """Drop the logs of a deleted thread's runs, which are over."""
+    async def find(self, run_key: str) -> Published | None:
+        """See `Bus`."""
+        kept = self._find(run_key)
+        if kept is None:
+            return None
+        return Published(run_key, kept.principal, kept.thread_id, kept.run_id, kept.log.first_seq, kept.log.next_seq)
+
+    async def read(self, run_key: str, after: int = -1) -> Reader | None:
+        """See `Bus`."""
+        kept = self._find(run_key)
+        return None if kept is None else LogReader(kept.log, after)
+
+    async def join(self, run_key: str, tell: Tell) -> Reader | None:
+        """See `Bus`."""
+        kept = self._find(run_key)
+        return None if kept is None or kept.log.ended else LateReader(kept.log, tell)
+
+    async def forget(self, principal: str, thread_id: str) -> None:
+        """See `Bus`."""
         mine = self._ended.get(principal, deque())
-        gone = [item for item in mine if self._logs[item[1]].thread_id == thread_id]
+        gone = [item for item in mine if self._runs[item[1]].thread_id == thread_id]
         for item in gone:
             mine.remove(item)
             self._drop(item[1])
 
-    def expire(self) -> None:
-        """Drop the logs that are over their time. Over the bytes, the oldest ones of whoever has the most."""
+    async def expire(self) -> None:
+        """See `Bus`."""
+        self._expire()
+
+    def _find(self, run_key: str) -> _Kept | None:
+        self._expire()
+        return self._runs.get(run_key)
+
+    def _over(self, run_key: str) -> None:
+        """The run has ended; it goes after a while."""
+        kept = self._runs[run_key]
+        self._ended.setdefault(kept.principal, deque()).append((self._clock() + self._kept_seconds, run_key))
+        self._sizes[kept.principal] += kept.size
+        self._ended_bytes += kept.size
+        self._expire()
+
+    def _expire(self) -> None:
+        """Drop the runs that are over their time. Over the bytes, the oldest ones of whoever has the most."""
         now = self._clock()
         for ended in list(self._ended.values()):
             while ended and ended[0][0] <= now:
@@ -76,13 +113,8 @@ class MemoryBus:
             self._drop(self._ended[most].popleft()[1])
 
     def _drop(self, run_key: str) -> None:
-        published = self._logs.pop(run_key)
-        principal = published.principal
-        self._sizes[principal] -= _size(published)
-        self._ended_bytes -= _size(published)
-        if not self._sizes[principal]:
-            del self._sizes[principal], self._ended[principal]
-
-
-def _size(published: Published) -> int:
-    return published.log.size + LOG_BYTES
+        kept = self._runs.pop(run_key)
+        self._sizes[kept.principal] -= kept.size
+        self._ended_bytes -= kept.size
+        if not self._sizes[kept.principal]:
+            del self._sizes[kept.principal], self._ended[kept.principal]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.agent import Agent
-from agui_gate.bus.log import Reader
+from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import Dialect
@@ -90,7 +90,7 @@ class LocalThread:
     async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
         run = RunInput(self._thread_id, uuid.uuid4().hex, messages, resume=resume)
         live = await self._engine.run(self._agent, run, LOCAL, way="shell")
-        reader = live.read()
+        reader = await live.read()
         try:
             return await self._read(reader)
         except asyncio.CancelledError:

@@ -34,7 +34,7 @@ async def repeated(
 
     Raises `Gone` if it is no new one, and what it began is not known here any more.
     """
-    found = engine.published(principal, run_key)
+    found = await engine.published(principal, run_key)
     if found is not None and found[0].run_id == run.run_id and found[0].thread_id == run.thread_id:
         return found
     read = await engine.read_thread(principal, run.thread_id)

@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 
 from agui_gate.agent import Agent
-from agui_gate.bus.log import EventLog, Reader
+from agui_gate.bus.base import Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry
 from agui_gate.engine import outcomes
-from agui_gate.engine.live import LiveRun
+from agui_gate.engine.budget import Hold
 from agui_gate.off_loop import json_list
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
@@ -31,7 +31,7 @@ from agui_gate.protocol.messages import agui_messages, result_id
 from agui_gate.stores.base import Thread
 
 
-class _Told:
+class Told:
     """The frames that are made for one client alone, under a key of their own."""
 
     def __init__(self, run: RunInput, key: str) -> None:
@@ -45,56 +45,72 @@ class _Told:
         self.sequencer.other(ev.MessagesSnapshot(messages))
         self.sequencer.other(ev.StateSnapshot(state))
 
+    def opening(self, opening: Opening) -> bytes:
+        """The frames of an opening."""
+        self.conversation(opening.messages(), opening.state)
+        return self.take()
+
     def take(self) -> bytes:
         """The frames since the last time."""
         frames, self._frames = self._frames, []
         return b"".join(frames)
 
 
-class Joining(Reader):
-    """A reader of the conversation, and then of ``live``'s frames."""
+class Whole:
+    """A reader of what is all there is."""
 
-    __slots__ = ("_joined", "_live", "_told", "_told_once")
+    __slots__ = ("_data",)
 
-    def __init__(self, run: RunInput, live: LiveRun, key: str) -> None:
-        super().__init__(live.published.log, after=live.published.log.next_seq - 1)
-        self._live = live
-        self._told = _Told(run, key)
-        self._joined = self._told_once = False
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = data
 
     async def read(self) -> bytes:
-        """See `Reader.read`."""
-        if self._joined:
-            self.hold = None  # the conversation was sent
-        else:
-            await self._live.opening.messages.prepare()
-        return await super().read()
+        """See `Reader`."""
+        data, self._data = self._data, b""
+        return data
 
-    def _take(self) -> bytes:
-        if self._joined:
-            return super()._take()
-        opening = self._live.opening
-        self._joined = opening.seq >= self._log.first_seq
-        if self._told_once and not self._joined:
-            return b""
-        self._told_once = True
-        self.position = opening.seq if self._joined else self._log.next_seq
-        self._told.conversation(opening.messages(), opening.state)
-        return self._told.take()
+    def ping(self) -> None:
+        """It never waits."""
+
+    def close(self) -> None:
+        """See `Reader`."""
+        self._data = b""
 
 
-def as_it_stands(agent: Agent, run: RunInput, thread: Thread, key: str) -> Reader:
-    """A reader of a thread that has no running run."""
-    told = _Told(run, key)
+class Holding:
+    """``reader``, with its part of the budget until what it read first, a conversation, was sent."""
+
+    __slots__ = ("_hold", "_reader", "_sending")
+
+    def __init__(self, reader: Reader, hold: Hold) -> None:
+        self._reader, self._hold, self._sending = reader, hold, False
+
+    async def read(self) -> bytes:
+        """See `Reader`."""
+        if self._sending:
+            self._hold.release()
+        self._sending = True
+        return await self._reader.read()
+
+    def ping(self) -> None:
+        """See `Reader`."""
+        self._reader.ping()
+
+    def close(self) -> None:
+        """See `Reader`."""
+        self._hold.release()
+        self._reader.close()
+
+
+def as_it_stands(agent: Agent, run: RunInput, thread: Thread, told: Told) -> bytes:
+    """The frames of a thread that has no running run."""
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     journal = Journal(thread.entries, approvals)
     entries = [*thread.entries, *_settled_cards(journal, approvals)]
     messages = json_list(agui_messages(entries, approvals, file_sources=False))
     told.conversation(messages, {} if thread.state is None else thread.state)
     told.sequencer.finish(_asked(agent, run, journal, thread.now))
-    ended = EventLog()
-    ended.end()
-    return Reader(ended, prefix=told.take())
+    return told.take()
 
 
 def _settled_cards(journal: Journal, approvals: Sequence[Approval]) -> list[CardClosedEntry]:

@@ -10,7 +10,7 @@ call, `DELETE_SECONDS` at most, and else it is refused.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 
 import structlog
@@ -63,7 +63,7 @@ class Endings:
         working: Working,
         keeper: Keeper,
         new_key: Callable[[], str],
-        on_deleted: Callable[[str, str], None],
+        on_deleted: Callable[[str, str], Awaitable[None]],
     ) -> None:
         self._store, self._following, self._working = store, following, working
         self._keeper, self._new_key, self._on_deleted = keeper, new_key, on_deleted
@@ -135,8 +135,11 @@ class Endings:
         except AguiGateError:
             await self._keeper.give_back(leased, key)
             raise
-        self._on_deleted(thread.principal, thread.id)
         await self._tell(leased)
+        try:
+            await self._on_deleted(thread.principal, thread.id)
+        except AguiGateError as error:  # what its runs said goes by itself, after a while
+            log.warning("events_not_forgotten", thread=thread.id, principal=thread.principal, error=error.message)
         return True
 
     async def _make_way(self, thread: Thread, look: int) -> None:

@@ -10,8 +10,7 @@ import msgspec
 import structlog
 
 from agui_gate.agent import Agent
-from agui_gate.bus.base import Bus, Published
-from agui_gate.bus.log import Reader
+from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
@@ -19,7 +18,7 @@ from agui_gate.core.dialect import Dialect, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Hold
-from agui_gate.engine.connect import Joining, as_it_stands
+from agui_gate.engine.connect import Holding, Told, Whole, as_it_stands
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
@@ -97,6 +96,7 @@ class Engine:
 
     async def _start(self) -> None:
         await self.store.start()
+        await self._bus.start()
         heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
         self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
@@ -127,6 +127,7 @@ class Engine:
             await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
         finally:
             await self._keeper.aclose()
+            await self._bus.aclose()
             await self.store.aclose()
 
     async def run(
@@ -156,14 +157,12 @@ class Engine:
         key = f"run_{new_id()[:16]}"
         opened, hold = await self._opener.open(principal, run.thread_id, agent.name, key, create=create)
         thread = opened.thread
+        alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         try:
-            self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
-        except AguiGateError:
+            live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=alone)
+        except BaseException:
             await self._keeper.give_back(thread, key)
             raise
-        alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
-        published = self._bus.open(key, principal, thread.id, run.run_id)
-        live = LiveRun(published, run.run_id, stop_alone=alone, grace=self._grace)
         live.way = way
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
@@ -176,9 +175,22 @@ class Engine:
         check_state(run.state, self.limits)
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
-        published = self._bus.open(key, principal, thread.id, run.run_id)
-        live = LiveRun(published, run.run_id, stop_alone=True, grace=self._grace)
+        live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
         return self._begin(without_tools(agent), run, OpenThread(store, thread, key, self.limits), store, live, set())
+
+    async def _published_run(
+        self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
+    ) -> LiveRun:
+        """A run that can be read, and is not begun."""
+        publisher = await self._bus.open(key, principal, thread_id, run_id)
+        try:
+            self._admit(principal)  # again: a run that began after the drain would be stopped by nobody
+        except AguiGateError:
+            publisher.end()
+            raise
+        return LiveRun(
+            self._bus, publisher, key, principal, thread_id, run_id, stop_alone=stop_alone, grace=self._grace
+        )
 
     def _begin(
         self, agent: Agent, run: RunInput, opened: OpenThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
@@ -189,7 +201,7 @@ class Engine:
         self._runs[live.key] = live
         live.deciding, live.lose = work.deciding, work.lose
         live.thread_bytes = opened.capacity.size
-        self._in_flight[live.published.principal] += 1
+        self._in_flight[live.principal] += 1
         live.start(work.execute())
         assert live.task is not None  # start made it
         live.task.add_done_callback(lambda _: self._over(live, names))
@@ -199,12 +211,16 @@ class Engine:
         """The thread's run, if one is in flight here."""
         return self._by_thread.get((principal, thread_id))
 
-    def published(self, principal: str, run_key: str) -> tuple[Published, LiveRun | None] | None:
-        """A run's kept events, and the run itself while it is in flight. None for unknown ones and for others'."""
-        published = self._bus.find(run_key)
+    async def published(self, principal: str, run_key: str) -> tuple[Published, LiveRun | None] | None:
+        """What is kept of a run, and the run itself while it is in flight. None for unknown ones and for others'."""
+        published = await self._bus.find(run_key)
         if published is None or published.principal != principal:
             return None
         return published, self._runs.get(run_key)
+
+    async def read(self, run_key: str, after: int) -> Reader | None:
+        """What a run said after that frame, for a reader that doesn't keep it going; None if it isn't kept."""
+        return await self._bus.read(run_key, after)
 
     async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Hold] | None:
         """A whole thread, and its part of the budget: kept for as long as the thread is used. None if there is none.
@@ -228,20 +244,18 @@ class Engine:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
-        key = f"connect_{new_id()}"
+        told = Told(run, f"connect_{new_id()}")
         if live is not None:
             hold = hold.found(run.thread_id, live.thread_bytes)
-            if not watching:
-                live.enter()
-            joining = Joining(run, live, key)
-            joining.hold = hold
-            return joining, live
+            joined = await live.join(told.opening, watching=watching)
+            if joined is not None:
+                return Holding(joined, hold), live
+            thread = await self.store.read_thread(principal, run.thread_id)
         if thread is None:
             return None
         hold = hold.found(run.thread_id, thread.bytes)
-        reader = await if_large(heaviness(thread), as_it_stands, agent, run, thread, key)
-        reader.hold = hold
-        return reader, None
+        whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, told)
+        return Holding(Whole(whole), hold), None
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
@@ -290,13 +304,12 @@ class Engine:
         return msgspec.structs.replace(decided, run_key=live.key)
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
-        self._bus.ended(live.key)
+        live.over()
         self._holds.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:
-            principal = live.published.principal
-            self._in_flight[principal] -= 1
-            if not self._in_flight[principal]:
-                del self._in_flight[principal]
+            self._in_flight[live.principal] -= 1
+            if not self._in_flight[live.principal]:
+                del self._in_flight[live.principal]
         for name in names:
             if self._by_thread.get(name) is live:
                 del self._by_thread[name]

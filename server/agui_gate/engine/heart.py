@@ -1,7 +1,7 @@
 """What a process does for its runs while they run: keep their leases, and hear who wants them stopped."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 
@@ -53,12 +53,13 @@ class Heart:
                 self._lost(run_key)
 
 
-async def beating(heart: Heart, also: Callable[[], None]) -> None:
-    """Beat for ever; ``also`` is done with every beat. Whatever comes of that, the leases are kept."""
+async def beating(heart: Heart, also: Callable[[], Awaitable[None]]) -> None:
+    """Beat for ever; ``also`` is done with every beat. Whatever comes of that, and if nothing does, leases are kept."""
     while True:
         await asyncio.sleep(STOP_MS / 1000)
         await heart.beat()
         try:
-            also()
+            async with asyncio.timeout(STOP_MS / 1000):
+                await also()
         except Exception:
             log.exception("heartbeat_failed")

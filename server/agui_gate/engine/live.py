@@ -6,16 +6,15 @@ the run is stopped after a short grace in which a reader may come back.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
-import msgspec
 import structlog
 
-from agui_gate.bus.base import Published
-from agui_gate.bus.log import Reader
+from agui_gate.bus.base import Bus, Messages, Opening, Publisher, Reader, Tell
 from agui_gate.core.answers import Way
 from agui_gate.core.events import Event
+from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import FrameEncoder
 
 DISCONNECT_GRACE = 0.5
@@ -24,40 +23,10 @@ DISCONNECT_GRACE = 0.5
 log = structlog.get_logger("agui_gate.live")
 
 
-class Messages(Protocol):
-    """A conversation's messages as JSON, as they were at one moment."""
-
-    def __call__(self) -> msgspec.Raw:
-        """Them, made the first time that somebody asks."""
-        ...
-
-    async def prepare(self) -> None:
-        """Make them now, without keeping the event loop busy."""
-        ...
-
-
-class _Nothing:
-    def __call__(self) -> msgspec.Raw:
-        return msgspec.Raw(b"[]")
-
-    async def prepare(self) -> None:
-        return
-
-
-class Opening(msgspec.Struct, frozen=True):
-    """A point of a run at which nothing is half said: what a client that comes later is told before the frames from
-    ``seq`` on. ``messages`` makes the conversation as it was there; ``state`` is the shared state.
-    """
-
-    seq: int
-    messages: Messages
-    state: Any
-
-
 class LiveRun:
-    """One run: its task, its log, its readers. ``key`` is the server's own name for it.
+    """One run: its task, what it says, and how many read that. ``key`` is the server's own name for it.
 
-    ``opening`` is where a client that comes later begins. ``stop_alone``: whether it is stopped when nobody reads it
+    ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
     something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
     `resume[]` came.
@@ -65,28 +34,39 @@ class LiveRun:
 
     __slots__ = (
         "_alone",
+        "_bus",
         "_cancelled",
         "_encoder",
         "_grace",
+        "_publisher",
         "_readers",
         "deciding",
         "key",
         "lose",
-        "opening",
-        "published",
+        "principal",
         "run_id",
         "stop_alone",
         "task",
         "thread_bytes",
+        "thread_id",
         "way",
     )
 
-    def __init__(self, published: Published, run_id: str, *, stop_alone: bool, grace: float = DISCONNECT_GRACE) -> None:
-        self.key = published.run_key
-        self.run_id = run_id
-        self.published = published
+    def __init__(
+        self,
+        bus: Bus,
+        publisher: Publisher,
+        key: str,
+        principal: str,
+        thread_id: str,
+        run_id: str,
+        *,
+        stop_alone: bool,
+        grace: float = DISCONNECT_GRACE,
+    ) -> None:
+        self._bus, self._publisher = bus, publisher
+        self.key, self.principal, self.thread_id, self.run_id = key, principal, thread_id, run_id
         self.stop_alone = stop_alone
-        self.opening = Opening(1, _Nothing(), {})
         self.deciding: Callable[[], bool] = lambda: False
         self.lose: Callable[[], None] = lambda: None
         self.task: asyncio.Task[None] | None = None
@@ -121,16 +101,37 @@ class LiveRun:
 
     def opened(self, messages: Messages, state: Any) -> None:
         """Clients that come from now on begin here, after what was published so far."""
-        self.opening = Opening(max(1, self.published.log.next_seq), messages, state)  # frame 0 is RUN_STARTED
+        self._publisher.opened(Opening(max(1, self._encoder.seq), messages, state))  # frame 0 is RUN_STARTED
 
     def publish(self, event: Event) -> None:
-        """Add an event to the log."""
-        self.published.log.append(self._encoder.frame(event))
+        """Say an event."""
+        self._publisher.append(self._encoder.frame(event))
 
-    def read(self, after: int = -1) -> Reader:
+    def over(self) -> None:
+        """Nothing more will be said."""
+        self._publisher.end()
+
+    async def read(self, after: int = -1) -> Reader:
         """A new reader, from the frame after ``after`` on. It counts until `leave`."""
+        reader = await self._entered(self._bus.read(self.key, after))
+        if reader is None:  # a bus that is shared may lose what it keeps
+            raise Unavailable("The events of this run can't be read right now. Connect to its thread again.")
+        return reader
+
+    async def join(self, tell: Tell, *, watching: bool) -> Reader | None:
+        """A new reader that is told what was before: see `Bus.join`. It counts until `leave` (not if ``watching``)."""
+        joining = self._bus.join(self.key, tell)
+        return await (joining if watching else self._entered(joining))
+
+    async def _entered(self, coming: Awaitable[Reader | None]) -> Reader | None:
         self.enter()
-        return Reader(self.published.log, after)
+        reader = None
+        try:
+            reader = await coming
+        finally:
+            if reader is None:
+                self.leave()
+        return reader
 
     def enter(self) -> None:
         """Somebody reads it, until `leave`. A reader that doesn't enter neither keeps the run going nor stops it."""
@@ -147,7 +148,7 @@ class LiveRun:
     def leave(self) -> None:
         """A reader is gone."""
         self._readers -= 1
-        if self._readers == 0 and self.stop_alone and not self.published.log.ended:
+        if self._readers == 0 and self.stop_alone and self.task is not None and not self.task.done():
             self._alone = asyncio.get_running_loop().call_later(self._grace, self.cancel)
 
     def _end(self, task: asyncio.Task[None]) -> None:

@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from agui_gate.agent import Agent
+from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
@@ -34,15 +35,16 @@ LOOPBACK_ORIGIN = r"https?://(localhost|[a-z0-9-]+\.localhost|127\.\d+\.\d+\.\d+
 def create_app(
     *agents: Agent,
     store: str | Store | None = None,
-    bus: str | None = None,
+    bus: str | Bus | None = None,
     auth: Auth | None = None,
     settings: "Settings | None" = None,
 ) -> Starlette:
     """A Starlette application that serves ``agents``; the first one also answers `POST /`.
 
-    ``store``: a URL (`memory://`, `sqlite:///file.db`) or a store object. ``auth``: a sync or async callable
-    ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``, and
-    those from the environment. Serve it, or mount it in another application (then it starts with its first request).
+    ``store``: a URL (`memory://`, `sqlite:///file.db`) or a store object. ``bus``: `memory://` or a bus object (see
+    `agui_gate.bus.base`). ``auth``: a sync or async callable ``(request) -> str | None``, the principal's id or None
+    for 401. What is not given comes from ``settings``, and those from the environment. Serve it, or mount it in another
+    application (then it starts with its first request).
 
     Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
     """
@@ -51,27 +53,33 @@ def create_app(
 
         settings = load_settings()
     ensure_configured(settings.log_level)
-    _check(agents, bus or settings.bus)
+    _check(agents)
     limits = engine_limits(settings)
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
-    logs = MemoryBus(kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
+    live = _bus(bus or settings.bus, settings)
     engine = Engine(
-        agents, opened, Dialect(settings.dialect), logs, disconnect_grace=settings.disconnect_grace, limits=limits
+        agents, opened, Dialect(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits
     )
     return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
 
 
-def _check(agents: Sequence[Agent], bus: str) -> None:
+def _check(agents: Sequence[Agent]) -> None:
     if not agents:
         raise ConfigurationError("create_app needs at least one agent")
     twice = next((name for name, number in Counter(agent.name for agent in agents).items() if number > 1), None)
     if twice is not None:
         raise ConfigurationError(f"two agents have the same name, {twice!r}; it is in their URLs, so give each its own")
+
+
+def _bus(bus: str | Bus, settings: "Settings") -> Bus:
+    if not isinstance(bus, str):
+        return bus
     if bus != "memory://":
         raise ConfigurationError("this version has the bus memory:// only")
+    return MemoryBus(kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
 
 
 def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlette:

@@ -93,7 +93,7 @@ class CopilotKitRoutes:
         principal, body = await self._read(request)
         agent, run = self._agent(request.path_params["agent"]), await run_input(body)
         await self._engine.start()
-        return await begun_before(self._engine, request, agent, principal, run) or stream(
+        return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.aside(agent, run, principal)
         )
 
@@ -129,7 +129,7 @@ class CopilotKitRoutes:
     async def _run(self, request: Request, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
-        return await begun_before(self._engine, request, agent, principal, run) or stream(
+        return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.run(agent, run, principal, stop_alone=False)
         )
 

@@ -52,7 +52,7 @@ class Routes:
         agent = self._agent(request.path_params.get("name"))
         run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
-        return await begun_before(self._engine, request, agent, principal, run) or stream(
+        return await begun_before(self._engine, request, agent, principal, run) or await stream(
             await self._engine.run(agent, run, principal)
         )
 

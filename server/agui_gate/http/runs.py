@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
-from agui_gate.bus.log import EventLog, Reader
 from agui_gate.engine.again import repeated
+from agui_gate.engine.connect import Whole
 from agui_gate.engine.endings import Ended
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.live import LiveRun
@@ -22,9 +22,9 @@ _CURSOR = re.compile(r"(?:(.+):)?([0-9]{1,15})")
 _EVENT_ID = re.compile(r"([A-Za-z0-9_]{1,64}):([0-9]{1,15})")
 
 
-def stream(live: LiveRun) -> EventStream:
+async def stream(live: LiveRun) -> EventStream:
     """The whole of a run, from its first event."""
-    return EventStream(live.read(), live.key, live.leave)
+    return EventStream(await live.read(), live.key, live.leave)
 
 
 async def begun_before(
@@ -44,14 +44,12 @@ async def begun_before(
             "Last-Event-ID is not the id of an event: send the id of the last event you received, or no such header."
         )
     found = await repeated(engine, agent, principal, run, named[1])
-    return None if found is None else _rest(*found, _position(cursor, found[0]))
+    return None if found is None else await _rest(engine, *found, _position(cursor, found[0]))
 
 
 def nothing() -> EventStream:
     """An event stream without events: what a client that connects to an unknown thread gets."""
-    log = EventLog()
-    log.end()
-    return EventStream(Reader(log), None, lambda: None)
+    return EventStream(Whole(), None, lambda: None)
 
 
 class RunRoutes:
@@ -68,12 +66,12 @@ class RunRoutes:
         """
         principal = await self._guard.principal(request)
         run_key = request.path_params["run_key"]
-        found = self._engine.published(principal, run_key)
+        found = await self._engine.published(principal, run_key)
         if found is None:
-            raise NotFound("There is no such run, or its events are no longer kept.")
+            raise _unknown()
         published, live = found
         cursor = request.headers.get("last-event-id") or request.query_params.get("after")
-        return _rest(published, live, _position(cursor, published))
+        return await _rest(self._engine, published, live, _position(cursor, published))
 
     async def cancel(self, request: Request) -> Response:
         """`POST /threads/{thread_id}/cancel`: stop the thread's run. Stopping what is over is a no-op that says so."""
@@ -92,22 +90,28 @@ class RunRoutes:
                 return json_response({"cancelled": False, "message": "No run of this thread is active."})
 
 
-def _rest(published: Published, live: LiveRun | None, after: int) -> EventStream:
+async def _rest(engine: Engine, published: Published, live: LiveRun | None, after: int) -> EventStream:
     if live is not None:
-        return EventStream(live.read(after), live.key, live.leave)
-    return EventStream(Reader(published.log, after), published.run_key, lambda: None)
+        return EventStream(await live.read(after), live.key, live.leave)
+    reader = await engine.read(published.run_key, after)
+    if reader is None:  # gone in this very moment
+        raise _unknown()
+    return EventStream(reader, published.run_key, lambda: None)
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such run, or its events are no longer kept.")
 
 
 def _position(cursor: str | None, published: Published) -> int:
     """The sequence number after which to go on; -1 for the beginning."""
-    log = published.log
     after = -1
     if cursor:
         found = _CURSOR.fullmatch(cursor)
-        if found is None or found[1] not in (None, published.run_key) or int(found[2]) >= log.next_seq:
+        if found is None or found[1] not in (None, published.run_key) or int(found[2]) >= published.next:
             raise InvalidRequest("The cursor is not an event of this run: send the id of the last event you received.")
         after = int(found[2])
-    if after + 1 < log.first_seq:
+    if after + 1 < published.first:
         where = f"GET /threads/{published.thread_id}"
         raise Gone(f"These events are no longer kept. {where} has the conversation as it stands.")
     return after

@@ -16,7 +16,7 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agui_gate.bus.log import FellBehind, Reader
+from agui_gate.bus.base import FellBehind, Reader
 
 SEND_TIMEOUT = 30.0
 """Seconds a reader may take to accept bytes, unless the application's state says otherwise (`send_timeout`)."""

@@ -1,0 +1,50 @@
+"""The product over a bus that is not in its process: the engine knows of a bus what `bus/base.py` says, and no more."""
+
+import pytest
+
+from agui_gate.settings import Settings
+from tests.bus.distant import DistantBus
+from tests.product.kit import product
+from tests.product.live import frame_id, frames, rest, starting
+from tests.product.shop import Shop, refund, say, script
+from tests.product.test_connect import at_every_event, note, the_same, two_turns
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("B17")]
+
+
+async def test_coming_late_at_every_event() -> None:
+    async with product([*Shop().tools, note], two_turns(20), bus=DistantBus()) as p:
+        chat = p.chat()
+        chat.messages.append({"id": "u1", "role": "user", "content": "go"})
+        stream, clients = await at_every_event(p, chat)
+        the_same(chat, stream, clients)
+        p.assert_clean()
+
+
+async def test_coming_late_to_a_run_that_says_more_than_is_kept() -> None:
+    async with product([*Shop().tools, note], two_turns(300), bus=DistantBus(run_bytes=16 * 1024)) as p:
+        chat = p.chat()
+        chat.messages.append({"id": "u1", "role": "user", "content": "go"})
+        stream, clients = await at_every_event(p, chat, every=40)
+        the_same(chat, stream, clients)
+
+
+async def test_going_on_after_any_event() -> None:
+    async with product([], [{"output": [say("word " * 30)]}], bus=DistantBus(), settings=Settings()) as p:
+        chat = p.chat()
+        async with starting(p, chat, "go") as reader:
+            await reader.end()
+            said = frames(reader.raw)
+            for number, each in enumerate(said):
+                assert await rest(p, reader.run_key, frame_id(each)) == "".join(said[number + 1 :])
+
+
+async def test_an_approval_from_question_to_answer() -> None:
+    shop = Shop()
+    async with product(shop.tools, script(refund(), after="Refunded."), bus=DistantBus()) as p:
+        chat = p.chat()
+        asked = await chat.say("refund A1")
+        done = await chat.resume((asked.interrupts[0]["id"], {"approved": True}))
+        assert (done.text, shop.orders) == ("Refunded.", ["A1"])
+        p.assert_clean()
