@@ -37,6 +37,7 @@ REASONING = "microsoft/agent-framework#4083, #4047: reasoning models, hand-off b
 DANGLING = "bytedance/deer-flow, DanglingToolCallMiddleware: ids are not globally unique"
 CANCEL = "loopstack#214: cancel leaves tool_use without tool_result"
 AHEAD = "our own promises"
+HOUSE = "the house, ready for more rooms (issue 10)"
 TRUTH = "what is judged, what runs and what people see are one and the same (issue 9)"
 
 
@@ -163,6 +164,12 @@ REQUIREMENTS: dict[str, Requirement] = {
             "T22": "An MCP result reaches the model once",
             "T23": "The emulator's objects have every member that the public schemas require",
             "T24": "The documentation says what mounts, hosts and several workers do",
+        },
+    ),
+    **_lines(
+        HOUSE,
+        {
+            "H1": "A tool's own events are the protocol's types, checked, sequenced, and kept with the run",
         },
     ),
 }

@@ -7,12 +7,14 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import msgspec
-
+from agui_gate.emitting import Emitter, Tell
 from agui_gate.errors import ConfigurationError
 from agui_gate.signature import Signature
+
+if TYPE_CHECKING:
+    from agui_gate.emitting import Emittable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,8 +91,12 @@ class ToolContext:
     principal: str
     idempotency_key: str
     state: dict[str, Any] = field(default_factory=dict)
-    show: Callable[[str, dict[str, Any]], None] | None = field(default=None, repr=False)
-    """Where `activity` goes. None goes nowhere, for contexts that tests make."""
+    tell: Tell | None = field(default=None, repr=False)
+    """Where `activity` and `emit` go. None goes nowhere, for contexts that tests make."""
+    _emitter: Emitter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._emitter = Emitter(self.call_id, self.tell)
 
     async def activity(self, kind: str, content: dict[str, Any]) -> None:
         """Show progress: an activity message of ``kind`` on the client's page, replaced by the next of its kind.
@@ -98,11 +104,24 @@ class ToolContext:
         ``content`` is JSON. It is for watching only: neither the model nor the thread's journal gets it, and nothing
         happens where nobody watches (a decision out of band). Raises TypeError for what is not a JSON object.
         """
-        if not isinstance(content, dict):
-            raise TypeError("an activity's content is a dict")
-        encoded = msgspec.json.encode(content)  # now, as the tool may go on changing it
-        if self.show is not None:
-            self.show(kind, msgspec.json.decode(encoded))
+        self._emitter.activity(kind, content)
+
+    def emit(self, event: "Emittable") -> None:
+        """Put an event of the protocol's own types (`ag_ui.core`) into the run's stream, between the server's own.
+
+        A ``CustomEvent`` is sent as it is; names that begin with ``agui-gate:`` are the server's. A
+        ``StateSnapshotEvent`` or ``StateDeltaEvent`` changes `state`, which is saved after the tool returned. A delta
+        is sent as a snapshot where this call has not told the client what it changes. An ``ActivitySnapshotEvent`` or
+        ``ActivityDeltaEvent`` shows progress, under a message id of the call's own.
+
+        May be called from any thread. What comes after the tool's end goes nowhere. Readers who come while the run is
+        kept get all of it; of a run that is over the state alone stays. Outside of a run (a decision over HTTP) nobody
+        watches, and the state changes all the same.
+
+        Raises TypeError for another kind of event, and ValueError for one that is not JSON, is too large, changes what
+        is not there, or has members besides (``timestamp``, ``rawEvent``, …). Then nothing was sent or changed.
+        """
+        self._emitter.emit(event, self.state)
 
 
 class Tool:

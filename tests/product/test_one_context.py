@@ -68,8 +68,8 @@ async def test_what_a_tool_sees_does_not_depend_on_how_its_call_was_approved(way
     @tool(gate=True)
     async def note(text: str, ctx: ToolContext) -> str:
         """Note something down."""
-        assert ctx.show is not None
-        seen.append({f.name: deepcopy(getattr(ctx, f.name)) for f in fields(ctx) if f.name != "show"})
+        assert ctx.tell is not None
+        seen.append({f.name: deepcopy(getattr(ctx, f.name)) for f in fields(ctx) if f.name not in ("tell", "_emitter")})
         await ctx.activity("progress", {"done": 1})
         ctx.state["note"] = text
         return "noted"

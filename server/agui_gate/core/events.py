@@ -120,6 +120,12 @@ class StateSnapshot(Event, tag="STATE_SNAPSHOT"):
     snapshot: Any
 
 
+class StateDelta(Event, tag="STATE_DELTA"):
+    """A change of the shared state, as a JSON Patch."""
+
+    delta: list[dict[str, Any]]
+
+
 class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
     """The whole conversation as the client should show it."""
 
@@ -132,6 +138,15 @@ class ActivitySnapshot(Event, tag="ACTIVITY_SNAPSHOT"):
     message_id: str
     activity_type: str
     content: dict[str, Any]
+    replace: bool | None = None
+
+
+class ActivityDelta(Event, tag="ACTIVITY_DELTA"):
+    """A change of what an activity shows, as a JSON Patch."""
+
+    message_id: str
+    activity_type: str
+    patch: list[dict[str, Any]]
 
 
 class Custom(Event, tag="CUSTOM"):

@@ -6,19 +6,19 @@ button was pressed. What it sees is made of its thread and of its call, and neve
 answer.
 """
 
-from collections.abc import Callable
+import asyncio
+from contextlib import suppress
+from threading import get_ident
 
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Output
+from agui_gate.emitting import Tell
 from agui_gate.engine.conversation import shown
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.tools import run_tool
 from agui_gate.tool import ToolContext
-
-Tell = Callable[[ev.Event], None]
-"""Where events go that a tool causes."""
 
 
 def nobody(event: ev.Event) -> None:
@@ -48,15 +48,19 @@ class ToolRunner:
         tool, thread = self._agent.by_name.get(name), self._thread
         before = thread.state_json()
         state = thread.state if isinstance(thread.state, dict) else self._new_state
-        context = self._context(call_id, run_id, state)
-        output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
+        told = WhileAtWork(self._tell)
+        context = self._context(call_id, run_id, state, told)
+        try:
+            output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
+        finally:
+            told.over()
         if state:
             thread.state = state
-        if (after := thread.state_json()) != before:
+        if (after := thread.state_json()) != before or told.state:
             self._tell(ev.StateSnapshot(shown(after)))
         return thread.capacity.fitted(output)
 
-    def _context(self, call_id: str, run_id: str, state: dict[str, object]) -> ToolContext:
+    def _context(self, call_id: str, run_id: str, state: dict[str, object], tell: Tell) -> ToolContext:
         thread = self._thread.thread
         return ToolContext(
             thread_id=thread.id,
@@ -65,5 +69,33 @@ class ToolRunner:
             principal=thread.principal,
             idempotency_key=f"{thread.key}:{call_id}",
             state=state,
-            show=lambda kind, content: self._tell(ev.ActivitySnapshot(f"{call_id}-activity-{kind}", kind, content)),
+            tell=tell,
         )
+
+
+class WhileAtWork:
+    """Hands on what one call's tool tells, in order, from whichever thread it does; nothing after `over`.
+
+    ``state``: whether the client was told of the shared state.
+    """
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell: Tell = tell
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
+        self.state = False
+
+    def __call__(self, event: ev.Event) -> None:
+        """Tell one event."""
+        if get_ident() == self._thread:
+            self._hand_on(event)
+        else:
+            with suppress(RuntimeError):  # the loop is closed: nobody is there any more
+                self._loop.call_soon_threadsafe(self._hand_on, event)
+
+    def over(self) -> None:
+        """The call has ended, or nobody waits for it any more."""
+        self._tell = nobody
+
+    def _hand_on(self, event: ev.Event) -> None:
+        self.state = self.state or isinstance(event, ev.StateSnapshot | ev.StateDelta)
+        self._tell(event)

@@ -230,14 +230,14 @@ def test_a_tool_of_a_schema_knows_its_arguments() -> None:
 async def test_progress_after_the_end_is_not_shown() -> None:
     shown: list[Any] = []
     ids: dict[str, Any] = dict.fromkeys(("thread_id", "run_id", "call_id", "principal", "idempotency_key"), "x")
-    progress = Progress("t", ToolContext(**ids, show=lambda kind, content: shown.append((kind, content))))
+    progress = Progress("t", ToolContext(**ids, tell=shown.append))
     await progress(1, None, None)
     await progress(2, None, None)  # too soon after the first
     await progress(3, 3, "m" * 1000)
     progress.over = True
     await progress(3, 3, None)
-    assert shown[0] == ("progress", {"tool": "t", "done": 1})
-    assert [(c["done"], len(c.get("message", ""))) for _, c in shown] == [(1, 0), (3, 500)]
+    assert (shown[0].activity_type, shown[0].content) == ("progress", {"tool": "t", "done": 1})
+    assert [(c["done"], len(c.get("message", ""))) for c in (event.content for event in shown)] == [(1, 0), (3, 500)]
 
 
 @pytest.mark.parametrize(

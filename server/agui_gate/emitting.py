@@ -1,0 +1,156 @@
+"""What a tool tells the client while it works, besides its result.
+
+The protocol's own types (`ag_ui.core`) come in, checked; ours go out, to be put into the run's stream. A message id is
+the call's own: on the wire it begins with the id of the call, so no tool can write over a message, or over what another
+call shows.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agui_gate.core import events as ev
+from agui_gate.core.json_patch import patched
+
+if TYPE_CHECKING:
+    from ag_ui.core import (
+        ActivityDeltaEvent,
+        ActivitySnapshotEvent,
+        BaseEvent,
+        CustomEvent,
+        StateDeltaEvent,
+        StateSnapshotEvent,
+    )
+
+    Emittable = CustomEvent | StateSnapshotEvent | StateDeltaEvent | ActivitySnapshotEvent | ActivityDeltaEvent
+
+Tell = Callable[[ev.Event], None]
+"""Where the events go that a tool causes."""
+
+MAX_EVENT = 1024 * 1024
+"""Bytes of what one event carries, as JSON."""
+
+OURS = "agui-gate:"
+"""How the names of the server's own CUSTOM events begin."""
+
+_BESIDES = ("timestamp", "raw_event", "metadata", "subagent_run_id")
+"""Members of every event of the protocol that nobody needs to set here."""
+
+
+class Emitter:
+    """For one call. ``tell`` takes each event in order; with None nobody listens, and everything is checked still."""
+
+    def __init__(self, call_id: str, tell: Tell | None) -> None:
+        self._call_id = call_id
+        self._tell = tell
+        self._shown: dict[str, dict[str, Any]] = {}
+        """What each activity shows, by the id that the tool has for it."""
+        self._state: bytes | None = None
+        """The shared state as this call told it last, as JSON."""
+
+    def activity(self, kind: str, content: dict[str, Any]) -> None:
+        """Show an activity that has its kind for an id. Raises TypeError for what is not a JSON object."""
+        if not isinstance(content, dict):
+            raise TypeError("an activity's content is a dict")
+        self._send(self._activity(kind, kind, content))
+
+    def emit(self, event: "BaseEvent", state: dict[str, Any]) -> None:
+        """Send ``event``; one about the state changes ``state``, too. See `ToolContext.emit`."""
+        from ag_ui import core  # whoever has an event has loaded it
+
+        kinds = (
+            core.CustomEvent,
+            core.StateSnapshotEvent,
+            core.StateDeltaEvent,
+            core.ActivitySnapshotEvent,
+            core.ActivityDeltaEvent,
+        )
+        if not isinstance(event, kinds):
+            names = ", ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"ctx.emit takes {names} of ag_ui.core, not {type(event).__name__}")
+        event = _valid(event)
+        match event:
+            case core.CustomEvent():
+                self._send(_custom(event))
+            case core.StateSnapshotEvent():
+                self._put(_json(event.snapshot), state)
+                self._send(ev.StateSnapshot(_json(event.snapshot)))
+            case core.StateDeltaEvent():
+                self._send(self._state_delta(_operations(event.delta), state))
+            case core.ActivitySnapshotEvent():
+                self._send(self._activity(event.message_id, event.activity_type, event.content, event.replace))
+            case core.ActivityDeltaEvent():
+                self._send(self._activity_delta(event))
+
+    def _state_delta(self, operations: list[dict[str, Any]], state: dict[str, Any]) -> ev.Event:
+        """The change, for a client that has what it changes; for others the state as it is now."""
+        known = self._state is not None and self._state == _encoded(state)
+        new = patched(state, operations)
+        self._put(new, state)
+        return ev.StateDelta(operations) if known else ev.StateSnapshot(_json(new))
+
+    def _put(self, new: Any, state: dict[str, Any]) -> None:
+        """In the same object, which other tools may be at work with."""
+        if not isinstance(new, dict):
+            raise ValueError("the shared state is an object")
+        self._state = _encoded(new)
+        state.clear()
+        state.update(new)
+
+    def _activity(self, key: str, kind: str, content: dict[str, Any], replace: bool | None = None) -> ev.Event:
+        copy = _json(content)  # now, as the tool may go on changing it
+        if replace is not False or key not in self._shown:
+            self._shown[key] = copy
+        return ev.ActivitySnapshot(self._wire_id(key), kind, copy, replace)
+
+    def _activity_delta(self, event: "ActivityDeltaEvent") -> ev.Event:
+        key = event.message_id
+        if key not in self._shown:
+            raise ValueError(f"this call has shown no activity {key!r} that could be changed; begin with a snapshot")
+        operations = _operations(event.patch)
+        content = patched(self._shown[key], operations)
+        if not isinstance(content, dict):
+            raise ValueError("an activity's content is an object, also after a change")
+        self._shown[key] = content
+        return ev.ActivityDelta(self._wire_id(key), event.activity_type, operations)
+
+    def _wire_id(self, key: str) -> str:
+        return f"{self._call_id}-activity-{key}"
+
+    def _send(self, event: ev.Event) -> None:
+        if self._tell is not None:
+            self._tell(event)
+
+
+def _valid(event: Any) -> Any:
+    """The event once more: what was set after it was made is checked, too. Raises ValueError (pydantic's)."""
+    if besides := [name for name in (*_BESIDES, *(event.model_extra or {})) if getattr(event, name) is not None]:
+        raise ValueError(f"ctx.emit doesn't send {', '.join(besides)}; leave it out")
+    return type(event).model_validate({name: getattr(event, name) for name in type(event).model_fields})
+
+
+def _custom(event: "CustomEvent") -> ev.Event:
+    if event.name.startswith(OURS):
+        raise ValueError(f"names that begin with {OURS} are the server's own; choose another than {event.name!r}")
+    return ev.Custom(event.name, _json(event.value))
+
+
+def _operations(patch: list[Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _json([operation.model_dump(by_alias=True) for operation in patch])
+    return found
+
+
+def _json(value: Any) -> Any:
+    """A copy of ``value``. Raises ValueError for what is not JSON, or is too large."""
+    return msgspec.json.decode(_encoded(value))
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        encoded = msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"what an event carries is JSON, and this is not: {error}") from error
+    if len(encoded) > MAX_EVENT:
+        raise ValueError(f"an event carries up to {MAX_EVENT:,} bytes, not {len(encoded):,}")
+    return encoded

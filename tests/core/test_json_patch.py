@@ -1,0 +1,73 @@
+"""JSON Patch: the examples of RFC 6902, appendix A, and what else may go wrong."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agui_gate.core.json_patch import NotApplicable, patched
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab/~", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "operations", "after"),
+    [
+        ({"foo": "bar"}, [{"op": "add", "path": "/baz", "value": "qux"}], {"baz": "qux", "foo": "bar"}),
+        ({"foo": ["bar", "baz"]}, [{"op": "add", "path": "/foo/1", "value": "qux"}], {"foo": ["bar", "qux", "baz"]}),
+        ({"baz": "qux", "foo": "bar"}, [{"op": "remove", "path": "/baz"}], {"foo": "bar"}),
+        ({"foo": ["bar", "qux", "baz"]}, [{"op": "remove", "path": "/foo/1"}], {"foo": ["bar", "baz"]}),
+        ({"baz": "qux"}, [{"op": "replace", "path": "/baz", "value": "boo"}], {"baz": "boo"}),
+        ({"a": {"b": 1}, "c": {}}, [{"op": "move", "from": "/a/b", "path": "/c/d"}], {"a": {}, "c": {"d": 1}}),
+        ({"foo": [1, 2, 3, 4]}, [{"op": "move", "from": "/foo/1", "path": "/foo/3"}], {"foo": [1, 3, 4, 2]}),
+        ({"a": [1]}, [{"op": "copy", "from": "/a", "path": "/b"}], {"a": [1], "b": [1]}),
+        ({"foo": ["bar"]}, [{"op": "add", "path": "/foo/-", "value": ["abc"]}], {"foo": ["bar", ["abc"]]}),
+        ({"foo": 1}, [{"op": "replace", "path": "", "value": [1]}], [1]),
+        ({"/": 9, "~1": 10}, [{"op": "test", "path": "/~01", "value": 10}], {"/": 9, "~1": 10}),
+        ({"a": 1, "b": 2}, [{"op": "test", "path": "", "value": {"b": 2, "a": 1}}], {"a": 1, "b": 2}),
+        ({"a": {"": 1}}, [{"op": "replace", "path": "/a/", "value": 2}], {"a": {"": 2}}),
+    ],
+)
+def test_operations_do_what_the_rfc_says(before: Any, operations: list[dict[str, Any]], after: Any) -> None:
+    kept = deepcopy(before)
+    assert patched(before, operations) == after
+    assert before == kept
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ({"op": "add", "path": "/nowhere/a", "value": 1}, "nothing at '/nowhere/a'"),
+        ({"op": "add", "path": "/text/a", "value": 1}, "neither an object nor an array"),
+        ({"op": "add", "path": "/list/3", "value": 1}, "nothing at"),
+        ({"op": "add", "path": "/list/01", "value": 1}, "nothing at"),
+        ({"op": "add", "path": "text", "value": 1}, "no JSON pointer"),
+        ({"op": "remove", "path": "/list/-"}, "nothing at"),
+        ({"op": "remove", "path": "/list/2"}, "nothing at"),
+        ({"op": "remove", "path": "/list/-1"}, "nothing at"),
+        ({"op": "replace", "path": "/other", "value": 1}, "nothing at"),
+        ({"op": "test", "path": "/text", "value": "b"}, "another value"),
+        ({"op": "test", "path": "/list/0", "value": True}, "another value"),
+        ({"op": "move", "from": "/list", "path": "/list/0"}, "nothing at"),
+        ({"op": "rename", "path": "/text"}, "no operation 'rename'"),
+    ],
+)
+def test_what_can_not_be_done_says_so_and_changes_nothing(operation: dict[str, Any], why: str) -> None:
+    value = {"text": "a", "list": [1, 2]}
+    with pytest.raises(NotApplicable, match=why):
+        patched(value, [{"op": "add", "path": "/first", "value": 1}, operation])
+    assert value == {"text": "a", "list": [1, 2]}
+
+
+@given(JSON, st.text("ab", max_size=2), JSON)
+def test_what_was_added_is_there_and_what_is_removed_again_is_gone(value: Any, name: str, new: Any) -> None:
+    before = {"in": value}
+    added = {"op": "add", "path": f"/{name}", "value": new}
+    assert patched(before, [added, {"op": "test", "path": f"/{name}", "value": new}]) == before | {name: new}
+    assert patched(before, [added, {"op": "remove", "path": f"/{name}"}]) == before
