@@ -125,7 +125,7 @@ def _cors(guard: Guard, origins: Sequence[str]) -> Middleware:
     return Middleware(
         CORSMiddleware,
         allow_origins=origins,
-        allow_origin_regex=LOOPBACK_ORIGIN if guard.open else None,
+        allow_origin_regex=LOOPBACK_ORIGIN if guard.loopback_only else None,
         allow_methods=["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
         allow_headers=["*"],
         allow_credentials="*" not in origins,

@@ -53,13 +53,15 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in hosts)
 
     @property
-    def open(self) -> bool:
+    def loopback_only(self) -> bool:
         """No auth is configured: loopback only."""
         return self._auth is None
 
     def allows_origin(self, origin: str) -> bool:
         """Whether a page of ``origin`` may read our answers."""
-        return origin in self._origins or "*" in self._origins or (self.open and is_loopback(_hostname(origin)))
+        return (
+            origin in self._origins or "*" in self._origins or (self.loopback_only and is_loopback(_hostname(origin)))
+        )
 
     async def principal(self, request: Request) -> str:
         """The principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in."""

@@ -75,7 +75,7 @@ class CopilotKitRoutes:
             ("PATCH", "/threads/{id:path}", self.change),
             ("DELETE", "/threads/{id:path}", self.delete),
         ]
-        return [Route(BASE + path, _told(handler), methods=[method]) for method, path, handler in handlers]
+        return [Route(BASE + path, _with_message(handler), methods=[method]) for method, path, handler in handlers]
 
     # --- runs ---------------------------------------------------------------------------------------------------
     async def info(self, request: Request) -> Response:
@@ -253,10 +253,10 @@ def _missing() -> NotFound:
     return NotFound("There is no such thread.")
 
 
-def _told(handler: Handler) -> Handler:
+def _with_message(handler: Handler) -> Handler:
     """``handler``, with a `message` in its errors: what the client shows of them."""
 
-    async def told(request: Request) -> Response:
+    async def answered(request: Request) -> Response:
         try:
             return await handler(request)
         except AguiGateError as error:
@@ -265,4 +265,4 @@ def _told(handler: Handler) -> Handler:
             headers = {name: value for name, value in refused.headers.items() if name != "content-length"}
             return Response(msgspec.json.encode(body), refused.status_code, headers)
 
-    return told
+    return answered

@@ -39,7 +39,9 @@ def already_ran(
 ) -> AlreadyRan | None:
     """What to say beside the question about ``approval``; None if nothing ran. ``parameters``: its tool's schema."""
     ran = _earlier(approval, approvals, entries)
-    return AlreadyRan([_told(one, parameters) for one in ran], _sentence(approval, ran, parameters)) if ran else None
+    return (
+        AlreadyRan([_call_view(one, parameters) for one in ran], _sentence(approval, ran, parameters)) if ran else None
+    )
 
 
 def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterable[Entry]) -> list[_Call]:
@@ -59,7 +61,7 @@ def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterabl
     return [*free, *sorted(found, key=lambda one: one.at or 0)][-MAX_EARLIER:]
 
 
-def _told(one: _Call, parameters: dict[str, Any]) -> dict[str, Any]:
+def _call_view(one: _Call, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         "arguments": {name: _short(value) for name, value in shown(one.arguments, parameters).items()},
         "at": None if one.at is None else iso(one.at),

@@ -103,7 +103,7 @@ class _View:
         self._records = {(approval.turn_id, approval.call_id): approval for approval in approvals}
         self._by_id = {approval.id: approval for approval in approvals}
         self._order: dict[str, dict[str, Any]] = {}
-        self._told: dict[str, Message] = {}
+        self._metadata: dict[str, Message] = {}
         self._by_call = {approval.call_id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
         self._assistants: dict[str, list[Message]] = {}
@@ -205,10 +205,10 @@ class _View:
         """``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
         if record is None:
             return item
-        told = self._told.get(record.id)
-        if told is None:
-            told = self._told[record.id] = metadata(record, self._order.get(record.id))
-        item["metadata"] = told
+        said = self._metadata.get(record.id)
+        if said is None:
+            said = self._metadata[record.id] = metadata(record, self._order.get(record.id))
+        item["metadata"] = said
         return item
 
     def _assistant(self, message_id: str) -> list[Message]:

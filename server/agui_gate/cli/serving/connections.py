@@ -151,7 +151,7 @@ class Connection(_Protocol):
         self._left, self._left_since = 0, 0.0
         self._unread = False
         self._cycles: list[Any] = []
-        self._raw = self._told = self._head = self._fields = 0
+        self._raw = self._accounted = self._head = self._fields = 0
         self._refusal: AguiGateError | None = None
 
     # --- the transport's side -----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Connection(_Protocol):
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if COUNTED and self._raw - self._told > self._limits.header_bytes:
+        if COUNTED and self._raw - self._accounted > self._limits.header_bytes:
             self._refuse(self._too_large())
         elif len(self._cycles) > PIPELINED:
             self.hang_up()
@@ -226,7 +226,7 @@ class Connection(_Protocol):
     def on_headers_complete(self) -> None:
         """A request can be served."""
         if self.parser.wishes:
-            self._told = 0  # its head will be told once more
+            self._accounted = 0  # its head will be told once more
             return
         before = self.cycle
         super().on_headers_complete()
@@ -235,18 +235,18 @@ class Connection(_Protocol):
 
     def on_chunk_header(self) -> None:
         """A part of the body begins."""
-        self._told += CHUNK
+        self._accounted += CHUNK
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
-        self._told += len(body)
+        self._accounted += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request is whole."""
         if self.parser.wishes:
             return
-        self._raw = self._told = 0
+        self._raw = self._accounted = 0
         self._body_came()
         super().on_message_complete()
 
@@ -256,7 +256,7 @@ class Connection(_Protocol):
 
     def _count(self, size: int) -> None:
         self._head += size
-        self._told += size
+        self._accounted += size
         if self._head > self._limits.header_bytes:
             self._refusal = self._too_large()
             raise self._refusal  # the parser stops, and says so through `send_400_response`

@@ -31,7 +31,9 @@ class Ready:
 
     def announce(self, url: str) -> None:
         """Print the banner."""
-        banner(url, self.target.agents, _facts(self), closed=not all(s.guard.open for s in states_of(self.app)))
+        banner(
+            url, self.target.agents, _facts(self), closed=not all(s.guard.loopback_only for s in states_of(self.app))
+        )
 
 
 def prepare(plan: Plan) -> Ready:
@@ -61,7 +63,7 @@ def _check_access(ready: Ready) -> None:
     from agui_gate.http.auth import is_loopback
 
     host = ready.settings.host
-    if not is_loopback(host) and any(state.guard.open for state in states_of(ready.app)):
+    if not is_loopback(host) and any(state.guard.loopback_only for state in states_of(ready.app)):
         raise ConfigurationError(
             f"Without auth this server may only listen on a loopback address, not on {host}. "
             'Set AGUI_GATE_TOKENS="name:TOKEN", or pass auth= to create_app.'
@@ -76,7 +78,7 @@ def _facts(ready: Ready) -> dict[str, str]:
     states = states_of(ready.app)
     if not states:
         facts["access"] = "as the application decides"
-    elif any(state.guard.open for state in states):
+    elif any(state.guard.loopback_only for state in states):
         facts["access"] = "this machine only, as no tokens are set"
     elif ready.target.app is None:
         facts["access"] = f"with the token of {', '.join(settings.tokens)}"

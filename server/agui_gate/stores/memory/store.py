@@ -124,7 +124,7 @@ class MemoryStore:
         """See `ThreadStore`."""
         self._require_open()
         now = self._clock()
-        record = self._held(thread.key, run_key)
+        record = self._under_lease(thread.key, run_key)
         fields = changed_fields(change)  # whatever can fail comes before the first change
         self._ledger.check_new(record.key, change.approvals)
         self._grow(record, grown(record, change, fields))
@@ -216,7 +216,7 @@ class MemoryStore:
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
         self._require_open()
-        record = self._held(thread.key, run_key)
+        record = self._under_lease(thread.key, run_key)
         self._set_ref(record, None)
         now = self._clock()
         self._tombs.bury(self._ledger.all(record.approvals, now), now)
@@ -259,7 +259,7 @@ class MemoryStore:
             self._aliases.setdefault((record.principal, new), {})[record.key] = None
         record.ref = ref
 
-    def _held(self, key: str, run_key: str) -> Record:
+    def _under_lease(self, key: str, run_key: str) -> Record:
         record = self._threads.get(key)
         if record is None or record.run_status != "running" or record.run_key != run_key:
             raise LeaseLost
@@ -332,7 +332,7 @@ class MemoryStore:
             self._tombs.amend(approval_id, to, output)
             raise NotFound("There is no such approval.")
         if run_key is not None:
-            self._held(self._ledger.thread_of(approval_id), run_key)
+            self._under_lease(self._ledger.thread_of(approval_id), run_key)
         moved = self._ledger.move(approval_id, to, self._clock(), decision, output)
         size = sum(len(msgspec.json.encode(part)) for part in (output, decision) if part is not None)
         self._grow(self._threads[self._ledger.thread_of(approval_id)], size)

@@ -35,7 +35,7 @@ _TAKE = (
     "UPDATE threads SET run_key = ?, run_status = 'running', lease_owner = ?, lease_until = ?, stop = NULL "
     "WHERE key = ?"
 )
-_HELD = "SELECT entries FROM threads WHERE key = ? AND run_key = ? AND run_status = 'running'"
+_UNDER_LEASE = "SELECT entries FROM threads WHERE key = ? AND run_key = ? AND run_status = 'running'"
 
 
 def find_thread(db: Database, principal: str, thread_id: str) -> ThreadRow | None:
@@ -90,9 +90,9 @@ def void_lease(db: Database, run_key: str) -> None:
     db.execute("UPDATE threads SET lease_until = 0 WHERE run_status = 'running' AND run_key = ?", (run_key,))
 
 
-def held_entries(db: Database, key: int, run_key: str) -> int:
+def length_under_lease(db: Database, key: int, run_key: str) -> int:
     """Return the journal's length. Raises `LeaseLost` unless ``run_key`` holds the lease."""
-    row: tuple[int] | None = db.execute(_HELD, (key, run_key)).fetchone()
+    row: tuple[int] | None = db.execute(_UNDER_LEASE, (key, run_key)).fetchone()
     if row is None:
         raise LeaseLost
     return row[0]
@@ -102,7 +102,7 @@ def check_holder(db: Database, approval_id: str, run_key: str) -> None:
     """Raise `LeaseLost` if another run than this one holds the lease of the record's thread."""
     row = db.execute("SELECT thread FROM approvals WHERE id = ?", (approval_id,)).fetchone()
     if row is not None:
-        held_entries(db, row[0], run_key)
+        length_under_lease(db, row[0], run_key)
 
 
 def change_thread(db: Database, key: int, change: Change, entries: int, grown: int, now: int) -> None:

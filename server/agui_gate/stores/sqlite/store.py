@@ -159,7 +159,7 @@ class SQLiteStore(StoreFile):
     def _commit(self, db: Database, key: int, change: Change, run_key: str) -> None:
         with db.transaction(durable=change.durable):
             now = self._clock()
-            length = sql.held_entries(db, key, run_key)
+            length = sql.length_under_lease(db, key, run_key)
             grown = 0
             if change.keep is not None and change.keep < length:
                 grown += sql.cut_journal(db, key, change.keep)
@@ -198,7 +198,7 @@ class SQLiteStore(StoreFile):
 
     def _delete_thread(self, db: Database, key: int, run_key: str) -> None:
         with db.transaction(durable=True):
-            sql.held_entries(db, key, run_key)
+            sql.length_under_lease(db, key, run_key)
             ends.bury(db, key, self._clock())
             sql.delete_thread(db, key)
 

@@ -41,11 +41,11 @@ class Worker:
             except BaseException as raised:  # the caller's to handle, whatever it is
                 error = raised
             with suppress(RuntimeError):  # its loop is closed: nobody waits any more
-                future.get_loop().call_soon_threadsafe(_settle, future, result, error)
+                future.get_loop().call_soon_threadsafe(_resolve, future, result, error)
             del item, job, future, result, error
 
 
-def _settle(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
     if future.done():
         return
     if error is None:
