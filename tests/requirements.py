@@ -170,6 +170,7 @@ REQUIREMENTS: dict[str, Requirement] = {
         HOUSE,
         {
             "H1": "A tool's own events are the protocol's types, checked, sequenced, and kept with the run",
+            "H2": "Whoever decides sees approvals come and go without asking again and again",
         },
     ),
 }

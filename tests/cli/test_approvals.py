@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,6 +143,34 @@ def test_too_little_of_an_id_decides_nothing(cli: Cli, waiting: dict[str, Any], 
 def test_nothing_of_that_id(cli: Cli) -> None:
     result = cli("approvals", "approve", "apr_nothing")
     assert (result.exit_code, result.stderr) == (1, "error: There is no such approval.\n")
+
+
+@pytest.mark.usefixtures("alice")
+def test_watch_shows_what_waits_and_what_becomes_of_it(server: str, waiting: dict[str, Any], tmp_path: Path) -> None:
+    env = {"AGUI_GATE_URL": server, "AGUI_GATE_TOKEN": "TOKEN-A"}
+    with (
+        running(tmp_path, "approvals", "watch", env=env) as people,
+        running(tmp_path, "approvals", "watch", "--json", env=env) as programs,
+    ):
+        people.wait_for(rf"{waiting['id']}  refund\(order_id=\"A1\", amount=20\)  Refund 20 for A1\?")
+        first = json.loads(programs.wait_for(r"\{.*\}\n")[0])
+        assert first == {"event": "approval", "data": waiting}
+        programs.wait_for(r'"event": "waiting"')
+        headers = {"Authorization": "Bearer TOKEN-A"}
+        httpx2.post(f"{server}/approvals/{waiting['id']}", json={"approved": False}, headers=headers, trust_env=False)
+        people.wait_for(r"rejected by alice")
+        programs.wait_for(r'"state": "rejected"')
+        assert people.stop(signal.SIGINT)[0] == 130
+
+
+def test_watch_waits_for_a_server_that_went_away(tmp_path: Path) -> None:
+    with running(tmp_path, "serve", "cli_shop:agent", "--port", "0", "--store", "memory://") as server:
+        url = server.wait_for(r"is up at (http://\S+)")[1]
+        server.wait_for("Ctrl-C")
+        with running(tmp_path, "approvals", "watch", "--url", url) as people:
+            people.wait_for("Nothing waits for you")
+            assert server.stop(signal.SIGTERM)[0] == 0
+            people.wait_for("Waiting for it to come back")
 
 
 def test_without_a_token(cli: Cli, server: str) -> None:

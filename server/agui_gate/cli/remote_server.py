@@ -1,5 +1,7 @@
 """A running server, as seen from a shell."""
 
+import json
+from collections.abc import Iterator
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
@@ -14,6 +16,9 @@ TIMEOUT = 15.0
 
 TOOL_TIMEOUT = 330.0
 """Seconds for a decision: an approved tool runs before the answer comes, and may take five minutes."""
+
+SILENCE = 60.0
+"""Seconds without a word, not even that it is there, after which a stream counts as broken off."""
 
 
 class RemoteServer:
@@ -55,6 +60,21 @@ class RemoteServer:
         """Decide one; the outcome."""
         return self._ask("POST", f"/approvals/{quote(approval_id, safe='')}", payload)
 
+    def follow(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The events of `GET /approvals/events`, each its name and data, until the stream ends for whatever reason."""
+        timeout = httpx2.Timeout(SILENCE, connect=5.0)
+        try:
+            with self._http.stream("GET", f"{self._url}/approvals/events", timeout=timeout) as response:
+                if not response.is_success or "text/event-stream" not in response.headers.get("content-type", ""):
+                    response.read()
+                    self._answer(response)
+                    raise Failure(f"What answers at {self._url} has no events of approvals; is it an older version?")
+                yield from _events(response.iter_lines())
+        except httpx2.ConnectError as error:
+            raise self._nobody() from error
+        except httpx2.HTTPError:
+            return  # it broke off
+
     def _ask(self, method: str, path: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
         try:
             limit = TIMEOUT if payload is None else TOOL_TIMEOUT
@@ -63,10 +83,13 @@ class RemoteServer:
         except httpx2.TimeoutException as error:
             raise Failure(f"The server at {self._url} took too long to answer.") from error
         except httpx2.HTTPError as error:
-            raise ConfigurationError(
-                f"No server answers at {self._url}. Start one with `agui-gate serve`, or name another with --url."
-            ) from error
+            raise self._nobody() from error
         return self._answer(response)
+
+    def _nobody(self) -> ConfigurationError:
+        return ConfigurationError(
+            f"No server answers at {self._url}. Start one with `agui-gate serve`, or name another with --url."
+        )
 
     def _answer(self, response: httpx2.Response) -> dict[str, Any]:
         try:
@@ -82,6 +105,16 @@ class RemoteServer:
         error = body.get("error")
         message = error.get("message") if isinstance(error, dict) else None
         raise Failure(str(message or f"The server answered with status {response.status_code}."))
+
+
+def _events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events that have data, of a stream of ours: each has one line of it."""
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
 
 
 def _host(url: str) -> str:

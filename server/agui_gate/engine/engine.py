@@ -23,6 +23,7 @@ from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
 from agui_gate.engine.heart import Heart, beating
+from agui_gate.engine.inbox import Inbox
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
@@ -70,6 +71,8 @@ class Engine:
         self._in_flight: Counter[str] = Counter()
         self.budget = Budget(limits.open_bytes)
         self._holds: dict[str, Hold] = {}  # by run key, of the runs that have a lease
+        self.inbox = Inbox(store)
+        store = self.inbox.announcing()
         self._keeper = Keeper(store)
         self._opener = Opener(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
@@ -100,6 +103,7 @@ class Engine:
         heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
         self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
+        self.inbox.open()
         self._started, self._closing = True, False
 
     async def drain(self, grace: float = 5.0) -> None:
@@ -108,6 +112,7 @@ class Engine:
         So it is with decisions. What else is under way can still use the store. Safe to call twice.
         """
         self._closing = True
+        self.inbox.close()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel()

@@ -31,6 +31,7 @@ class ApprovalRoutes:
         """The routes."""
         return [
             Route("/approvals", self.page),
+            Route("/approvals/events", self.events),
             Route("/approvals/{id}", self.show),
             Route("/approvals/{id}", self.decide, methods=["POST"]),
         ]
@@ -44,6 +45,15 @@ class ApprovalRoutes:
         page = await self._engine.store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
         approvals = [listed_view(approval, self._engine.agents) for approval in page.approvals]
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
+
+    async def events(self, request: Request) -> Response:
+        """`GET /approvals/events`: what waits, then each approval that comes, and each state that it gets."""
+        from agui_gate.http.inbox import InboxStream  # brings sse-starlette, which looks for a uvicorn server
+
+        principal = await self._guard.principal(request)
+        await self._engine.start()
+        told = self._engine.inbox.watch(principal)
+        return InboxStream(told, self._engine.agents, request.app.state.send_timeout)
 
     async def show(self, request: Request) -> Response:
         """`GET /approvals/{id}`: its record. Of one whose thread was deleted: 410, with what is kept."""

@@ -87,11 +87,16 @@ class EventStream(Response):
         self._reader.close()
 
 
-async def _hang_up(receive: Receive, watcher: "asyncio.Task[None]") -> None:
+def hang_up(receive: Receive) -> bool:
     """Close the connection without waiting for what its client doesn't take, if the server is one that we know."""
     transport = getattr(getattr(receive, "__self__", None), "transport", None)
     if transport is not None:
         transport.abort()
+    return transport is not None
+
+
+async def _hang_up(receive: Receive, watcher: "asyncio.Task[None]") -> None:
+    if hang_up(receive):
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(watcher, HANG_UP_SECONDS)  # then the server knows, and has nothing to complain of
 

@@ -1,7 +1,9 @@
 """`agui-gate approvals`: decide from a terminal what waits on a running server."""
 
 import json
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -11,6 +13,7 @@ from agui_gate.cli.remote_server import RemoteServer
 from agui_gate.cli.terminal.argument_edits import edited_arguments
 from agui_gate.cli.terminal.asking import REASON, can_ask, read_line
 from agui_gate.cli.terminal.console import dim, short, table
+from agui_gate.errors import ConfigurationError
 
 SHOWN_ID = 12
 """Characters of an id that are shown at least; more where two would look the same."""
@@ -18,11 +21,15 @@ SHOWN_ID = 12
 SHORTEST_ID = 8
 """Characters of an id that have to be typed at least, so that a slip doesn't decide something."""
 
+AGAIN_SECONDS = 3.0
+"""How often `watch` looks whether a server that went away is back."""
+
 HELP = """List, approve and reject the calls that wait on a running server.
 
 \b
 Examples:
   agui-gate approvals ls
+  agui-gate approvals watch                                  what waits, and what comes
   agui-gate approvals approve apr_5f0c2a71
   agui-gate approvals approve apr_5f0c2a71 --edit amount=20
   agui-gate approvals approve apr_5f0c2a71 --no-continue     its conversation waits for a page
@@ -70,6 +77,55 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
         click.echo("Nothing waits for you.")
     else:
         click.echo(_table(pending))
+
+
+@command.command("watch")
+@url_option
+@token_option
+@json_option
+@debug_option
+def watch(url: str, token: str | None, as_json: bool) -> None:
+    """Show what waits for you, what comes, and what becomes of it, until Ctrl-C.
+
+    With --json each event is one line: {"event": "approval", "data": {…}}.
+    """
+    seen: set[str] = set()
+    with RemoteServer(url, token) as server:
+        while True:
+            for name, data in server.follow():
+                if as_json:
+                    click.echo(json.dumps({"event": name, "data": data}))
+                elif line := _news(name, data, seen):
+                    click.echo(line)
+            _come_back(server)
+
+
+def _come_back(server: RemoteServer) -> None:
+    """Wait until the server is there again."""
+    dim("The server has ended the stream. Waiting for it to come back.", err=True)
+    while True:
+        time.sleep(AGAIN_SECONDS)
+        with suppress(ConfigurationError):
+            server.pending()
+            return
+
+
+def _news(name: str, data: dict[str, Any], seen: set[str]) -> str | None:
+    """A line about one event; None where it says what was shown before (``seen``)."""
+    if name == "waiting":
+        return "Nothing waits for you. Waiting for what comes." if not data["ids"] else None
+    mark = data["id"] if name == "gone" else f"{data['id']} {data['state']}"
+    if mark in seen:
+        return None
+    seen.add(mark)
+    if name == "gone":
+        return f"{data['id']}  its conversation was deleted"
+    call = short(f"{data['tool']}({_arguments(data['arguments'])})", 60)
+    if data["state"] == "pending":
+        return f"{data['id']}  {call}  {short(data['message'] or '', 50)}".rstrip()
+    decision = data["decision"]
+    by = f" by {short(decision['by'], 40)}" if decision and decision["by"] else ""
+    return f"{data['id']}  {call}  {data['state']}{by}"
 
 
 @command.command("approve", short_help="Approve a call: its tool runs now.")

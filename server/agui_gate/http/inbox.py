@@ -1,0 +1,71 @@
+"""`GET /approvals/events`: a principal's approvals as they come and are decided.
+
+Streams of runs are an ASGI response of our own, for their speed (ADR 0002). Here a few events an hour are told to
+people, so this is sse-starlette's: it pings, bounds every send, and ends with the server, also where that isn't ours.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+import msgspec
+import structlog
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
+
+from agui_gate.core.approvals import Approval
+from agui_gate.engine.inbox import Gone, Told, Waiting
+from agui_gate.errors import Unavailable
+from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up
+from agui_gate.http.views import Agents, listed_view
+
+RETRY_MS = 3000
+"""After which a browser connects again by itself."""
+
+log = structlog.get_logger("agui_gate.http")
+
+
+class InboxStream(EventSourceResponse):
+    """Sends what ``told`` tells, until it ends, the client leaves or takes nothing, or the server stops."""
+
+    def __init__(self, told: AsyncGenerator[Told, None], agents: Agents, send_timeout: float = SEND_TIMEOUT) -> None:
+        super().__init__(
+            _events(told, agents),
+            headers={"cache-control": HEADERS["cache-control"]},
+            sep="\n",
+            ping=PING_INTERVAL,
+            ping_message_factory=lambda: ServerSentEvent(comment="ping", sep="\n"),
+            send_timeout=send_timeout,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the class."""
+        try:
+            await super().__call__(scope, receive, send)
+        except TimeoutError:
+            log.warning("reader_dropped", why="it did not keep up", of="approvals")
+            hang_up(receive)
+        except OSError:
+            pass  # the client is gone
+
+
+async def _events(told: AsyncGenerator[Told, None], agents: Agents) -> AsyncIterator[ServerSentEvent]:
+    first: int | None = RETRY_MS
+    async with aclosing(told):
+        try:
+            async for item in told:
+                name, data = _named(item, agents)
+                yield ServerSentEvent(msgspec.json.encode(data).decode(), event=name, retry=first, sep="\n")
+                first = None
+        except Unavailable as error:  # the client connects again
+            log.warning("approvals_not_read", why=error.message)
+
+
+def _named(item: Told, agents: Agents) -> tuple[str, object]:
+    """An event's name and its data."""
+    match item:
+        case Approval():
+            return "approval", listed_view(item, agents)
+        case Waiting():
+            return "waiting", {"ids": item.ids}
+        case Gone():
+            return "gone", {"id": item.id}
