@@ -1,6 +1,6 @@
 """How large a thread is, known without reading it; and what may be read (issue 9, line 13). Over every store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 import msgspec
 import pytest
@@ -105,3 +105,31 @@ async def test_nobody_evicts_what_another_principal_asked_for(clock: Clock) -> N
     (oldest,) = [await store.approval("bob", "b0")]
     assert oldest is not None
     assert oldest.state is State.CANCELLED
+
+
+def kept(store: object) -> dict[str, int]:
+    """How many things each table of the store has."""
+    tables: dict[str, int] = {}
+    for name, table in vars(store).items():
+        if isinstance(table, Sized):
+            tables[name] = len(table)
+        elif type(table).__module__.startswith("agui_gate.stores.memory"):
+            tables |= {f"{name}.{inner}": number for inner, number in kept(table).items()}
+    return tables
+
+
+async def test_principals_without_threads_leave_nothing_in_memory(clock: Clock) -> None:
+    """Else each name that was ever used would stay for as long as the process lives."""
+    store = MemoryStore(clock=clock)
+    await store.start()
+    before = kept(store)
+    for number in range(20):
+        name = f"user-{number}"
+        await ask(store, gated(f"a{number}", principal=name), principal=name)
+    full = kept(store)
+    assert {table for table in full if full[table]} >= {"_bytes", "_number", "_threads", "_ledger._mine"}
+    for number in range(20):
+        thread = await store.open_thread(f"user-{number}", "t", "support", "r2")
+        await store.delete_thread(thread, "r2")
+    assert kept(store) == before
+    await store.aclose()

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from agui_gate import Gate, tool
 from agui_gate.stores import open_store
-from agui_gate_adapters.mcp import MCPTools, courier
+from agui_gate_adapters.mcp import MCPTools, courier, source
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed, text
 from tests.product.kit import Product, product
@@ -513,6 +513,25 @@ async def test_a_gate_for_many_tools_warns_where_one_can_not_be_asked_about_so()
         ("gate_editable_names_no_argument", "clear"),
         ("tool_not_usable", "___"),
     ]
+
+
+@shows("T13")
+async def test_a_server_that_lists_other_names_each_time_is_warned_of_a_thousand_times_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was said is kept, so that it is said once."""
+    monkeypatch.setattr(source, "MAX_WARNINGS", 3)
+    wiki = Wiki()
+    async with served(wiki.app()) as url:
+        tools = MCPTools.http(url)
+        with structlog.testing.capture_logs() as logs:
+            for number in range(5):
+                wiki.tools = [listed("_" * (number + 1)), listed("search")]
+                tools._listed = None
+                assert [tool.name for tool in await tools.tools()] == ["search"]
+        await tools.aclose()
+    assert [log["tool"] for log in logs if log["event"] == "tool_not_usable"] == ["_", "__", "___"]
+    assert len(tools._warned) == 3
 
 
 async def test_headers_are_made_for_each_request() -> None:
