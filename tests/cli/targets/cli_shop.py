@@ -25,8 +25,17 @@ from agui_gate.settings import Settings
 from agui_gate_adapters.mcp import MCPTools
 
 
+async def until_there(path: str) -> None:
+    """A file is all that a host's worker and a test have in common."""
+    while not Path(path).exists():  # noqa: ASYNC110, ASYNC240  (it has no event, and is on this machine)
+        await asyncio.sleep(0.05)
+
+
 class RuleModel:
-    """Says what it was told; "refund N" calls the gated tool, "wait" never ends, "break" fails."""
+    """Says what it was told; "refund N" calls the gated tool, "break" fails.
+
+    "wait" never ends, and "wait for FILE" ends when there is one.
+    """
 
     origin = "rules"
 
@@ -42,9 +51,11 @@ class RuleModel:
             arguments = f'{{"order_id":"A1","amount":{text.split()[1]}}}'
             yield [CallStart("c", "c1", "refund"), CallEnd("c", arguments), TurnDone()]
             return
-        if text == "wait":
+        if text.startswith("wait"):
             yield [TextStart("t"), TextDelta("t", "Waiting")]
-            await asyncio.Event().wait()
+            await until_there(text.removeprefix("wait for "))
+            yield [TextEnd("t"), TurnDone()]
+            return
         yield say(f"You said {text}")
 
     async def check(self) -> Sequence[Finding]:
