@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate_adapters.mcp import MCPTools
 from tests.adapters.mcp import rude, server
@@ -100,14 +101,16 @@ async def test_an_error_of_the_server_is_its_answer() -> None:
         assert await tools._link.connection() is before
 
 
-async def test_a_listing_that_can_not_be_read_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_listing_that_can_not_be_read_is_named() -> None:
     """In the log, and by the doctor; and the next runs don't ask again at once."""
     tools = MCPTools.stdio(sys.executable, [rude.__file__, "lists badly"], name="index")
-    async with product([tools], [{"output": [say("Without.")]}, {"output": [say("Still.")]}]) as p:
-        chat = p.chat()
-        assert (await chat.say("go")).text == "Without."
-        assert (await chat.say("go on")).text == "Still."
-        (finding,) = await tools.check()
-        assert "lists tools that are not as the protocol has them" in finding.detail
-    (reported,) = [line for line in caplog.messages if "mcp_server_unavailable" in line]
-    assert "source=index" in reported
+    turns = [{"output": [say("Without.")]}, {"output": [say("Still.")]}]
+    with capture_logs() as logs:  # not `caplog`: another test of this process may have configured the log
+        async with product([tools], turns) as p:
+            chat = p.chat()
+            assert (await chat.say("go")).text == "Without."
+            assert (await chat.say("go on")).text == "Still."
+            (finding,) = await tools.check()
+            assert "lists tools that are not as the protocol has them" in finding.detail
+    (reported,) = [line for line in logs if line["event"] == "mcp_server_unavailable"]
+    assert reported["source"] == "index"
