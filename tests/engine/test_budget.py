@@ -27,29 +27,29 @@ MIB = 1024 * 1024
 
 async def test_one_principal_takes_half_and_all_together_the_whole() -> None:
     budget = Budget(100)
-    hers = [budget.hold("alice", 25), budget.hold("alice", 25)]
+    hers = [budget.reserve("alice", 25), budget.reserve("alice", 25)]
     with pytest.raises(RateLimited):
-        budget.hold("alice", 1)
-    his = budget.hold("bob", 50)
+        budget.reserve("alice", 1)
+    his = budget.reserve("bob", 50)
     with pytest.raises(Unavailable):
-        budget.hold("carol", 1)
+        budget.reserve("carol", 1)
     his.release()
     his.release()
-    assert budget.taken == 50
-    carols = budget.hold("carol", 50)
+    assert budget.reserved == 50
+    carols = budget.reserve("carol", 50)
     hers.clear()  # as good as released
-    assert budget.taken == 50
+    assert budget.reserved == 50
     carols.release()
-    assert (budget.taken, len(budget._taken)) == (0, 0)
+    assert (budget.reserved, len(budget._reserved)) == (0, 0)
 
 
 async def test_a_thread_that_is_larger_than_the_budget_is_worked_on_alone() -> None:
     budget = Budget(100)
-    hold = budget.hold("alice", 500)
+    hers = budget.reserve("alice", 500)
     with pytest.raises(Unavailable):
-        budget.hold("bob", 1)
-    hold.release()
-    assert budget.hold("bob", 1)
+        budget.reserve("bob", 1)
+    hers.release()
+    assert budget.reserve("bob", 1)
 
 
 async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
@@ -86,7 +86,7 @@ async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
         assert (await run(app, run_body("u"), "/agents/a/connect")).status == 200
         assert (await run(app, run_body("u", user("hi")))).status == 200  # a refused run gives its lease back
         gc.collect()
-        assert engine.budget.taken == 0
+        assert engine.budget.reserved == 0
 
 
 async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room() -> None:
@@ -101,12 +101,12 @@ async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room(
         assert (await run(app, run_body("t", user("refund")))).status == 200
         (waiting,) = await engine.store.pending_approvals("local")
         path, yes = f"/approvals/{waiting.id}", b'{"approved": true}'
-        others = engine.budget.hold("local", engine.budget.limit // 2)
+        others = engine.budget.reserve("local", engine.budget.limit // 2)
         assert (await request(app, "POST", path, yes)).status == 429
         others.release()
         assert (await request(app, "POST", path, yes)).json()["state"] == "done"
         gc.collect()
-        assert engine.budget.taken == 0
+        assert engine.budget.reserved == 0
 
 
 async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import Content, Entry, LeftOutEntry, UserEntry
-from agui_gate.engine.budget import Hold
+from agui_gate.engine.budget import Reservation
 from agui_gate.engine.engine import Engine, new_id
 from agui_gate.engine.intake import take
 from agui_gate.engine.live import LiveRun
@@ -53,12 +53,12 @@ async def repeated(
     return found
 
 
-async def _brings_something_new(agent: Agent, run: RunInput, thread: Thread, hold: Hold) -> bool:
+async def _brings_something_new(agent: Agent, run: RunInput, thread: Thread, reservation: Reservation) -> bool:
     try:
         size = len(run.messages) + len(thread.entries)
         return await if_large(size, brings_something_new, run, thread, agent.by_name)
     finally:
-        hold.release()
+        reservation.release()
 
 
 def brings_something_new(run: RunInput, thread: Thread, ours: Container[str]) -> bool:

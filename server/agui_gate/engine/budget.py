@@ -23,30 +23,30 @@ class Budget:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._taken: Counter[str] = Counter()
+        self._reserved: Counter[str] = Counter()
         self._large: dict[tuple[str, str], int] = {}
 
     @property
-    def taken(self) -> int:
-        """Bytes that are held now."""
-        return self._taken.total()
+    def reserved(self) -> int:
+        """Bytes that are reserved now."""
+        return self._reserved.total()
 
-    def hold(self, principal: str, size: int) -> "Hold":
-        """Take ``size`` bytes, until the hold is released or gone. One thread finds room if nothing else is held.
+    def reserve(self, principal: str, size: int) -> "Reservation":
+        """Take ``size`` bytes, until that is given back or gone. One thread finds room if nothing else is reserved.
 
         Raises `RateLimited` if this principal has too much already, `Unavailable` if all together have.
         """
-        mine = self._taken[principal]
+        mine = self._reserved[principal]
         if mine and mine + size > self.limit // 2:
             raise RateLimited("You have as many large threads open as you may. Try again in a moment.")
-        if self.taken and self.taken + size > self.limit:
+        if self.reserved and self.reserved + size > self.limit:
             raise Unavailable("The server has as many large threads open as it can hold. Try again in a moment.")
-        self._taken[principal] += size
-        return Hold(self, principal, size)
+        self._reserved[principal] += size
+        return Reservation(self, principal, size)
 
-    def expect(self, principal: str, thread_id: str) -> "Hold":
-        """`hold` for a thread that is about to be read; `Hold.found` says how large it turned out to be."""
-        return self.hold(principal, self._large.get((principal, thread_id), 0))
+    def expect(self, principal: str, thread_id: str) -> "Reservation":
+        """`reserve` for a thread that is about to be read; `Reservation.found` says how large it turned out to be."""
+        return self.reserve(principal, self._large.get((principal, thread_id), 0))
 
     def remember(self, principal: str, thread_id: str, size: int) -> None:
         """A thread has this size now."""
@@ -57,13 +57,13 @@ class Budget:
                 del self._large[next(iter(self._large))]
 
     def give_back(self, principal: str, size: int) -> None:
-        """What `hold` took is free again."""
-        self._taken[principal] -= size
-        if not self._taken[principal]:
-            del self._taken[principal]
+        """What `reserve` took is free again."""
+        self._reserved[principal] -= size
+        if not self._reserved[principal]:
+            del self._reserved[principal]
 
 
-class Hold:
+class Reservation:
     """A part of the budget. Given back by `release`, or when nobody has it any more."""
 
     __slots__ = ("_budget", "_principal", "_size")
@@ -72,13 +72,13 @@ class Hold:
         self._budget: Budget | None = budget
         self._principal, self._size = principal, size
 
-    def found(self, thread_id: str, size: int) -> "Hold":
-        """The thread of this id is so large. Raises what `Budget.hold` raises; then nothing is held any more."""
+    def found(self, thread_id: str, size: int) -> "Reservation":
+        """The thread of this id is so large. Raises what `Budget.reserve` raises; then nothing is reserved any more."""
         budget = self._budget
         assert budget is not None
         budget.remember(self._principal, thread_id, size)
         self.release()
-        return budget.hold(self._principal, size)
+        return budget.reserve(self._principal, size)
 
     def release(self) -> None:
         """Give it back; safe to call twice."""

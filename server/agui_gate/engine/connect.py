@@ -21,7 +21,7 @@ from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry
 from agui_gate.engine import outcomes
-from agui_gate.engine.budget import Hold
+from agui_gate.engine.budget import Reservation
 from agui_gate.off_loop import json_list
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
@@ -77,18 +77,18 @@ class Whole:
         self._data = b""
 
 
-class Holding:
+class Reserving:
     """``reader``, with its part of the budget until what it read first, a conversation, was sent."""
 
-    __slots__ = ("_hold", "_reader", "_sending")
+    __slots__ = ("_reader", "_reservation", "_sending")
 
-    def __init__(self, reader: Reader, hold: Hold) -> None:
-        self._reader, self._hold, self._sending = reader, hold, False
+    def __init__(self, reader: Reader, reservation: Reservation) -> None:
+        self._reader, self._reservation, self._sending = reader, reservation, False
 
     async def read(self) -> bytes:
         """See `Reader`."""
         if self._sending:
-            self._hold.release()
+            self._reservation.release()
         self._sending = True
         return await self._reader.read()
 
@@ -98,7 +98,7 @@ class Holding:
 
     def close(self) -> None:
         """See `Reader`."""
-        self._hold.release()
+        self._reservation.release()
         self._reader.close()
 
 

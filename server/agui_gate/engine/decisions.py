@@ -38,14 +38,14 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     (else it had been decided before).
 
     ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
-    that was wanted; if it couldn't be begun, ``held_up`` says why.
+    that was wanted; if it couldn't be begun, ``not_continued`` says why.
     """
 
     record: Approval
     ours: bool
     waits: bool = False
     run_key: str | None = None
-    held_up: str | None = None
+    not_continued: str | None = None
 
 
 class Decisions:
@@ -119,7 +119,7 @@ class Decisions:
     async def _carry_out(self, agent: Agent, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{self._new_id()}"
-        opened, hold = await self._opener.open(
+        opened, reservation = await self._opener.open(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
         thread = opened.thread
@@ -142,7 +142,7 @@ class Decisions:
                 return Decided(record=outcomes.completed(done), ours=ours, waits=opened.journal.waits)
             finally:
                 await opened.end(status, END_SECONDS)
-                hold.release()
+                reservation.release()
 
     def _verdict(self, agent: Agent, opened: OpenThread, index: ApprovalIndex, answer: Answer) -> Verdict:
         """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""

@@ -17,8 +17,8 @@ from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Dialect, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
-from agui_gate.engine.budget import Budget, Hold
-from agui_gate.engine.connect import Holding, Told, Whole, as_it_stands
+from agui_gate.engine.budget import Budget, Reservation
+from agui_gate.engine.connect import Reserving, Told, Whole, as_it_stands
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
@@ -70,7 +70,7 @@ class Engine:
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._in_flight: Counter[str] = Counter()
         self.budget = Budget(limits.open_bytes)
-        self._holds: dict[str, Hold] = {}  # by run key, of the runs that have a lease
+        self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
         self.inbox = Inbox(store)
         store = self.inbox.announcing()
         self._keeper = Keeper(store)
@@ -160,7 +160,7 @@ class Engine:
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
-        opened, hold = await self._opener.open(principal, run.thread_id, agent.name, key, create=create)
+        opened, reservation = await self._opener.open(principal, run.thread_id, agent.name, key, create=create)
         thread = opened.thread
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         try:
@@ -171,7 +171,7 @@ class Engine:
         live.way = way
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
-        self._holds[key] = hold
+        self._reservations[key] = reservation
         return self._begin(agent, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
@@ -227,14 +227,14 @@ class Engine:
         """What a run said after that frame, for a reader that doesn't keep it going; None if it isn't kept."""
         return await self._bus.read(run_key, after)
 
-    async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Hold] | None:
+    async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
         """A whole thread, and its part of the budget: kept for as long as the thread is used. None if there is none.
 
-        Raises as `Budget.hold`.
+        Raises as `Budget.reserve`.
         """
-        hold = self.budget.expect(principal, thread_id)
+        reservation = self.budget.expect(principal, thread_id)
         thread = await self.store.read_thread(principal, thread_id)
-        return None if thread is None else (thread, hold.found(thread_id, thread.bytes))
+        return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
     async def connect(
         self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False
@@ -244,23 +244,23 @@ class Engine:
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """
         live, thread = self.following(principal, run.thread_id), None
-        hold = self.budget.expect(principal, run.thread_id)
+        reservation = self.budget.expect(principal, run.thread_id)
         if live is None:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
         told = Told(run, f"connect_{new_id()}")
         if live is not None:
-            hold = hold.found(run.thread_id, live.thread_bytes)
+            reservation = reservation.found(run.thread_id, live.thread_bytes)
             joined = await live.join(told.opening, watching=watching)
             if joined is not None:
-                return Holding(joined, hold), live
+                return Reserving(joined, reservation), live
             thread = await self.store.read_thread(principal, run.thread_id)
         if thread is None:
             return None
-        hold = hold.found(run.thread_id, thread.bytes)
+        reservation = reservation.found(run.thread_id, thread.bytes)
         whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, told)
-        return Holding(Whole(whole), hold), None
+        return Reserving(Whole(whole), reservation), None
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
@@ -296,21 +296,23 @@ class Engine:
         """Begin the run that tells the model. What hinders that doesn't undo the decision, and is said."""
         record = decided.record
         if decided.waits:
-            return msgspec.structs.replace(decided, held_up="Something else on this thread still waits for an answer.")
+            return msgspec.structs.replace(
+                decided, not_continued="Something else on this thread still waits for an answer."
+            )
         if record.state is State.UNKNOWN:
-            return msgspec.structs.replace(decided, held_up="It was stopped, so the conversation does not go on.")
+            return msgspec.structs.replace(decided, not_continued="It was stopped, so the conversation does not go on.")
         # No page is there to run tools of its own, so none are offered; asked is as the person was asked last.
         tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
         run = RunInput(record.thread_id, f"continue_{new_id()}", [], tools=tools)
         try:
             live = await self.run(self.agents[record.agent], run, record.principal, stop_alone=False, create=False)
         except AguiGateError as error:
-            return msgspec.structs.replace(decided, held_up=error.message)
+            return msgspec.structs.replace(decided, not_continued=error.message)
         return msgspec.structs.replace(decided, run_key=live.key)
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
         live.over()
-        self._holds.pop(live.key, None)
+        self._reservations.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:
             self._in_flight[live.principal] -= 1
             if not self._in_flight[live.principal]:
@@ -328,7 +330,7 @@ class Engine:
                 log.exception("tools_not_found", agent=agent.name)
 
     def _leases(self) -> set[str]:
-        return {*self._holds, *self._decisions.working.keys, *self._keeper.holding}
+        return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}
 
     def _lost(self, run_key: str) -> None:
         """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""

@@ -15,18 +15,18 @@ log = structlog.get_logger("agui_gate.engine")
 
 
 class Heart:
-    """Beats every `STOP_MS`. ``held`` gives the keys of the leases that are held now; ``stop`` is told what was asked
+    """Beats every `STOP_MS`. ``leases`` gives the keys of those that are held now; ``stop`` is told what was asked
     of one of them; ``lost`` is told which of them the store says is not held.
     """
 
     def __init__(
         self,
         store: Store,
-        held: Callable[[], Collection[str]],
+        leases: Callable[[], Collection[str]],
         stop: Callable[[str, StopRequest], None],
         lost: Callable[[str], None],
     ) -> None:
-        self._store, self._held, self._stop, self._lost = store, held, stop, lost
+        self._store, self._leases, self._stop, self._lost = store, leases, stop, lost
         self._renew_at = 0.0
         self._failing = False
 
@@ -34,7 +34,7 @@ class Heart:
         """One beat. A store that is away is tried again with the next one; that is told once, not every time."""
         try:
             await self._renew()
-            for run_key, request in (await self._store.take_stops(set(self._held()))).items():
+            for run_key, request in (await self._store.take_stops(set(self._leases()))).items():
                 self._stop(run_key, request)
             self._failing = False
         except AguiGateError as error:
@@ -45,9 +45,9 @@ class Heart:
             log.exception("heartbeat_failed")
 
     async def _renew(self) -> None:
-        held, now = self._held(), asyncio.get_running_loop().time()
-        if held and now >= self._renew_at:
-            lost = await self._store.renew(held)
+        leases, now = self._leases(), asyncio.get_running_loop().time()
+        if leases and now >= self._renew_at:
+            lost = await self._store.renew(leases)
             self._renew_at = now + RENEW_SECONDS
             for run_key in lost:
                 self._lost(run_key)

@@ -55,7 +55,7 @@ async def patiently(save: Callable[[], Awaitable[T]], seconds: float) -> T:
 
 
 class Keeper:
-    """Saves for all runs of one store. ``holding`` are the leases that are still needed for it."""
+    """Saves for all runs of one store. ``leases`` are those that are still needed for it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class Keeper:
         self._ends: dict[str, asyncio.Task[None]] = {}
 
     @property
-    def holding(self) -> set[str]:
+    def leases(self) -> set[str]:
         """Keys of the leases that have to be renewed."""
         return self._results.keys() | self._ends.keys()
 

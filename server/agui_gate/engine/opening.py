@@ -1,6 +1,6 @@
 """Opening a thread to work on it: under its lease, within the budget, and beside the event loop where it is long."""
 
-from agui_gate.engine.budget import Budget, Hold
+from agui_gate.engine.budget import Budget, Reservation
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.limits import Limits
@@ -17,18 +17,18 @@ class Opener:
 
     async def open(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, create: bool = True
-    ) -> tuple[OpenThread, Hold]:
+    ) -> tuple[OpenThread, Reservation]:
         """The thread, under a lease for ``run_key``, and its part of the budget: kept for as long as it is open.
 
-        Raises as `ThreadStore.open_thread` and `Budget.hold`. Whatever it raises, cancellation too, the lease is given
+        Raises as `ThreadStore.open_thread` and `Budget.reserve`. Whatever it raises, cancellation too, the lease goes
         back.
         """
-        hold = self._budget.expect(principal, thread_id)
+        reservation = self._budget.expect(principal, thread_id)
         thread = await self._store.open_thread(principal, thread_id, agent, run_key, create=create)
         try:
-            hold = hold.found(thread_id, thread.bytes)
+            reservation = reservation.found(thread_id, thread.bytes)
             made = (self._store, thread, run_key, self._limits, self._keeper)
-            return await if_large(heaviness(thread), OpenThread, *made), hold
+            return await if_large(heaviness(thread), OpenThread, *made), reservation
         except BaseException:
             await self._keeper.give_back(thread, run_key)
             raise

@@ -97,8 +97,8 @@ class ApprovalRoutes:
             return json_response({"error": error, **view}, 409)
         if go_on:
             view["run"] = {"key": decided.run_key} if decided.run_key else None
-        if decided.held_up:
-            view["not_continued"] = decided.held_up
+        if decided.not_continued:
+            view["not_continued"] = decided.not_continued
         return json_response(view)
 
 

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agui_gate.agent import Agent
-from agui_gate.engine.budget import Hold
+from agui_gate.engine.budget import Reservation
 from agui_gate.engine.endings import Ended
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound
@@ -191,16 +191,16 @@ class CopilotKitRoutes:
 
     async def messages(self, request: Request) -> Response:
         """`GET /threads/{id}/messages`, for CopilotKit's inspector."""
-        thread, hold = await self._thread(request)
-        return await large_response(thread, hold, views.inspected_thread, thread, self._engine.agents)
+        thread, reservation = await self._thread(request)
+        return await large_response(thread, reservation, views.inspected_thread, thread, self._engine.agents)
 
     async def state(self, request: Request) -> Response:
         """`GET /threads/{id}/state`, for CopilotKit's inspector."""
-        thread, hold = await self._thread(request)
+        thread, reservation = await self._thread(request)
         try:
             return json_response({"state": thread.state})
         finally:
-            hold.release()
+            reservation.release()
 
     async def events(self, request: Request) -> Response:
         """`GET /threads/{id}/events`, for CopilotKit's inspector: none, as a thread is kept as a conversation."""
@@ -222,7 +222,7 @@ class CopilotKitRoutes:
         await self._engine.start()
         return principal, thread_id
 
-    async def _thread(self, request: Request) -> tuple[Thread, Hold]:
+    async def _thread(self, request: Request) -> tuple[Thread, Reservation]:
         found = await self._engine.read_thread(*await self._named(request))
         if found is None:
             raise _missing()

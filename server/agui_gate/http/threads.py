@@ -65,8 +65,8 @@ class ThreadRoutes:
         found = await self._engine.read_thread(principal, thread_id)
         if found is None:
             raise _missing()
-        thread, hold = found
-        return await thread_response(thread, self._engine.agents, hold)
+        thread, reservation = found
+        return await thread_response(thread, self._engine.agents, reservation)
 
     async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import outcomes
-from agui_gate.engine.budget import Hold
+from agui_gate.engine.budget import Reservation
 from agui_gate.engine.conversation import heaviness
 from agui_gate.off_loop import if_large, json_list
 from agui_gate.protocol.cards import iso
@@ -97,25 +97,25 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     }
 
 
-async def thread_response(thread: Thread, agents: Agents, hold: Hold) -> Response:
+async def thread_response(thread: Thread, agents: Agents, reservation: Reservation) -> Response:
     """`thread_view` as a JSON answer. A long thread keeps nobody waiting but who asks for it."""
-    return await large_response(thread, hold, _thread_json, thread, agents)
+    return await large_response(thread, reservation, _thread_json, thread, agents)
 
 
 async def large_response(
-    thread: Thread, hold: Hold, made: Callable[P, bytes], *args: P.args, **more: P.kwargs
+    thread: Thread, reservation: Reservation, made: Callable[P, bytes], *args: P.args, **more: P.kwargs
 ) -> Response:
     """What is ``made`` of a thread: JSON. Off the loop where the thread is long."""
     body = await if_large(heaviness(thread), made, *args, **more)
-    return LargeResponse(body, media_type="application/json", hold=hold)
+    return LargeResponse(body, media_type="application/json", reservation=reservation)
 
 
 class LargeResponse(Response):
-    """Sent in pieces, so that what a client doesn't take is here once, not twice. ``hold`` is kept until it is sent."""
+    """Sent in pieces, so that what a client doesn't take is here once, not twice. ``reservation`` ends with it."""
 
-    def __init__(self, content: bytes, *, media_type: str, hold: Hold) -> None:
+    def __init__(self, content: bytes, *, media_type: str, reservation: Reservation) -> None:
         super().__init__(content, media_type=media_type)
-        self._hold = hold
+        self._reservation = reservation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
@@ -128,7 +128,7 @@ class LargeResponse(Response):
                 )
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            self._hold.release()
+            self._reservation.release()
 
 
 def _thread_json(thread: Thread, agents: Agents) -> bytes:
