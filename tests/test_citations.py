@@ -40,6 +40,11 @@ def test_the_project_has_one_address() -> None:
     assert elsewhere == set(), "pages link to each other by their paths"
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    numbers = sorted(name.split("/")[-1][:4] for name in FILES if name.startswith("docs/adr/"))
+    assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
+
+
 def test_docs_are_in_the_source_distribution() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     assert "/docs" in built["targets"]["sdist"]["include"]
