@@ -5,6 +5,8 @@
     assert check_messages({"model": "m", "max_tokens": 16, "messages": [{"role": "user", "content": "hello"}]}) == []
 
 It returns every violation of the first step that has any; the first of them is what the API would answer.
+
+Words that no numbered rule of `docs/wire-rules.md` has are inferred, in the form of those that were reported.
 """
 
 from __future__ import annotations

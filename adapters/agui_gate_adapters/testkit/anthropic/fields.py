@@ -3,6 +3,8 @@
 A check takes a value and its path and yields violations in the order of the shape's members, unknown members last. A
 tagged value adds its tag to the path, so that a tool call without a name is reported as
 `messages.1.content.0.tool_use.name: Field required`.
+
+Words that no numbered rule of `docs/wire-rules.md` has are inferred, in the form of those that were reported.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 "The image was specified using …" as in home-assistant/core#167208; "image exceeds 5 MB maximum" as in
 anthropics/claude-code#19631; "image cannot be empty" as in anthropics/claude-code#12750; "Could not process image",
 which names no place, as in anthropics/claude-code#46127; "The PDF specified was not valid" as in
-anthropics/claude-code#5174. The words about addresses and encodings are guesses.
+anthropics/claude-code#5174. The words about addresses and encodings, and about other types, are inferred.
 """
 
 from __future__ import annotations

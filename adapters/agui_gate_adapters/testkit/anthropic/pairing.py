@@ -1,4 +1,7 @@
-"""Which blocks a message may have, and which call belongs to which result (A1 to A5, A12, server tools)."""
+"""Which blocks a message may have, and which call belongs to which result (A1 to A5, A12, server tools).
+
+Words that no numbered rule of `docs/wire-rules.md` has are inferred, in the form of those that were reported.
+"""
 
 from __future__ import annotations
 

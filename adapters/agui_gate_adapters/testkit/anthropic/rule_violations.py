@@ -73,7 +73,7 @@ def second_result(where: str, tool_use_id: str) -> Violation:
 
 
 def orphan_server_result(where: str, kind: str, tool_use_id: str) -> Violation:
-    """A server tool's result without its call before it in the same message."""
+    """A server tool's result without its call before it in the same message. Inferred."""
     message = (
         f"{where}: unexpected `tool_use_id` found in `{kind}` blocks: {tool_use_id}. Each `{kind}` block must have a "
         "corresponding `server_tool_use` block before it."
@@ -82,7 +82,7 @@ def orphan_server_result(where: str, kind: str, tool_use_id: str) -> Violation:
 
 
 def lost_server_result(index: int, name: str, tool_use_id: str) -> Violation:
-    """A server tool's call whose result was left out."""
+    """A server tool's call whose result was left out. Inferred."""
     message = (
         f"messages.{index}: `{name}` tool use with id `{tool_use_id}` was found without a corresponding "
         f"`{name}_tool_result` block"
@@ -143,5 +143,5 @@ def prefill() -> Violation:
 
 
 def trailing_space() -> Violation:
-    """A10 for models that can be prefilled."""
+    """A10 for models that can be prefilled. As in crewAIInc/crewAI#4413."""
     return refused("A10", "messages: final assistant content cannot end with trailing whitespace")

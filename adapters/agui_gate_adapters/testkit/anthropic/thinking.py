@@ -1,6 +1,8 @@
 """Thinking blocks that come back (A7, A8, A9) and the settings that thinking excludes.
 
 Held only against requests that think: for the others the API leaves the blocks out.
+
+Words that no numbered rule of `docs/wire-rules.md` has are inferred, in the form of those that were reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The tools of a request and the choice among them."""
+"""The tools of a request and the choice among them.
+
+Words that no numbered rule of `docs/wire-rules.md` has are inferred, in the form of those that were reported.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def body_of(violation: Violation, request_id: str | None = None) -> Json:
 
 
 def of_fault(fault: Fault) -> Violation:
-    """Return the API's words for a fault. `code` may name another error type, such as `api_error`."""
+    """Return the API's words for a fault. `code` may name another error type, such as `api_error`. Inferred."""
     status = fault.status if fault.kind == "status" else 500
     kind = ERROR_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
     if fault.code in _WORDS:
@@ -66,7 +66,7 @@ def of_fault(fault: Fault) -> Violation:
 
 
 def refused(rule: str, message: str, status: int = 400) -> Violation:
-    """Return a refusal with the error type of its status."""
+    """Return a refusal with the error type of its status. The words are the caller's."""
     return Violation(rule, status, message, type=ERROR_TYPES[status])
 
 
@@ -74,12 +74,12 @@ def refused(rule: str, message: str, status: int = 400) -> Violation:
 
 
 def missing_key() -> Violation:
-    """Neither `x-api-key` nor a bearer token."""
+    """Neither `x-api-key` nor a bearer token. Inferred."""
     return refused("auth", "x-api-key header is required", 401)
 
 
 def wrong_key(*, bearer: bool) -> Violation:
-    """A key other than the one the emulator was told to accept. The key itself is never echoed."""
+    """A key other than the one the emulator was told to accept. The key itself is never echoed. Inferred."""
     return refused("auth", "Invalid bearer token" if bearer else "invalid x-api-key", 401)
 
 
@@ -89,12 +89,12 @@ def missing_version() -> Violation:
 
 
 def bad_json() -> Violation:
-    """The body is not a JSON object."""
+    """The body is not a JSON object. Inferred."""
     return refused("json", "The request body is not valid JSON.")
 
 
 def unknown_model(model: str) -> Violation:
-    """A model that does not exist."""
+    """A model that does not exist. Inferred."""
     return refused("model", f"model: {model}", 404)
 
 
@@ -113,7 +113,10 @@ def unknown_member(path: str) -> Violation:
 
 
 def wrong(path: str, complaint: str) -> Violation:
-    """A value of the wrong type or out of bounds, in pydantic's words, such as `Input should be a valid string`."""
+    """A value of the wrong type or out of bounds, in pydantic's words, such as `Input should be a valid string`.
+
+    Inferred.
+    """
     return refused("schema", f"{path}: {complaint}")
 
 
@@ -124,7 +127,7 @@ def bad_pattern(path: str, pattern: str) -> Violation:
 
 
 def unknown_tag(path: str, tag: object, expected: Iterable[str]) -> Violation:
-    """A `type` that names none of the variants."""
+    """A `type` that names none of the variants. Inferred."""
     known = ", ".join(f"'{name}'" for name in sorted(expected))
     return wrong(path, f"Input tag '{tag}' found using 'type' does not match any of the expected tags: {known}")
 
@@ -139,12 +142,12 @@ def unknown_role(role: object) -> Violation:
 
 
 def bad_media(message: str) -> Violation:
-    """An image or a document that can't be read or had."""
+    """An image or a document that can't be read or had. The words are the caller's."""
     return refused("media", message)
 
 
 def flagged() -> Violation:
-    """What was said led to what the provider doesn't let out."""
+    """What was said led to what the provider doesn't let out. As in anthropics/claude-code#58367."""
     return refused("policy", "Output blocked by content filtering policy")
 
 
@@ -162,7 +165,7 @@ def empty_message(index: int, role: str) -> Violation:
 
 
 def misplaced(index: int, kind: str, role: str) -> Violation:
-    """A block in a message of the wrong role."""
+    """A block in a message of the wrong role. Inferred."""
     return refused("schema", f"messages.{index}: `{kind}` blocks can only be in `{role}` messages")
 
 

@@ -76,16 +76,18 @@ def _dashscope_place(closed_by: int | None) -> str:
 
 
 def _mistral_count(rule: str) -> Violation:
+    """C1 and C2 at Mistral."""
     message = "Not the same number of function calls and responses"
     return Violation(rule, 400, message, None, "3230", "invalid_request_message_order")
 
 
 def _minimax(rule: str) -> Violation:
+    """C1 and C2 at MiniMax."""
     return Violation(rule, 400, "tool call result does not follow tool call (2013)", None, "2013")
 
 
 def no_reply_between() -> Violation:
-    """Mistral's order of roles: answers, then the assistant, then everybody else."""
+    """Mistral's order of roles: answers, then the assistant, then everybody else. As in BerriAI/litellm#17761."""
     message = "Unexpected role 'user' after role 'tool'"
     return Violation("order", 400, message, None, "3230", "invalid_request_message_order")
 
@@ -106,13 +108,16 @@ def empty_array(path: str, rule: str) -> Violation:
 
 
 def unfit_call_id(call_id: str) -> Violation:
-    """A call id that Mistral's template cannot write."""
+    """C6: a call id that Mistral's template cannot write."""
     message = f"Tool call id was {call_id} but must be a-z, A-Z, 0-9, with a length of 9."
     return Violation("C6", 400, message, None, "3280", "invalid_function_call")
 
 
 def unknown_role(path: str, role: str) -> Violation:
-    """A `developer` message for a server whose template has no such role; the wording is a Rust deserializer's."""
+    """A `developer` message for a server whose template has no such role; the wording is a Rust deserializer's.
+
+    As in farion1231/cc-switch#3330.
+    """
     message = (
         f"Failed to deserialize the JSON body into the target type: {path}: unknown variant `{role}`, "
         "expected one of `system`, `user`, `assistant`, `tool`"
@@ -121,14 +126,20 @@ def unknown_role(path: str, role: str) -> Violation:
 
 
 def no_images(path: str) -> Violation:
-    """A picture for a server that reads none; the wording is a Rust deserializer's."""
+    """A picture for a server that reads none; the wording is a Rust deserializer's.
+
+    As in esengine/DeepSeek-Reasonix#7859.
+    """
     told = "unknown variant `image_url`, expected `text`"
     message = f"Failed to deserialize the JSON body into the target type: {path}: {told}"
     return Violation("media", 400, message, None, "invalid_request_error")
 
 
 def unreadable_image(profile: ChatProfile) -> Violation:
-    """A picture that a local server can't load, whatever the reason."""
+    """A picture that a local server can't load, whatever the reason.
+
+    llama.cpp's as in cline/cline#8977; vLLM's is inferred, from what its image library says.
+    """
     if profile.errors == "vllm":
         return Violation("media", 400, "cannot identify image file <_io.BytesIO object at 0x7f3c1c0d5b70>", None)
     return Violation("media", 400, "Failed to load image or audio file", None)
@@ -149,13 +160,16 @@ def flagged() -> Violation:
 
 
 def reasoning_lost(profile: ChatProfile, index: int) -> Violation:
-    """A turn with calls that came back without its reasoning."""
+    """A turn with calls that came back without its reasoning.
+
+    DeepSeek's as in MoonshotAI/kimi-cli#2141; others are inferred.
+    """
     code = None if profile.errors == "short" else "invalid_request_error"
     return Violation("reasoning", 400, profile.reasoning_missing.format(index=index), None, code)
 
 
 def reasoning_sent(path: str) -> Violation:
-    """Reasoning that came back to a server that takes none; that it refuses is known, its words are not."""
+    """Reasoning that came back to a server that takes none; that it refuses is known, its words are inferred."""
     return Violation("reasoning", 400, f"'{path}' must not be part of the input.", None, "invalid_request_error")
 
 
@@ -163,24 +177,24 @@ def reasoning_sent(path: str) -> Violation:
 
 
 def no_model() -> Violation:
-    """The body names no model."""
+    """The body names no model. Inferred."""
     return Violation("model", 400, "you must provide a model parameter")
 
 
 def unknown_model(model: str) -> Violation:
-    """A model that is not there."""
+    """A model that is not there. Inferred."""
     message = f"The model `{model}` does not exist or you do not have access to it."
     return Violation("model", 404, message, None, "model_not_found")
 
 
 def unsupported(profile: ChatProfile, path: str) -> Violation:
-    """A member that this server does not take. Mistral's is 422 with a list of details, see `errors`."""
+    """A member that this server does not take. Mistral's is 422 with a list of details, see `errors`. Inferred."""
     if profile.errors == "bare":
         return Violation("member", 422, "Extra inputs are not permitted", path, "extra_forbidden")
     return Violation("member", 400, f"Unrecognized request argument supplied: {path}")
 
 
 def needs_tools(member: str) -> Violation:
-    """A member that says something about tools, in a request without any."""
+    """A member that says something about tools, in a request without any. Inferred."""
     message = f"Invalid value for '{member}': '{member}' is only allowed when 'tools' are specified."
     return Violation("schema", 400, message, member)

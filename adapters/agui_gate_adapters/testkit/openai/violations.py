@@ -2,7 +2,9 @@
 that needs no memory.
 
 Each function returns one `Violation`. The wording is the provider's own, so that an adapter's error classifier meets
-the same strings here as in production. Rules without a number are named by a word:
+the same strings here as in production. Where the words of a numbered rule are from, `docs/wire-rules.md` says; for the
+others a public report stands here, or that they are inferred: nobody's report has them, they are made like others.
+Rules without a number are named by a word:
 
 * `auth`, `json`, `model`, `bounds`, `type`, `schema`: plain request errors;
 * `media`, `name`, `policy`: what makes a conversation unusable if it is sent again: attachments, names of calls in the
@@ -30,7 +32,7 @@ def quoted_list(values: Iterable[str]) -> str:
 
 
 def missing_key() -> Violation:
-    """No `Authorization` header."""
+    """No `Authorization` header. Inferred."""
     message = (
         "You didn't provide an API key. You need to provide your API key in an Authorization header "
         "using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
@@ -39,12 +41,12 @@ def missing_key() -> Violation:
 
 
 def wrong_key() -> Violation:
-    """A key other than the one the emulator was told to accept. The key itself is never echoed."""
+    """A key other than the one the emulator was told to accept. The key itself is never echoed. Inferred."""
     return Violation("auth", 401, "Incorrect API key provided.", None, "invalid_api_key")
 
 
 def bad_json() -> Violation:
-    """The body is not JSON."""
+    """The body is not JSON. Inferred."""
     hint = (
         "(HINT: This likely means you aren't using your HTTP library correctly. "
         "The API expects a JSON payload, but what was sent was not valid JSON.)"
@@ -53,17 +55,17 @@ def bad_json() -> Violation:
 
 
 def no_such_model(model: str) -> Violation:
-    """A model that was asked about by its name, and is not there."""
+    """A model that was asked about by its name, and is not there. Inferred."""
     return Violation("model", 404, f"The model '{model}' does not exist", "model", "model_not_found")
 
 
 def no_such_route(method: str, path: str) -> Violation:
-    """An address of the API that is not emulated."""
+    """An address of the API that is not emulated. Inferred."""
     return Violation("route", 404, f"Invalid URL ({method} {path})")
 
 
 def unknown_model(model: str) -> Violation:
-    """A model that this deployment does not have."""
+    """A model that this deployment does not have. Inferred."""
     return Violation("model", 400, f"The requested model '{model}' does not exist.", "model", "model_not_found")
 
 
@@ -118,7 +120,10 @@ def too_long(path: str, limit: int, length: int, rule: str = "R17") -> Violation
 
 
 def out_of_bounds(path: str, kind: str, side: str, bound: float, got: float) -> Violation:
-    """A number below its minimum or above its maximum; `kind` is `integer` or `decimal`, `side` `min` or `max`."""
+    """A number below its minimum or above its maximum; `kind` is `integer` or `decimal`, `side` `min` or `max`.
+
+    Inferred.
+    """
     word, sign = ("below minimum", ">=") if side == "min" else ("above maximum", "<=")
     message = f"Invalid '{path}': {kind} {word} value. Expected a value {sign} {bound:g}, but got {got:g} instead."
     code = f"{kind}_{'below_min' if side == 'min' else 'above_max'}_value"
@@ -126,7 +131,7 @@ def out_of_bounds(path: str, kind: str, side: str, bound: float, got: float) -> 
 
 
 def too_many_properties(path: str, limit: int, got: int) -> Violation:
-    """An object with more members than allowed, such as metadata with more than 16."""
+    """An object with more members than allowed, such as metadata with more than 16. Inferred."""
     message = (
         f"Invalid '{path}': too many properties. Expected an object with at most {limit} properties, "
         f"but got an object with {got} properties instead."
@@ -135,7 +140,10 @@ def too_many_properties(path: str, limit: int, got: int) -> Violation:
 
 
 def bad_pattern(path: str, pattern: str, rule: str = "schema") -> Violation:
-    """A name with characters that are not allowed; of a tool, or (`name`) of a call in the history."""
+    """A name with characters that are not allowed; of a tool, or (`name`) of a call in the history.
+
+    As in mcp-use/mcp-use#90.
+    """
     message = (
         f"Invalid '{path}': string does not match pattern. Expected a string that matches the pattern '{pattern}'."
     )
@@ -143,12 +151,12 @@ def bad_pattern(path: str, pattern: str, rule: str = "schema") -> Violation:
 
 
 def bad_media(message: str, param: str | None, code: str = "invalid_value") -> Violation:
-    """An attachment that can't be read or had."""
+    """An attachment that can't be read or had. The words are the caller's."""
     return Violation("media", 400, message, param, code)
 
 
 def flagged() -> Violation:
-    """What was said is against the provider's policy."""
+    """What was said is against the provider's policy. As in openai/codex#7250."""
     message = (
         "Invalid prompt: your prompt was flagged as potentially violating our usage policy. "
         "Please try again with a different prompt."
@@ -157,7 +165,7 @@ def flagged() -> Violation:
 
 
 def bad_function_schema(path: str, name: str, reason: str) -> Violation:
-    """A tool's parameters are not a schema that the API takes."""
+    """A tool's parameters are not a schema that the API takes. Inferred."""
     return Violation(
         "schema", 400, f"Invalid schema for function '{name}': {reason}", path, "invalid_function_parameters"
     )
@@ -173,7 +181,7 @@ def chat_body() -> Violation:
 
 
 def too_many_items(path: str, limit: int, got: int) -> Violation:
-    """An array with more elements than allowed."""
+    """An array with more elements than allowed. Inferred."""
     message = (
         f"Invalid '{path}': array too long. Expected an array with maximum length {limit}, "
         f"but got an array with length {got} instead."
@@ -182,7 +190,7 @@ def too_many_items(path: str, limit: int, got: int) -> Violation:
 
 
 def not_allowed(param: str, message: str) -> Violation:
-    """A parameter that is known, but not together with the rest of this request."""
+    """A parameter that is known, but not together with the rest of this request. The words are the caller's."""
     return Violation("schema", 400, message, param, "invalid_value")
 
 

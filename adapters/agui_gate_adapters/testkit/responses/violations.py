@@ -60,7 +60,7 @@ def no_continuation(field: StateField) -> Violation:
 
 
 def no_conversations() -> Violation:
-    """R6c: such a server has no such route."""
+    """R6c: such a server has no such route. Seen there."""
     return Violation("R6c", 404, "Not Found")
 
 
@@ -134,23 +134,23 @@ def cannot_cancel() -> Violation:
 
 
 def cannot_replay() -> Violation:
-    """Replaying events works for background responses alone."""
+    """Replaying events works for background responses alone. Inferred."""
     message = "Responses can only be streamed again if they were created with background=true."
     return Violation("schema", 400, message, "stream")
 
 
 def continuation_identities() -> Violation:
-    """Azure and Foundry: sealed reasoning of more than one response in one stateless request."""
+    """Azure and Foundry: sealed reasoning of more than one response in one stateless request. Inferred."""
     return Violation("azure", 400, "Conflicting authenticated continuation identities", "input", "invalid_value")
 
 
 def outputs_too_late() -> Violation:
-    """Foundry: ten minutes after a response with calls, their outputs are no longer taken. The wording is assumed."""
+    """Foundry: ten minutes after a response with calls, their outputs are no longer taken. Inferred."""
     return Violation("foundry", 400, "The run has expired: its tool outputs can no longer be submitted.", "input")
 
 
 def invalid_payload() -> Violation:
-    """Foundry's schema check: reasoning without an id."""
+    """Foundry's schema check: reasoning without an id. Inferred."""
     message = "The provided data does not match the expected schema"
     return Violation("foundry", 400, message, "input", "invalid_payload")
 

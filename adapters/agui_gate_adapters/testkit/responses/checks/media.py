@@ -1,8 +1,8 @@
 """Attachments in messages of the Responses API, and the names of calls in a history: what poisons a conversation.
 
 Wordings: "Expected a base64-encoded data URL …" as in anomalyco/opencode#23983 and Alibaba-NLP/OmniSearch#3, "Timeout
-while downloading …" as in vercel/ai#8857. That other addresses and other bytes are refused is known, the words for it
-are near those of the neighbours.
+while downloading …" as in vercel/ai#8857, "The image data you provided …" as in acoyfellow/my-ax#69. The words about
+addresses of another form and about files are inferred.
 """
 
 from __future__ import annotations
