@@ -36,9 +36,12 @@ export async function builtinInbox(t) {
   await page.keyboard.press("Tab");
   const ben = item(page, second);
   await ben.locator(".inbox-line").focus();
+  await page.keyboard.press("Enter");
+  await ben.locator(".card").waitFor();
+  await page.keyboard.press("Enter");
   await page.keyboard.press("a");
   await page.keyboard.press("Enter");
-  await ben.locator(".card").waitFor(); // what nobody could see was not approved
+  assert.ok(await ben.locator(".card").isVisible(), "what nobody could see was not approved");
   await t.script(says("Ben has to wait."));
   await page.keyboard.press("r");
   await page.getByLabel("Reason (optional)").waitFor();
@@ -114,6 +117,8 @@ export async function builtinInboxTwo(t) {
   await expand(item(page, thread));
   await expand(item(page, thread, 1));
   await item(page, thread, 1).locator(".card").waitFor();
+  const again = (button) => button.dispatchEvent(new MouseEvent("click", { detail: 2, bubbles: true, cancelable: true }));
+  await item(page, thread, 1).getByRole("button", { name: "Approve" }).evaluate(again); // it moved under the pointer
   const approve = await item(page, thread).getByRole("button", { name: "Approve" }).boundingBox();
   await page.mouse.dblclick(approve.x + 20, approve.y + 10);
   await item(page, thread).getByText("Something else on this thread still waits for an answer.").waitFor();

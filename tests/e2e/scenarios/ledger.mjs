@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { answer, decide, decision, done, open, say, toolsAre } from "../builtin.mjs";
+import { item, openInbox, waiting } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
@@ -115,6 +116,19 @@ export async function builtinNamed(t) {
   await page.getByRole("button", { name: "Approve" }).click();
   await answer(page, "Refunded for Alice.");
   assert.match(await decision(page).textContent(), new RegExp(`^Approved by alice at ${CLOCK}, in the chat$`));
+  const headers = { authorization: "Bearer wonderland" };
+  const thread = await waiting(t, "Refund once more", TURN, { server: t.urls.guarded, headers });
+  await page.evaluate(() => dispatchEvent(new Event("focus"))); // the list is read at once when one comes back, else every twenty seconds
+  await openInbox(page, thread);
+  await page.route("**/approvals?limit=100", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "…" } } }));
+  page.allow(/409|503/);
+  const { approvals } = await (await fetch(`${t.urls.guarded}/approvals`, { headers })).json();
+  const { id } = approvals.find(({ thread_id }) => thread_id === thread);
+  await fetch(`${t.urls.guarded}/approvals/${id}`, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify({ approved: true }) });
+  await item(page, thread).getByRole("button", { name: "Reject" }).click();
+  await page.keyboard.press("Enter");
+  const late = new RegExp(`^Already approved by alice at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
+  await item(page, thread).locator(".tool-decision").filter({ hasText: late }).waitFor();
 }
 
 /** Another answer doesn't undo what ran: the page asks first, keeps it in sight, and the next card says so. */
