@@ -26,6 +26,7 @@ import { createWatch } from "./watch.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
 
 const element = (id) => document.getElementById(id);
+const announce = (text) => setText(element("announcer"), text);
 const cards = new URLSearchParams(location.search).get("hitl") === "card";
 const LIST_EVERY = 20_000; // ms between looks at the other chats, while nothing happens in them
 let agents = [];
@@ -73,6 +74,7 @@ const chats = createChats({
   api,
   news,
   current: threadInAddress,
+  announce,
   onChange: (changes) => {
     sidebar.render(changes);
     inbox.render(changes);
@@ -99,7 +101,7 @@ const inbox = createInboxView(
       go(id, agent);
       if (isHere) focusNextCard();
     },
-    announce: (text) => setText(element("announcer"), text),
+    announce,
     onToggle: () => lists.update(),
     onDecided(record, run) {
       void chats.decided(record, run);
@@ -131,7 +133,7 @@ function draw(state) {
   batch.draw(state);
   if (!state.run && (before.run || openAsks(before).length !== openAsks(state).length)) refreshList();
   const news = newsOf(before, state);
-  if (news) setText(element("announcer"), news);
+  if (news) announce(news);
   before = state;
   watch.update();
   if (empty) scroller.rest();

@@ -9,8 +9,9 @@ const MAX_TITLE = 200; // characters, as the server has it
 /**
  * `onChange({threads, marks, approvals, moreApprovals, more})` is called with what is known; `onRemoved(id)` when a chat
  * is gone. `news` (news.js) knows where somebody is at work; `current()` is the id of the chat that the person looks at.
+ * `announce(text)` tells those who listen.
  */
-export function createChats({ api, news, current, onChange, onRemoved }) {
+export function createChats({ api, news, current, onChange, onRemoved, announce = () => {} }) {
   let threads = [];
   let waiting = { approvals: [], more: false };
   let more = false;
@@ -28,7 +29,7 @@ export function createChats({ api, news, current, onChange, onRemoved }) {
     if (look !== latest) return true;
     if (open) waiting = open;
     if (listed) ({ threads, more } = listed);
-    if (listed) news.see(threads, current());
+    for (const { title } of listed ? news.see(threads, current()) : []) announce(`New in “${reveal(title || "New chat")}”`);
     tell();
     return listed !== null && open !== null;
   }

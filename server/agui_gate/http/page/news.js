@@ -17,7 +17,7 @@ export function createNews({ read, write }) {
   }
 
   return {
-    /** The list as the server has it; `open` is the chat that the person looks at. */
+    /** The list as the server has it; `open` is the chat that the person looks at. Returns those that have news by now. */
     see(threads, open) {
       const now = new Set(threads.filter(isAtWork).map(({ id }) => id));
       const over = threads.filter(({ id }) => working.has(id) && !now.has(id) && id !== open);
@@ -26,6 +26,7 @@ export function createNews({ read, write }) {
         ids.delete(open);
       });
       working = now;
+      return over;
     },
     /** A run began there, whether or not the list has it yet. */
     began: (id) => working.add(id),
