@@ -27,7 +27,7 @@ Names are anybody's: models invent some, clients' tools and histories bring othe
 content (an attachment, a message) it would refuse with every request that follows, so say which it is: `MediaRefused`,
 `ContentRefused`. The engine asks again without the attachment, and leaves out what was refused from then on.
 
-A held call's `consent`, in the newest turn, is what the provider is to be told now. An adapter that can't tell a True
+A held call's `consent` is what the provider is to be told with this request. An adapter that can't tell a True
 raises `ConsentLost` before its first event and is asked again, without it; a False that can't be told is told as text.
 True is in one request only, which must never be repeated unless the provider is known not to have acted on it. With it
 in the transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not

@@ -27,11 +27,11 @@ def loosen(transcript: Transcript) -> list[Entry]:
 
 
 def edits(transcript: Transcript) -> dict[tuple[str, str], Outcome]:
-    """The outcomes that loose entries have no room for: arguments that a person changed, and consent."""
+    """The outcomes that loose entries have no room for: arguments that a person changed."""
     turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
     return {
-        (turn.id, call.part.id): Outcome(call.output, call.arguments, call.consent)
+        (turn.id, call.part.id): Outcome(call.output, call.arguments)
         for turn in turns
         for call in turn.calls
-        if call.edited or (call.part.kind == "held" and call.consent is not False)
+        if call.edited
     }

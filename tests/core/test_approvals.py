@@ -5,10 +5,13 @@ import pytest
 
 from agui_gate.core.approvals import DECISIONS, MOVES, Approval, Decision, State, check_move, sources
 from agui_gate.errors import IllegalMove
+from tests.requirements import shows
 
 ARROWS = """
     pending -> claimed rejected superseded cancelled expired
-    claimed -> done failed unknown
+    claimed -> passed done failed unknown
+    passed -> given_back done failed unknown
+    given_back -> passed failed
 """
 """The drawing at the top of the module, once more."""
 
@@ -26,6 +29,7 @@ def approval(state: State = State.PENDING, expires_at: int | None = None) -> App
         arguments='{"amount":50}',
         state=state,
         expires_at=expires_at,
+        runner="provider",
     )
 
 
@@ -36,20 +40,39 @@ def test_the_table_is_the_drawing() -> None:
     }
 
 
-def test_every_state_can_be_reached_and_none_leads_back() -> None:
+BACK = (State.GIVEN_BACK, State.PASSED)
+"""The one move that leads back: a provider that did not act is told again."""
+
+
+def test_every_state_can_be_reached_and_none_leads_back_but_what_was_given_back() -> None:
     reached = {State.PENDING}
     for state in State:  # declared in an order in which every arrow points forward
         assert state in reached
-        assert all(list(State).index(to) > list(State).index(state) for to in MOVES[state])
+        forward = [to for to in MOVES[state] if (state, to) != BACK]
+        assert all(list(State).index(to) > list(State).index(state) for to in forward)
         reached |= MOVES[state]
 
 
 def test_a_call_runs_at_most_once() -> None:
     """The only way to a result leads through claimed, which is entered from pending alone."""
-    for outcome in (State.DONE, State.FAILED, State.UNKNOWN):
-        assert sources(outcome) == (State.CLAIMED,)
+    assert sources(State.DONE) == sources(State.UNKNOWN) == (State.CLAIMED, State.PASSED)
+    assert sources(State.PASSED) == (State.CLAIMED, State.GIVEN_BACK)
+    assert sources(State.GIVEN_BACK) == (State.PASSED,)
     assert sources(State.CLAIMED) == (State.PENDING,)
     assert sources(State.PENDING) == ()
+
+
+@shows("B1")
+def test_only_a_held_call_is_passed_on() -> None:
+    with pytest.raises(IllegalMove, match="runs here"):
+        check_move(msgspec.structs.replace(approval(State.CLAIMED), runner="here"), State.PASSED, 0)
+
+
+def test_clients_are_told_the_states_that_they_know() -> None:
+    """docs/http-api.md has the list. Whether a provider was told is no matter of theirs."""
+    known = ["pending", "claimed", "done", "failed", "unknown", "rejected", "superseded", "cancelled", "expired"]
+    assert {str(state.told) for state in State} == set(known)
+    assert {state for state in State if state.told is not state} == {State.PASSED, State.GIVEN_BACK}
 
 
 @pytest.mark.parametrize("source", State)

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.approvals import MOVES, Approval, State
+from agui_gate.core.approvals import MOVES, NO, Approval, Runner, State
 from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.transcript import (
+    CARD_TOOL,
     ActionEntry,
     CallPart,
     CardClosedEntry,
@@ -34,6 +35,7 @@ from tests.core.histories import CHECKED, PROVEN, Choices, history, turn_entry
 from tests.requirements import shows
 from tests.timing import growth
 
+RUNNERS: tuple[Runner, ...] = ("here", "provider")
 CARDS = ("card_1", "card_2", "card_3")
 OUTPUT = Output("done")
 
@@ -67,6 +69,14 @@ class Read:
     def open_calls(self) -> list[CallPart]:
         known = self.results() | {a.call_id for a in self.records}
         return [call for turn in self.standing() for call in turn.calls if call.id not in known]
+
+    def consents(self) -> dict[str, bool]:
+        """What is said of each held call of the turns that stand: yes where it is passed on, no where nobody agreed."""
+        states = {a.call_id: a.state for a in self.records}
+        calls = [call for turn in self.standing() for call in turn.calls if not turn.cut and call.name != CARD_TOOL]
+        held = [call.id for call in calls if call.kind == "held"]
+        said = {State.PASSED: True} | dict.fromkeys([None, State.PENDING, *NO], False)
+        return {call_id: said[states.get(call_id)] for call_id in held if states.get(call_id) in said}
 
     def in_state(self, state: State) -> list[Approval]:
         return [a for a in self.records if a.state is state]
@@ -137,7 +147,11 @@ def check(journal: Journal) -> None:
     assert journal.newest_turn == (read.turns() or [None])[-1]
     assert journal.open_calls() == read.open_calls()
     assert journal.pending() == read.in_state(State.PENDING)
-    assert journal.claimed() == read.in_state(State.CLAIMED)
+    assert journal.claimed() == [a for a in read.in_state(State.CLAIMED) if a.runner == "here"]
+    assert journal.passed() == read.in_state(State.PASSED)
+    agreed = [a for a in read.records if a.state in (State.CLAIMED, State.GIVEN_BACK)]
+    assert journal.agreed() == [a for a in agreed if a.runner == "provider"]
+    assert journal.consents() == read.consents()
     assert journal.waits == bool(read.open_calls() or read.in_state(State.PENDING))
     assert journal.unreported() == [a for a in read.records if a.output and read.shows(a.call_id)]
     assert journal.call_ids == read.taken()
@@ -214,7 +228,7 @@ def moved(choose: Choices, call: CallPart, known: Approval | None, number: int) 
     state = choose.of(list(State))
     return Approval(
         id=f"apr_{number}", principal="p", thread_id="t", agent="a", run_key="r", turn_id="t", call_id=call.id,
-        tool=call.name, arguments="{}", state=state, output=choose.of([None, OUTPUT]),
+        tool=call.name, arguments="{}", state=state, output=choose.of([None, OUTPUT]), runner=choose.of(RUNNERS),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 
+from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import (
     CARD_TOOL,
     MALFORMED,
@@ -13,6 +14,7 @@ from agui_gate.core.sanitizer import (
     NOT_EXECUTED,
     Outcome,
     Outcomes,
+    carrying,
     sanitize,
 )
 from agui_gate.core.transcript import (
@@ -454,17 +456,20 @@ def test_what_the_provider_ran_stays_said_in_a_turn_that_was_cut() -> None:
     assert (said.origin, said.local_calls) == ("", ())
 
 
-@pytest.mark.parametrize("consent", [True, False, None])
-def test_consent_is_what_the_settlement_says(consent: bool | None) -> None:
-    entries = [turn("t", call("q1", kind="held"), call("c1"))]
-    outcomes = {("t", i): Outcome(Output("said"), "{}", consent) for i in ("q1", "c1")}
-    (said,) = sanitize(entries, outcomes)
+@pytest.mark.parametrize("consent", [True, False])
+def test_a_request_carries_the_consents_that_it_is_told_to(consent: bool) -> None:
+    parts = call("q1", kind="held"), call("q2", kind="held"), call("c1")
+    made = sanitize([turn("t0", call("q0", kind="held")), turn("t", *parts), user("u")], {})
+    before, said, last = carrying(made, {"q1": consent, "c1": consent})
     assert isinstance(said, AssistantTurn)
-    assert [c.consent for c in said.calls] == [consent, None], "of held calls alone"
-    assert sanitize(loosen([said]), edits([said])) == (said,)
+    assert [c.consent for c in said.calls] == [consent, None, None], "of held calls alone"
+    assert (before, last) == (made[0], made[2])
+    assert carrying(made, {}) is made
 
 
 def test_nobody_agreed_to_what_nobody_was_asked_about() -> None:
-    (said,) = sanitize([turn("t", call("q1", kind="held")), result("q1", "broken", "m1")], {})
+    entries = [turn("t", call("q1", kind="held")), result("q1", "broken", "m1")]
+    (said,) = sanitize(entries, {})
     assert isinstance(said, AssistantTurn)
-    assert [(c.consent, c.output.content) for c in said.calls] == [(False, "broken")]
+    assert [(c.consent, c.output.content) for c in said.calls] == [(None, "broken")]
+    assert Journal(entries).consents() == {"q1": False}

@@ -206,7 +206,7 @@ async def test_who_lost_the_lease_neither_says_that_a_call_is_unknown_nor_repeat
         return Output("again")
 
     def settlement() -> Settlement:
-        return Settlement(Lease(store, slept, "slept"), run_call, lambda _: None, lambda _: False, keep)
+        return Settlement(Lease(store, slept, "slept"), run_call, lambda _: None, keep)
 
     async def keep(approval: Approval, to: State, output: Output) -> Approval:
         return await store.move(approval.id, to, output=output)

@@ -5,18 +5,19 @@ What runs such a call is the request that says so. At most one request ever does
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.core.approvals import LOCAL
+from agui_gate.core.approvals import LOCAL, State
 from agui_gate.core.transcript import PassedEntry
 from agui_gate.stores import open_store
-from agui_gate.stores.base import Change
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, parse, product, running
@@ -397,6 +398,8 @@ async def test_a_yes_is_said_again_after_a_rate_limit(mode: str) -> None:
         failed = await decide(chat, asked, YES)
         assert failed[-1]["code"] == "rate_limited"
         assert held(asked) not in failed.results
+        (record,) = (await p.get(f"/threads/{chat.thread_id}"))["calls"]
+        assert record["state"] == (await p.get(f"/approvals/{record['id']}"))["state"] == "claimed"
         done = await chat.go()
         assert (done.text, status(done.results[held(asked)])) == ("Paid.", "approved")
         assert consents(p)[-1] == (held(asked), True)
@@ -462,6 +465,49 @@ async def test_going_back_before_it_gives_up_what_was_approved(mode: str) -> Non
         p.assert_clean()
 
 
+def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> None:
+    """Make the store what it was with schema 4: no record says who runs its call, and the journal has the notes."""
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    connection.execute("ALTER TABLE approvals DROP COLUMN runner")
+    (thread, entries) = connection.execute("SELECT key, entries FROM threads").fetchone()
+    if notes:
+        row = (thread, entries, len(notes), msgspec.json.encode(notes))
+        connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
+        connection.execute("UPDATE threads SET entries = entries + ?", (len(notes),))
+    assert connection.execute("SELECT call_id, state FROM approvals").fetchall() == [(call_id, "claimed")]
+    connection.execute("PRAGMA user_version = 4")
+    connection.commit()
+    connection.close()
+
+
+@every_mode
+@pytest.mark.parametrize(
+    ("notes", "told", "text"),
+    [([], "approved", "Paid."), ([False], "unknown", "Done."), ([False, True], "approved", "Paid.")],
+    ids=["agreed", "passed on", "given back"],
+)
+@shows("B5", "B9")
+async def test_a_thread_of_the_version_before_goes_on_with_what_was_agreed(
+    mode: str, notes: list[bool], told: str, text: str, tmp_path: Path
+) -> None:
+    """What was approved is passed on once, and what may have been passed on is not said again."""
+    url = store_url(tmp_path)
+    async with lives(turns(), mode, url) as life:
+        async with life() as p:
+            chat = p.chat()
+            asked = await chat.say("pay ada")
+            await p.decide(asked.interrupts[0]["id"], YES)
+        call_id = held(asked)
+        by_the_version_before(url, call_id, [PassedEntry(call_id, back) for back in notes])
+        async with life() as p:
+            chat.product = p
+            done = await chat.go()
+            assert (done.text, status(done.results[call_id])) == (text, told)
+            await chat.say("thanks")
+            assert tried(p) == (told == "approved")
+            p.assert_clean()
+
+
 @every_mode
 @pytest.mark.parametrize("policy", ["represent", "refuse"])
 async def test_other_policies(mode: str, policy: str) -> None:
@@ -493,12 +539,12 @@ async def test_arguments_that_are_no_object_are_nobodys_to_approve() -> None:
 # --- processes that die -------------------------------------------------------------------------------------------
 
 
-async def die(url: str, chat: Chat, *, passed: str) -> None:
+async def die(url: str, chat: Chat, approval_id: str) -> None:
     """Leave behind what a process leaves that died after it had saved that it would pass a consent on."""
     store = open_store(url)
     await store.start()
-    thread = await store.open_thread(LOCAL, chat.thread_id, "support", "dead")
-    await store.commit(thread, Change(entries=[PassedEntry(passed)], status="running"), "dead")
+    await store.open_thread(LOCAL, chat.thread_id, "support", "dead")
+    await store.move(approval_id, State.PASSED, run_key="dead")
     await store.aclose()
 
 
@@ -516,7 +562,7 @@ async def test_a_process_that_died_with_a_yes_on_its_way(
             asked = await chat.say("pay ada")
             (approval,) = (await p.get("/approvals"))["approvals"]
             assert (await p.decide(approval["id"], YES))["state"] == "claimed"
-        await die(url, chat, passed=held(asked))
+        await die(url, chat, approval["id"])
         async with life() as p:
             chat.product = p
             done = await chat.go()

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.anyio
 WAY = {
     State.PENDING: [],
     State.CLAIMED: [State.CLAIMED],
+    State.PASSED: [State.CLAIMED, State.PASSED],
+    State.GIVEN_BACK: [State.CLAIMED, State.PASSED, State.GIVEN_BACK],
     State.DONE: [State.CLAIMED, State.DONE],
     State.FAILED: [State.CLAIMED, State.FAILED],
     State.UNKNOWN: [State.CLAIMED, State.UNKNOWN],
@@ -33,7 +35,7 @@ WAY = {
 async def test_every_move_is_made_or_refused_by_the_table_and_the_clock(
     store: Store, clock: Clock, source: State, to: State, overdue: bool
 ) -> None:
-    await ask(store, gated(expires_at=100))
+    await ask(store, gated(expires_at=100, runner="provider"))
     if source is State.EXPIRED:
         clock.advance(100)
     for state in WAY[source]:
@@ -56,6 +58,13 @@ async def test_every_move_is_made_or_refused_by_the_table_and_the_clock(
         assert after.state is State.EXPIRED, "reading expires what is overdue"
     else:
         assert after.state is (to if legal else source)
+
+
+async def test_a_call_that_runs_here_is_never_passed_on(store: Store, clock: Clock) -> None:
+    await ask(store, gated())
+    await store.move("a1", State.CLAIMED)
+    with pytest.raises(IllegalMove, match="runs here"):
+        await store.move("a1", State.PASSED)
 
 
 async def test_times_are_made_absolute_by_the_stores_clock(store: Store, clock: Clock) -> None:

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from agui_gate.core.approvals import DECISIONS, MOVES, Decision, State
+from agui_gate.core.approvals import DECISIONS, MOVES, Decision, Runner, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import Store
@@ -26,8 +26,9 @@ T = TypeVar("T")
 class Row:
     """What the model knows of one record."""
 
-    def __init__(self, expires_at: int | None) -> None:
+    def __init__(self, expires_at: int | None, runner: Runner) -> None:
         self.state = State.PENDING
+        self.runner = runner
         self.expires_at = expires_at
         self.decided_at: int | None = None
         self.decision: Decision | None = None
@@ -37,8 +38,9 @@ class Row:
         return self.expires_at is not None and self.expires_at <= now
 
     def may_go(self, to: State, now: int) -> bool:
-        by_clock = {State.EXPIRED: self.overdue(now)} | dict.fromkeys(DECISIONS, not self.overdue(now))
-        return to in MOVES[self.state] and by_clock.get(to, True)
+        only = {State.EXPIRED: self.overdue(now)} | dict.fromkeys(DECISIONS, not self.overdue(now))
+        only[State.PASSED] = self.runner == "provider"
+        return to in MOVES[self.state] and only.get(to, True)
 
     def look(self, now: int) -> None:
         if self.state is State.PENDING and self.overdue(now):
@@ -68,14 +70,19 @@ class Ledger(RuleBasedStateMachine):
     def start(self) -> None:
         self.run(self.store.start())
 
-    @rule(target=records, expires_in=st.none() | st.integers(1, 30), thread=st.sampled_from("xy"))
-    def ask(self, expires_in: int | None, thread: str) -> str:
+    @rule(
+        target=records,
+        expires_in=st.none() | st.integers(1, 30),
+        thread=st.sampled_from("xy"),
+        runner=st.sampled_from(["provider", "here"]),
+    )
+    def ask(self, expires_in: int | None, thread: str, runner: Runner) -> str:
         approval_id = f"a{len(self.model)}"
-        approval = gated(approval_id, expires_at=expires_in)
+        approval = gated(approval_id, expires_at=expires_in, runner=runner)
         self.run(ask(self.store, approval, thread_id=thread))
         for row in self.model.values():
             row.look(self.clock.now)
-        self.model[approval_id] = Row(None if expires_in is None else self.clock.now + expires_in)
+        self.model[approval_id] = Row(None if expires_in is None else self.clock.now + expires_in, runner)
         return approval_id
 
     @rule(ms=st.integers(1, 20))

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agui_gate.core.approvals import Decision, State
+from agui_gate.core.approvals import RAN, UNFINISHED, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import NotFound
 from agui_gate.stores.base import Store
@@ -59,16 +59,20 @@ async def test_who_decided_when_which_way_and_digests_of_what_ran(store: Store, 
 
 async def test_what_was_decided_or_may_have_run_stays_and_what_came_to_nothing_goes(store: Store) -> None:
     names = {state: f"a-{state}" for state in State}
-    await ask(store, *(gated(name) for name in names.values()))
+    await ask(store, *(gated(name, runner="provider") for name in names.values()))
     for state, name in names.items():
-        if state in (State.DONE, State.FAILED, State.UNKNOWN):
+        if state in RAN | {State.PASSED, State.GIVEN_BACK}:
             await store.move(name, State.CLAIMED, decision=Decision(True, by="alice", way="http"))
+        if state is State.GIVEN_BACK:
+            await store.move(name, State.PASSED)
         if state not in (State.PENDING, State.EXPIRED):
-            await store.move(name, state, output=None if state is State.CLAIMED else Output("x"))
+            await store.move(name, state, output=None if state in UNFINISHED else Output("x"))
     await delete(store)
     left = {tomb.id.removeprefix("a-"): tomb.state for tomb in await store.tombstones("alice")}
     assert left == {
         "claimed": State.UNKNOWN,  # its process died while it ran, and nobody will ever say what came of it
+        "passed": State.UNKNOWN,
+        "given_back": State.UNKNOWN,
         "done": State.DONE,
         "failed": State.FAILED,
         "unknown": State.UNKNOWN,

@@ -17,19 +17,15 @@ MAX_REASON = 1_000
 """Characters of a reason that are passed on."""
 
 
-def last_turn(transcript: Transcript) -> AssistantTurn | None:
-    """The newest assistant turn: the only one whose held calls can be answered."""
-    return next((turn for turn in reversed(transcript) if isinstance(turn, AssistantTurn)), None)
-
-
 def held_calls(turn: AssistantTurn) -> list[SettledCall]:
     """The calls of the turn that the provider asked about."""
     return [call for call in turn.calls if call.part.kind == "held"]
 
 
-def agrees(turn: AssistantTurn | None) -> bool:
+def agrees(transcript: Transcript) -> bool:
     """Whether the provider is to be told to run something."""
-    return turn is not None and any(call.consent for call in held_calls(turn))
+    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
+    return any(call.consent for turn in turns for call in turn.calls)
 
 
 def responses(turn: AssistantTurn) -> list[Body]:
@@ -42,6 +38,8 @@ def requests(turn: AssistantTurn, transcript: Transcript) -> Mapping[str, Sequen
 
     The tools of a server come once, before the first request for it. They may have been listed in an earlier turn.
     """
+    if not any(call.consent is not None for call in turn.calls):
+        return {}
     lists = _tool_lists(transcript)
     items: dict[str, Sequence[Body]] = {}
     for call in held_calls(turn):

@@ -31,11 +31,11 @@ _Asked = Mapping[str, Sequence[Body]]
 
 
 def replay(
-    transcript: Transcript, *, origin: str, sealed: frozenset[str] = frozenset(), answered: str = ""
+    transcript: Transcript, *, origin: str, sealed: frozenset[str] = frozenset(), answers: bool = False
 ) -> list[Body]:
     """The whole transcript. ``sealed`` names the turns (by id) that may be verbatim if they can be.
 
-    ``answered`` is the turn whose held calls get their answers ("": none does).
+    ``answers``: held calls get the answers that this request has for them.
     """
     items: list[Body] = []
     used: set[str] = set()
@@ -44,7 +44,7 @@ def replay(
             items.append(user_message(turn))
         else:
             ours = turn.origin == origin
-            asked = consent.requests(turn, transcript) if ours and turn.id == answered else {}
+            asked = consent.requests(turn, transcript) if ours and answers else {}
             items += _assistant(turn, used, asked, ours=ours, sealed=turn.id in sealed)
     return items
 

@@ -108,7 +108,7 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
     new = None if plain else _since_ref(request, settings, now_ms)
     if new is not None:
         return _continued(msgspec.structs.replace(request, transcript=new), settings)
-    agrees = consent.agrees(consent.last_turn(request.transcript))
+    agrees = consent.agrees(request.transcript)
     stateless = settings.mode == "stateless" and not plain
     if agrees and not stateless:
         raise ConsentLost("The provider no longer has what was approved, so it was not run.")
@@ -166,10 +166,9 @@ def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
 
 
 def _continued(request: TurnRequest, settings: Settings) -> Plan:
-    ref, turn = request.ref, request.transcript[0]
+    ref = request.ref
     in_conversation = (ref.conversation_id or None) if ref is not None and settings.mode == "conversation" else None
-    agrees = isinstance(turn, AssistantTurn) and consent.agrees(turn)
-    return Plan(request, settings, Shape.CONTINUED, in_conversation, agrees)
+    return Plan(request, settings, Shape.CONTINUED, in_conversation, consent.agrees(request.transcript))
 
 
 def _new_items(transcript: Transcript) -> list[Body]:
@@ -186,9 +185,8 @@ def _new_items(transcript: Transcript) -> list[Body]:
 def _all_items(transcript: Transcript, settings: Settings, *, sealed: bool) -> list[Body]:
     if not sealed:
         return replay(transcript, origin=settings.origin)
-    last = consent.last_turn(transcript)
     turns = _sealed_turns(transcript, settings)
-    return replay(transcript, origin=settings.origin, sealed=turns, answered=last.id if last else "")
+    return replay(transcript, origin=settings.origin, sealed=turns, answers=True)
 
 
 def _output_text(call: SettledCall) -> str:

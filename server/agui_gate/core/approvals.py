@@ -17,6 +17,21 @@ that issued the call. From there:
 * ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was
   stopped. ``expired``: nobody answered in time, judged by the store's clock.
 
+A held call is one that the provider runs, and that it asks about first (`Approval.runner`). It is claimed when somebody
+approves it, and nothing happens by that: what runs it is the request that says so. So it has two states more:
+
+    claimed ──► passed ──► done | failed | unknown
+                  │ ▲
+                  ▼ │
+               given_back
+
+* ``passed``: the provider is about to be told that it may run the call. Entered before the request is made, and
+  committed first, so that it is told at most once. Who finds it in this state after a crash knows that it may have run,
+  and moves it to ``unknown``.
+* ``given_back``: the provider is known not to have acted on that request. It may be told again.
+
+Clients are told ``claimed`` for both (`State.told`).
+
 `MOVES` is the whole table. Every change of state goes through `check_move` (stores turn the same table into the WHERE
 clause of one conditional UPDATE); an illegal move raises `IllegalMove`.
 """
@@ -32,6 +47,9 @@ from agui_gate.errors import IllegalMove
 
 Style = Literal["card", "interrupt"]
 
+Runner = Literal["here", "provider"]
+"""Who runs an approved call: a tool of ours, or the provider, which held it back."""
+
 LOCAL = "local"
 """The principal of an open loopback server, and of the shell."""
 
@@ -41,6 +59,8 @@ class State(StrEnum):
 
     PENDING = "pending"
     CLAIMED = "claimed"
+    PASSED = "passed"
+    GIVEN_BACK = "given_back"
     DONE = "done"
     FAILED = "failed"
     UNKNOWN = "unknown"
@@ -49,10 +69,17 @@ class State(StrEnum):
     CANCELLED = "cancelled"
     EXPIRED = "expired"
 
+    @property
+    def told(self) -> "State":
+        """The state as clients are told it. Whether a provider was told already is no matter of theirs."""
+        return State.CLAIMED if self in (State.PASSED, State.GIVEN_BACK) else self
+
 
 MOVES: dict[State, frozenset[State]] = {
     State.PENDING: frozenset({State.CLAIMED, State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED}),
-    State.CLAIMED: frozenset({State.DONE, State.FAILED, State.UNKNOWN}),
+    State.CLAIMED: frozenset({State.PASSED, State.DONE, State.FAILED, State.UNKNOWN}),
+    State.PASSED: frozenset({State.GIVEN_BACK, State.DONE, State.FAILED, State.UNKNOWN}),
+    State.GIVEN_BACK: frozenset({State.PASSED, State.FAILED}),
     State.DONE: frozenset(),
     State.FAILED: frozenset(),
     State.UNKNOWN: frozenset(),
@@ -66,8 +93,15 @@ DECISIONS = frozenset({State.CLAIMED, State.REJECTED})
 """Moves that are a person's decision: only before the expiry, by the store's clock (B26)."""
 
 
+UNFINISHED = frozenset(state for state, reached in MOVES.items() if reached)
+"""States of records of which it is not known yet what comes of their calls."""
+
 RAN = frozenset({State.DONE, State.FAILED, State.UNKNOWN})
 """States of calls whose tool was started: what it did stays done, whatever becomes of the answer around it."""
+
+
+NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED})
+"""States of calls that nobody agreed to."""
 
 
 def sources(to: State) -> tuple[State, ...]:
@@ -101,7 +135,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     answer that the call belongs to was regenerated or edited away; the record stays.
 
     ``run_key`` and ``run_id`` are the run in which the model made the call: the server's key, and the client's id.
-    ``run_id`` is "" for what was asked before it was recorded.
+    ``run_id`` is "" for what was asked before it was recorded. ``runner``: who runs the call.
     """
 
     id: str
@@ -127,6 +161,17 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     schema_digest: str | None = None
     replaced: bool = False
     run_id: str = ""
+    runner: Runner = "here"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the provider runs the call: there is no tool of ours to run then."""
+        return self.runner == "provider"
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether it is held, somebody approved it, and the provider is not told so yet."""
+        return self.is_held and self.state in (State.CLAIMED, State.GIVEN_BACK)
 
     @property
     def effective_arguments(self) -> str:
@@ -143,6 +188,8 @@ def check_move(approval: Approval, to: State, now: int) -> None:
     """Raise `IllegalMove` unless ``approval`` may go to ``to`` at ``now``."""
     if to not in MOVES[approval.state]:
         raise IllegalMove(f"approval {approval.id} is {approval.state}; it can't become {to}")
+    if to is State.PASSED and not approval.is_held:
+        raise IllegalMove(f"approval {approval.id} is about a call that runs here; it can't become {to}")
     if to in DECISIONS and approval.expired_at(now):
         raise IllegalMove(f"approval {approval.id} has expired; it can't become {to}")
     if to is State.EXPIRED and not approval.expired_at(now):

@@ -15,7 +15,7 @@ turn's calls can be open (`standing_turns`), and that a provider remembers a thr
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
 from agui_gate.core.cards_shown import CardsShown
 from agui_gate.core.transcript import (
     ActionEntry,
@@ -35,9 +35,6 @@ from agui_gate.core.transcript import (
     UserEntry,
     UserTurn,
 )
-
-UNDECIDED = frozenset({State.PENDING, State.CLAIMED})
-"""States of records of which it is not known yet what comes of their calls."""
 
 
 class Cut(NamedTuple):
@@ -61,7 +58,7 @@ class Journal:
     ) -> None:
         self.approvals: dict[str, Approval] = {}
         """The records, by call id, oldest first."""
-        self._undecided: dict[str, Approval] = {}
+        self._unfinished: dict[str, Approval] = {}
         self.ref = ref
         self._read(entries)
         for approval in approvals:
@@ -82,8 +79,6 @@ class Journal:
         self._results: set[str] = set()
         self._reported: set[str] = set()
         self._actions: set[str] = set()
-        self._held: set[str] = set()
-        self._passed: set[str] = set()
         self._users: dict[str, int] = {}
         self._shown: set[str] = set()
         self._unnamed: dict[tuple[Content, ...], list[int]] = {}
@@ -109,12 +104,10 @@ class Journal:
             case ActionEntry():
                 self._actions.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
-            case PassedEntry():
-                (self._passed.discard if entry.back else self._passed.add)(entry.call_id)
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 self._note_card(entry)
-            case LeftOutEntry():
-                pass  # of use to the sanitizer alone
+            case LeftOutEntry() | PassedEntry():
+                pass  # the one is of use to the sanitizer alone, the other to nobody any more
         self.entries.append(entry)
 
     def _note_turn(self, turn: TurnEntry) -> None:
@@ -130,8 +123,6 @@ class Journal:
         self._calls[call.id] = call
         self.call_ids.add(call.id)
         self._shown.add(call.parent_id)
-        if call.kind == "held":
-            self._held.add(call.id)
         if ours and call.kind != "client":
             self._issued.add(call.name)
 
@@ -151,10 +142,10 @@ class Journal:
         """Take over a record of the ledger: a new one, or one that was moved."""
         self.approvals[approval.call_id] = approval
         self.call_ids.add(approval.call_id)
-        if approval.state in UNDECIDED:
-            self._undecided[approval.call_id] = approval
+        if approval.state in UNFINISHED:
+            self._unfinished[approval.call_id] = approval
         else:
-            self._undecided.pop(approval.call_id, None)
+            self._unfinished.pop(approval.call_id, None)
 
     def cut(self, keep: int) -> Cut:
         """Go back: only the first ``keep`` entries stay. The caller adds what outlives it.
@@ -206,11 +197,30 @@ class Journal:
 
     def pending(self) -> list[Approval]:
         """What waits for a person, oldest first."""
-        return [a for a in self._undecided.values() if a.state is State.PENDING]
+        return [a for a in self._unfinished.values() if a.state is State.PENDING]
 
     def claimed(self) -> list[Approval]:
-        """What a process that died was running, and held calls that the provider is to be told about."""
-        return [a for a in self._undecided.values() if a.state is State.CLAIMED]
+        """What is run here, or was, by a process that died."""
+        return [a for a in self._unfinished.values() if a.state is State.CLAIMED and not a.is_held]
+
+    def agreed(self) -> list[Approval]:
+        """What waits for the provider: held calls that it is to be told to run."""
+        return [a for a in self._unfinished.values() if a.is_agreed]
+
+    def passed(self) -> list[Approval]:
+        """Held calls that the provider may have been told to run, and of which nobody knows yet whether it was."""
+        return [a for a in self._unfinished.values() if a.state is State.PASSED]
+
+    def consents(self) -> dict[str, bool]:
+        """What the next request tells the provider about the calls that it holds, by call id. Nothing about those that
+        it was told about before.
+
+        A call that nobody was asked about is one that nobody agreed to.
+        """
+        held = [call.id for turn in self._standing for call in turn.told_calls if call.kind == "held"]
+        states = {call_id: self.approvals[call_id].state if call_id in self.approvals else None for call_id in held}
+        told = (None, State.PENDING, State.PASSED, *NO)
+        return {call_id: state is State.PASSED for call_id, state in states.items() if state in told}
 
     @property
     def waits(self) -> bool:
@@ -270,14 +280,6 @@ class Journal:
     def unreported(self) -> list[Approval]:
         """Outcomes that no stream has told the client yet. Looks at every record."""
         return [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
-
-    def is_held(self, approval: Approval) -> bool:
-        """Whether this is about a call that the provider would run: there is no tool of ours to run then."""
-        return approval.call_id in self._held
-
-    def is_passed(self, approval: Approval) -> bool:
-        """Whether the provider may have been told that it may run this call."""
-        return approval.call_id in self._passed
 
     # --- what the client knows --------------------------------------------------------------------------------------
     def place_of(self, message_id: str) -> int | None:

@@ -47,6 +47,7 @@ from agui_gate.core.transcript import (
     SettledCall,
     Text,
     TextPart,
+    Transcript,
     TurnEntry,
     UserEntry,
     UserTurn,
@@ -89,14 +90,10 @@ _Notes = Mapping[int | None, str]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The settlement's word on one call: what it came to, and the JSON arguments it ran (or would have run) with.
-
-    ``consent`` counts for held calls only; see `SettledCall`.
-    """
+    """The ledger's word on one call: what it came to, and the JSON arguments it ran (or would have run) with."""
 
     output: Output
     arguments: str
-    consent: bool | None = None
 
 
 Outcomes = Mapping[tuple[str, str], Outcome]
@@ -123,6 +120,28 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
         if turn is not None:
             turns.append(turn)
     return tuple(turns)
+
+
+def carrying(transcript: Transcript, consents: Mapping[str, bool]) -> Transcript:
+    """``transcript`` for a request that tells the provider what was decided about calls that it holds.
+
+    ``consents`` is by call id: see `Journal.consents`. Such a transcript is made for one request, and not kept.
+    """
+    if not consents:
+        return transcript
+    return tuple(_carrying(turn, consents) if isinstance(turn, AssistantTurn) else turn for turn in transcript)
+
+
+def _carrying(turn: AssistantTurn, consents: Mapping[str, bool]) -> AssistantTurn:
+    if not any(call.part.kind == "held" and call.part.id in consents for call in turn.calls):
+        return turn
+    parts = tuple(
+        msgspec.structs.replace(part, consent=consents.get(part.part.id))
+        if isinstance(part, SettledCall) and part.part.kind == "held"
+        else part
+        for part in turn.parts
+    )
+    return msgspec.structs.replace(turn, parts=parts)
 
 
 def distinct(entries: Sequence[Entry]) -> list[Entry]:
@@ -235,7 +254,7 @@ class _LeftOut:
         if not self.calls:
             return outcomes
         return {
-            place: Outcome(Output(self.calls[place[1]], one.output.is_error), one.arguments, one.consent)
+            place: Outcome(Output(self.calls[place[1]], one.output.is_error), one.arguments)
             if place[1] in self.calls
             else one
             for place, one in outcomes.items()
@@ -298,11 +317,8 @@ def _settled(turn_id: str, part: CallPart, result: ResultEntry | None, outcomes:
     outcome = outcomes.get((turn_id, part.id))
     part = _readable(part)
     if outcome is not None:
-        consent = outcome.consent if part.kind == "held" else None
-        return SettledCall(part, outcome.output, _as_run(part, outcome.arguments), consent)
-    # A held call that nobody was asked about is one that nobody agreed to.
-    consent = False if part.kind == "held" else None
-    return SettledCall(part, result.output if result else _no_result(part), part.arguments, consent)
+        return SettledCall(part, outcome.output, _as_run(part, outcome.arguments))
+    return SettledCall(part, result.output if result else _no_result(part), part.arguments)
 
 
 def _readable(part: CallPart) -> CallPart:

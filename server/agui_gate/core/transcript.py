@@ -216,10 +216,9 @@ class ReportedEntry(Struct, tag="reported", tag_field="type"):
 
 
 class PassedEntry(Struct, tag="passed", tag_field="type"):
-    """The provider is about to be told that it may run the held call ``call_id``. Saved before the request is sent.
+    """Of older journals: a note that is in the ledger now, as the states ``passed`` and ``given_back``.
 
-    So a process that finds it knows that the call may have run, and never tells the provider again. ``back`` takes it
-    back: the provider is known not to have acted on the request.
+    The migration that brought these states has read it. It is decoded still, and means nothing.
     """
 
     call_id: str
@@ -293,8 +292,8 @@ Entry = (
 class SettledCall(Struct, tag="call", tag_field="type"):
     """A call with its output. ``arguments`` is what really ran: an edit may have changed it from `part.arguments`.
 
-    ``consent`` is for held calls: what the provider is to be told about it with this request, True (run it) in at most
-    one request ever, or False. None: it was told before, or it must not be told anything any more.
+    ``consent`` is for held calls (`sanitizer.carrying`): what the provider is told about it with this request, True
+    (run it) in at most one request ever, or False. None: it was told before, or must not be told anything any more.
     """
 
     part: CallPart

@@ -4,11 +4,14 @@ What was agreed to with one tool must not run another that happens to have its n
 same one after it changed what its arguments mean.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
 from agui_gate.errors import AguiGateError, ApprovalRefused, Unavailable
+from agui_gate.tool import Tool
 
 _ASK_AGAIN = "Nothing was run. Reject this and ask again."
 
@@ -19,14 +22,14 @@ def signed(approval: Approval, agent: Agent) -> Approval:
     return msgspec.structs.replace(approval, source=agent.source_of(approval.tool), schema_digest=digest)
 
 
-def why_not(agent: Agent, approval: Approval, *, held: bool) -> AguiGateError | None:
-    """Why ``agent`` can't carry out ``approval`` now; it goes on waiting then. ``held``: the provider runs the call.
+def why_not(agent: Agent, approval: Approval) -> AguiGateError | None:
+    """Why ``agent`` can't carry out ``approval`` now; it goes on waiting then.
 
     None also where the tool is gone for good: the call fails then, which says so.
     """
     if approval.agent != agent.name:
         return ApprovalRefused(f"Only the agent {approval.agent}, which asked, can run this; answer it there.")
-    if held:
+    if approval.is_held:
         return None
     source = None if approval.schema_digest is None else approval.source
     if (away := agent.why_not(approval.tool, source)) is not None:
@@ -41,7 +44,12 @@ def why_not(agent: Agent, approval: Approval, *, held: bool) -> AguiGateError | 
     return None
 
 
+def tool_of(tools: Mapping[str, Tool], approval: Approval) -> Tool | None:
+    """The tool of ours that runs the call. None if there is none: the provider runs it, or the tool is gone."""
+    return None if approval.is_held else tools.get(approval.tool)
+
+
 def may_repeat(agent: Agent, approval: Approval) -> bool:
     """Whether a call that was interrupted may simply run again: its very tool is here, and it is idempotent."""
     tool = agent.by_name.get(approval.tool)
-    return tool is not None and tool.idempotent and why_not(agent, approval, held=False) is None
+    return tool is not None and tool.idempotent and why_not(agent, approval) is None

@@ -20,7 +20,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry
-from agui_gate.engine import outcomes
+from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.budget import Reservation
 from agui_gate.off_loop import json_list
 from agui_gate.protocol import cards
@@ -134,7 +134,7 @@ def _asked(agent: Agent, run: RunInput, journal: Journal, now: int) -> ev.Interr
 
 
 def _interrupt(agent: Agent, journal: Journal, approval: Approval) -> ev.Interrupt:
-    tool = None if journal.is_held(approval) else agent.by_name.get(approval.tool)
+    tool = belonging.tool_of(agent.by_name, approval)
     parameters = tool.parameters if tool else {"type": "object"}
     ran = already_ran(approval, parameters, journal.approvals.values(), journal.replaced)
     return cards.interrupt(approval, parameters, ran)

@@ -4,24 +4,27 @@ A held call (see `agui_gate.adapter`) has a record in the ledger like any gated 
 most once, and is never silently lost. But what runs it is the provider, on the request that says so:
 
 * Approving moves the record to ``claimed``, wherever it was decided. Nothing is sent for that; the next turn does it.
-* Before that turn's request a `PassedEntry` is saved, under the thread's lease. Only that request's transcript says
-  ``consent=True``.
+* Before that turn's request the record is moved to ``passed``, under the thread's lease. Only that request's transcript
+  says ``consent=True`` (`Journal.consents`).
 * The provider's first event proves that it took the request: ``done``. What the call came to is in a hosted call.
-* Found claimed and passed, by the next run: the process died between the two, so it may have run: ``unknown``.
+* Found passed, by the next run: the process died between the two, so it may have run: ``unknown``.
 * It failed before the first event: ``unknown`` too, unless the provider is known not to have acted (over its limit, or
-  a key that it does not accept): then the entry is taken back, and the next run passes it on.
+  a key that it does not accept): then it is ``given_back``, and the next run passes it on.
 * The adapter can't tell the provider any more (`ConsentLost`): ``failed``. The model is told, and may ask again.
+
+The record is all that says so: nothing of it is kept here, or in the journal.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.transcript import PassedEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.settlement import Settlement
-from agui_gate.errors import ProviderAuth, RateLimited
+from agui_gate.engine.shield import to_the_end
+from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, RateLimited
 
 
 class Consents:
@@ -31,71 +34,59 @@ class Consents:
     """
 
     def __init__(self, thread: OpenThread, settlement: Settlement, agent: Agent, on_shown: Callable[[], None]) -> None:
-        self._thread, self._settlement, self._agent, self._on_shown = thread, settlement, agent, on_shown
-        self._passing: Sequence[Approval] = ()
+        self._journal, self._settlement, self._agent, self._on_shown = thread.journal, settlement, agent, on_shown
 
     @property
     def passing(self) -> bool:
         """Whether a request is under way that says yes to something."""
-        return bool(self._passing)
+        return bool(self._journal.passed())
 
     async def recover(self) -> None:
         """What a process that died had passed on: nobody knows whether it ran."""
-        passed = [a for a in self.claimed() if self._thread.journal.is_passed(a)]
-        await self._settlement.close(passed, State.UNKNOWN)
+        await self._settlement.close(self._journal.passed(), State.UNKNOWN)
 
-    async def branched(self, claimed: Sequence[Approval]) -> None:
-        """Those of ``claimed`` that a branch has cut off are not passed on any more."""
-        await self._settlement.close(
-            [a for a in claimed if not self._thread.journal.is_held(a)], State.FAILED, outcomes.CONSENT_LOST
-        )
+    async def branched(self, dropped: Sequence[Approval]) -> None:
+        """Those of ``dropped``, which a branch has cut off, that were agreed to are not passed on any more."""
+        await self._settlement.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
 
     async def pass_on(self) -> None:
-        """Have the next transcript say yes to what was approved, having saved that it will."""
-        waiting = [a for a in self.claimed() if not self._thread.journal.is_passed(a)]
-        ours = [a for a in waiting if self._is_ours(a)]
-        await self._lose([a for a in waiting if a not in ours])
-        if ours:
-            self._thread.append(PassedEntry(a.call_id) for a in ours)
-            await self._thread.commit()
-            self._passing = ours
-            self._thread.passing = frozenset(a.call_id for a in ours)
+        """Have the next request say yes to what was approved, having saved that it will."""
+        agreed = self._journal.agreed()
+        ours = [a for a in agreed if self._is_ours(a)]
+        await self._lose([a for a in agreed if a not in ours])
+        try:
+            await to_the_end(self._settlement.shift(ours, State.PASSED))
+        except BaseException:
+            with suppress(AguiGateError):  # then the next run finds it passed, and fails safe
+                await self._give_back()  # nothing was sent
+            raise
 
     async def taken(self) -> None:
         """The provider took the request."""
-        await self._settlement.close(self._passed(), State.DONE, outcomes.APPROVED)
+        await self._settlement.came_of(self._journal.passed(), State.DONE, outcomes.APPROVED)
         self._on_shown()
 
     async def lost(self) -> None:
         """The provider can't be told."""
-        await self._lose(self._passed())
+        await self._lose(self._journal.passed())
 
     async def failed(self, error: BaseException | None) -> None:
-        """The request failed with ``error``, or was stopped, before the provider's first event. Saved by the caller."""
-        passed = self._passed()
+        """The request failed with ``error``, or was stopped, before the provider's first event."""
         if isinstance(error, RateLimited | ProviderAuth):
-            self._thread.append(PassedEntry(a.call_id, back=True) for a in passed)
-        else:
-            await self._settlement.close(passed, State.UNKNOWN)
+            await self._give_back()
+        elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
+            await self._settlement.came_of(self._journal.passed(), State.UNKNOWN, outcomes.INTERRUPTED)
 
-    def claimed(self) -> list[Approval]:
-        """Held calls that were approved, whether or not the provider was told."""
-        return [a for a in self._thread.journal.claimed() if self._thread.journal.is_held(a)]
+    async def _give_back(self) -> None:
+        await self._settlement.shift(self._journal.passed(), State.GIVEN_BACK)
 
     def _is_ours(self, approval: Approval) -> bool:
         """Whether this agent asked, with this very model, and no model has answered since."""
-        turns = self._thread.journal.standing_turns()
+        turns = self._journal.standing_turns()
         asked = any(t.id == approval.turn_id and t.origin == self._agent.adapter.origin for t in turns)
         return asked and approval.agent == self._agent.name
 
     async def _lose(self, approvals: Sequence[Approval]) -> None:
-        if not approvals:
-            return
-        await self._settlement.close(approvals, State.FAILED, outcomes.CONSENT_LOST)
-        self._on_shown()
-
-    def _passed(self) -> Sequence[Approval]:
-        """What was being passed on, which it is no more."""
-        passed, self._passing = self._passing, ()
-        self._thread.passing = frozenset()
-        return passed
+        if approvals:
+            await self._settlement.close(approvals, State.FAILED, outcomes.CONSENT_LOST)
+            self._on_shown()

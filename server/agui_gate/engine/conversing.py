@@ -38,9 +38,7 @@ class Conversing:
         self.asker = Asker(agent, scope)
         self.showing = Showing(scope, self.asker)
         tools = ToolRunner(agent, self._thread, scope.seq.other)
-        self.settlement = Settlement(
-            self._thread.lease, tools.approved, self.showing.closed, self._thread.journal.is_held, self.showing.keep
-        )
+        self.settlement = Settlement(self._thread.lease, tools.approved, self.showing.closed, self.showing.keep)
         self.consents = Consents(self._thread, self.settlement, agent, self.showing.snapshot)
         self.turns = Turns(agent, scope, self.asker, self.consents, tools)
 
@@ -52,7 +50,7 @@ class Conversing:
     async def recover(self) -> None:
         """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
         await self.consents.recover()
-        claimed = [a for a in self._thread.journal.claimed() if not self._thread.journal.is_held(a)]
+        claimed = self._thread.journal.claimed()
         await self.settlement.recover(claimed, lambda approval: belonging.may_repeat(self.agent, approval))
 
     async def settle(self, intake: Intake) -> None:
@@ -84,4 +82,4 @@ class Conversing:
             await self.settlement.close(mine, State.CANCELLED)
 
     def _why_not(self, approval: Approval) -> AguiGateError | None:
-        return belonging.why_not(self.agent, approval, held=self._thread.journal.is_held(approval))
+        return belonging.why_not(self.agent, approval)

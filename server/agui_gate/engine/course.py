@@ -96,11 +96,10 @@ class Course:
             self._thread.state = self._input.state
         imported = not self._thread.entries
         if intake.keep is not None:
-            claimed = self._conversing.consents.claimed()
             size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
             dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
-            await self._settlement.close(dropped, State.SUPERSEDED)
-            await self._conversing.consents.branched(claimed)
+            await self._settlement.close([a for a in dropped if a.state is State.PENDING], State.SUPERSEDED)
+            await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.
             self._showing.snapshot_due |= self._thread.shows_replaced

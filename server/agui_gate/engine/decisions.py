@@ -149,7 +149,7 @@ class Decisions:
         principal = opened.thread.principal
 
         def why_not(approval: Approval) -> AguiGateError | None:
-            return belonging.why_not(agent, approval, held=opened.journal.is_held(approval))
+            return belonging.why_not(agent, approval)
 
         judgement = judge([answer], index, agent.by_name, principal, why_not)
         for refused, error in judgement.refused:
@@ -160,8 +160,7 @@ class Decisions:
     async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
         run_call = ToolRunner(agent, opened).approved
-        is_held = opened.journal.is_held
-        settlement = Settlement(opened.lease, run_call, opened.decided, is_held, opened.keep)
+        settlement = Settlement(opened.lease, run_call, opened.decided, opened.keep)
         try:
             return await work.carry(settlement.one(verdict))
         except NotSaved:
@@ -171,7 +170,7 @@ class Decisions:
             now = await self._store.approval(opened.thread.principal, verdict.approval.id)
             if now is None or now.state is State.PENDING:
                 raise Unavailable("This was stopped before it was decided.") from None
-            if now.state is State.CLAIMED and not opened.journal.is_held(now):  # stopped between the claim and its tool
+            if now.state is State.CLAIMED and not now.is_held:  # stopped between the claim and its tool
                 (now,) = await settlement.recover([now], lambda _: False)
             return now
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
@@ -25,9 +25,6 @@ TITLE_LENGTH = 80
 
 LARGE_STATE = 32 * 1024
 """Bytes of a shared state that takes a while to encode."""
-
-_NO = frozenset({State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED})
-"""What a provider that holds a call is told as a no. (Of a consent that was passed on it is told nothing again.)"""
 
 
 class OpenThread:
@@ -55,8 +52,6 @@ class OpenThread:
         self._saved_ref = thread.ref
         self._settled: Transcript | None = None
         self._prepared: tuple[int, msgspec.Raw] | None = None
-        self.passing: frozenset[str] = frozenset()
-        """Held calls whose consent the next request tells the provider."""
         self.ended = False
 
     @property
@@ -89,8 +84,8 @@ class OpenThread:
             self.journal.note(entry)
 
     def branch(self, keep: int, said: Iterable[Entry]) -> list[Approval]:
-        """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns what was pending in the part that
-        goes. What ran there stays done: the journal and the records say so (`engine/replaced.py`).
+        """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns what was unfinished in the part
+        that goes. What ran there stays done: the journal and the records say so (`engine/replaced.py`).
         """
         cut = self.journal.cut(keep)
         gone = replaced.what_goes(cut.entries, self.approvals)
@@ -102,7 +97,7 @@ class OpenThread:
         self._replaced += [approval.id for approval in dropped if not approval.replaced]
         for approval in dropped:
             self.journal.record(msgspec.structs.replace(approval, replaced=True))
-        return [approval for approval in self.journal.pending() if approval.call_id in cut.calls]
+        return [self.approvals[a.call_id] for a in dropped if a.state in UNFINISHED]
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""
@@ -184,17 +179,17 @@ class OpenThread:
     def transcript(self, more: Sequence[Entry] = ()) -> Transcript:
         """The settled transcript, as it is now. Made once for each state: a long one takes milliseconds.
 
-        One that says yes to a held call is made for one request and not kept; nor is one with ``more`` entries.
+        One with ``more`` entries is made for one request and not kept.
         """
-        if self.passing or more:
-            return sanitize([*self.entries, *more] if more else self.entries, self._outcomes())
+        if more:
+            return sanitize([*self.entries, *more], self._outcomes())
         if self._settled is None:
             self._settled = sanitize(self.entries, self._outcomes())
         return self._settled
 
     async def prepare(self) -> None:
         """Make `transcript` ready, off the loop where it is long. Nothing else may work on the thread meanwhile."""
-        if self._settled is None and not self.passing and len(self.entries) > LARGE:
+        if self._settled is None and len(self.entries) > LARGE:
             self._settled = await off_loop(sanitize, self.entries[:], self._outcomes())
 
     async def prepare_messages(self) -> None:
@@ -205,14 +200,12 @@ class OpenThread:
 
     def _outcomes(self) -> dict[tuple[str, str], Outcome]:
         settled = {
-            (a.turn_id, a.call_id): Outcome(a.output, _edited(a), False if a.state in _NO else None)
+            (a.turn_id, a.call_id): Outcome(a.output, _edited(a))
             for a in self.approvals.values()
             if a.output is not None
         }
-        for approval in filter(self.journal.is_held, self.journal.claimed()):
-            consent = True if approval.call_id in self.passing else None
-            place = (approval.turn_id, approval.call_id)
-            settled[place] = Outcome(outcomes.APPROVED, approval.arguments, consent)
+        for approval in (*self.journal.agreed(), *self.journal.passed()):
+            settled[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, approval.arguments)
         return settled
 
     @property

@@ -6,7 +6,7 @@ tool returned, as it is.
 
 import msgspec
 
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import Output
 
 _MESSAGES = {
@@ -54,8 +54,7 @@ CONSENT_LOST = status(
 
 def completed(approval: Approval) -> Approval:
     """``approval`` with its output filled in where the store closed it by itself (expiry)."""
-    waiting = approval.state in (State.PENDING, State.CLAIMED)
-    if waiting or approval.output is not None:
+    if approval.state in UNFINISHED or approval.output is not None:
         return approval
     if approval.state not in _MESSAGES:
         return msgspec.structs.replace(approval, output=closed(State.UNKNOWN))

@@ -25,10 +25,6 @@ RunCall = Callable[[Approval], Awaitable[Output]]
 Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
 """Records what came of a claimed approval, patiently: `Keeper.keep`."""
 
-IsHeld = Callable[[Approval], bool]
-"""Whether the provider runs the call: then approving it is all that is done here (`engine/consents.py`)."""
-
-
 MayRepeat = Callable[[Approval], bool]
 """Whether a call that was interrupted may run again."""
 
@@ -41,13 +37,11 @@ class Settlement:
         lease: Lease,
         run_call: RunCall,
         on_closed: Callable[[Approval], None],
-        is_held: IsHeld,
         keep: Keep,
     ) -> None:
         self._lease = lease
         self._keep = keep
         self._run_call = run_call
-        self._is_held = is_held
         self._on_closed = on_closed
         self._working = 0
 
@@ -66,13 +60,21 @@ class Settlement:
             raise ExceptionGroup("not all answers were carried out", errors)
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
-        """Close records without (another) decision of a person: superseded, cancelled; or what came of held calls."""
-        return [await self._close(approval, to, output or outcomes.closed(to)) for approval in approvals]
+        """Close records without (another) decision of a person."""
+        return [await self._decide(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
 
-    async def _close(self, approval: Approval, to: State, output: Output) -> Approval:
-        if approval.state is State.CLAIMED:
-            return await self._record(approval, to, output)
-        return await self._decide(approval, to, None, output)
+    async def shift(self, held: Sequence[Approval], to: State) -> None:
+        """Move held calls between the states in which nothing has come of them yet."""
+        for approval in held:
+            try:
+                self._on_closed(await self._lease.move(approval.id, to))
+            except IllegalMove:
+                await self._as_it_is(approval)
+
+    async def came_of(self, passed: Sequence[Approval], to: State, output: Output) -> None:
+        """Record what came of a request that told the provider to run held calls."""
+        for approval in passed:
+            await self._record(approval, to, output)
 
     async def recover(self, claimed: Sequence[Approval], may_repeat: MayRepeat) -> list[Approval]:
         """Records that a dead process left claimed: unknown, unless the tool may simply run again."""
@@ -102,7 +104,7 @@ class Settlement:
             claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
         except IllegalMove:
             return await self._as_it_is(verdict.approval)
-        if self._is_held(claimed):
+        if claimed.is_held:  # approving it is all that is done here: see `engine/consents.py`
             telling.settled(claimed)
             self._on_closed(claimed)
             return claimed
@@ -130,7 +132,7 @@ class Settlement:
         return await self._moved(approval, self._lease.move(approval.id, to, decision=decision, output=output))
 
     async def _record(self, claimed: Approval, to: State, output: Output) -> Approval:
-        """What came of a call that was run here: true, whoever holds the lease now."""
+        """What came of a call that was run here, or passed on from here: true, whoever holds the lease now."""
         return await self._moved(claimed, self._keep(claimed, to, output))
 
     async def _moved(self, approval: Approval, move: Awaitable[Approval]) -> Approval:

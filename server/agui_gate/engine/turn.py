@@ -9,6 +9,7 @@ import msgspec
 from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
+from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
 from agui_gate.core.transcript import (
     CARD_TOOL,
@@ -104,7 +105,7 @@ class Turns:
     async def _ask_once(self, withheld: Withheld) -> Recorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
         recorder = Recorder(self._seq, self._scope.new_id, self._thread.journal.call_ids, origin, limits)
-        transcript = self._thread.transcript(withheld.entries)
+        transcript = carrying(self._thread.transcript(withheld.entries), self._thread.journal.consents())
         choice = self._choice(transcript)
         told, transcript = self._words.told(transcript, self._thread.journal, self._thread.note())
         request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice, self._is_large(told))
@@ -127,7 +128,7 @@ class Turns:
 
     async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float, withheld: Withheld) -> None:
         """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
-        loop = asyncio.get_running_loop()
+        loop, passing = asyncio.get_running_loop(), self._consents.passing
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
@@ -136,7 +137,8 @@ class Turns:
                     if not withheld.taken:
                         withheld.taken = True
                         self._leave_out(withheld.entries)
-                    if self._consents.passing:
+                    if passing:
+                        passing = False
                         await self._consents.taken()
                     recorder.feed(batch)
                     if loop.time() - since > BREATH_SECONDS:

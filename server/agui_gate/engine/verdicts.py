@@ -8,7 +8,7 @@ from agui_gate.core.answers import Answer
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.registry import Status
-from agui_gate.engine import edits
+from agui_gate.engine import belonging, edits
 from agui_gate.errors import AguiGateError, ApprovalRefused, Unavailable
 from agui_gate.tool import Tool
 
@@ -57,7 +57,7 @@ def judge(
         if (approval := index.find(approval_id, "approval")) is None:
             continue
         try:
-            verdicts.append(_verdict(approval, said, index, tools.get(approval.tool), principal, why_not))
+            verdicts.append(_verdict(approval, said, index, belonging.tool_of(tools, approval), principal, why_not))
         except AguiGateError as error:
             refused.append((approval, error))
     return Judgement(tuple(verdicts), tuple(refused))

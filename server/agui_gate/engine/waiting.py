@@ -12,6 +12,7 @@ from agui_gate.core.dialect import Dialect
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
+from agui_gate.engine import belonging
 from agui_gate.engine.scope import Scope
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
@@ -52,6 +53,7 @@ class Asker:
             arguments=canonical(arguments),
             style=self.style,
             provider_ref=provider_id(self._thread.ref),
+            runner="provider" if call.kind == "held" else "here",
             editable=tuple(gate.editable),
             message=_fill(gate.message, arguments),
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
@@ -98,7 +100,7 @@ class Asker:
 
     def parameters(self, approval: Approval) -> dict[str, Any]:
         """The JSON Schema of the tool that is asked about."""
-        tool = None if self._thread.journal.is_held(approval) else self._agent.by_name.get(approval.tool)
+        tool = belonging.tool_of(self._agent.by_name, approval)
         return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval: Approval, content: str) -> None:

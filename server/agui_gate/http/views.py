@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import outcomes
+from agui_gate.engine.belonging import tool_of
 from agui_gate.engine.budget import Reservation
 from agui_gate.engine.conversation import heaviness
 from agui_gate.off_loop import if_large, json_list
@@ -48,7 +49,7 @@ PIECE = 256 * 1024
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """A record, its arguments in the order in which the tool of one of ``agents`` names them."""
     agent = agents.get(approval.agent)
-    tool = agent.by_name.get(approval.tool) if agent else None
+    tool = tool_of(agent.by_name, approval) if agent else None
     return record(outcomes.completed(approval), tool.parameters if tool else None)
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
-from agui_gate.core.transcript import ConversationRef, Entry, Output, PassedEntry
+from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import TooLarge
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 from agui_gate.stores.tombstones import Tombstone
@@ -155,7 +155,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def durable(self) -> bool:
         """Whether it must survive a power failure: what is lost of it could let a gated call run twice, or be lost."""
-        return bool(self.approvals) or any(isinstance(entry, PassedEntry) for entry in self.entries)
+        return bool(self.approvals)
 
 
 class StopRequest(msgspec.Struct, frozen=True, omit_defaults=True):

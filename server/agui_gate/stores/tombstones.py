@@ -13,9 +13,9 @@ from hashlib import sha256
 import msgspec
 
 from agui_gate.core.answers import Way
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import RAN, UNFINISHED, Approval, State
 
-KEPT = frozenset({State.CLAIMED, State.DONE, State.FAILED, State.UNKNOWN, State.REJECTED})
+KEPT = (UNFINISHED - {State.PENDING}) | RAN | {State.REJECTED}
 """What ran, may have run, or was decided by a person. The others came to nothing."""
 
 
@@ -65,7 +65,7 @@ def tombstone(approval: Approval, now: int) -> Tombstone | None:
         agent=approval.agent,
         tool=approval.tool,
         source=approval.source,
-        state=State.UNKNOWN if approval.state is State.CLAIMED else approval.state,
+        state=State.UNKNOWN if approval.state in UNFINISHED else approval.state,
         arguments_digest=digest(approval.effective_arguments),
         output_digest=digest(approval.output.content) if approval.output else None,
         approved=decision.approved if decision else None,

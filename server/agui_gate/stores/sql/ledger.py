@@ -24,15 +24,17 @@ GROW = "UPDATE threads SET bytes = bytes + :size WHERE key = (SELECT thread FROM
 def _move(to: State) -> str:
     """The table of moves as the WHERE clause of one conditional update."""
     states = ", ".join(f"'{state}'" for state in sources(to))
-    clock = "1 = 1"
-    if to in DECISIONS:
-        clock = "(expires_at IS NULL OR expires_at > :now)"
+    only = "1 = 1"
+    if to is State.PASSED:
+        only = "runner = 'provider'"
+    elif to in DECISIONS:
+        only = "(expires_at IS NULL OR expires_at > :now)"
     elif to is State.EXPIRED:
-        clock = "expires_at <= :now"
+        only = "expires_at <= :now"
     return (
         "UPDATE approvals SET state = :to, decision = coalesce(:decision, decision), "  # noqa: S608 our names
         "output = coalesce(:output, output), decided_at = CASE state WHEN 'pending' THEN :now ELSE decided_at END "
-        f"WHERE id = :id AND state IN ({states}) AND {clock}"
+        f"WHERE id = :id AND state IN ({states}) AND {only}"
     )
 
 
