@@ -12,10 +12,12 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.tombstones import Tombstone
+from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.crash.processes import Machine, Server, machine
+from tests.interop.validate import assert_valid
 from tests.product.kit import TIMEOUT, Chat
-from tests.product.live import Following, cancel, starting
-from tests.product.shop import call, say, script
+from tests.product.live import Following, cancel, connecting, starting
+from tests.product.shop import call, say, script, status
 
 pytestmark = pytest.mark.anyio
 
@@ -77,6 +79,29 @@ async def test_a_stop_reaches_the_run_of_the_other_process(box: Machine) -> None
         thread = await second.product.get(f"/threads/{chat.thread_id}")
         assert thread["run"]["status"] == "cancelled"
         assert (await cancel(second.product, chat))["message"] == "No run of this thread is active."
+
+
+async def test_who_connects_elsewhere_is_told_that_a_run_goes_on_and_what_came_of_it(box: Machine) -> None:
+    """No RUN_FINISHED as long as another message would be refused."""
+    async with running(box) as (_, second, chat, _), connecting(second.product, chat) as other:
+        await other.until("agui-gate:at_work")
+        assert "RUN_FINISHED" not in other.raw
+        assert (await cancel(second.product, chat))["cancelled"] is True
+        told = await other.end()
+        assert_valid(told.raw, resumed=True)
+        assert told[-1]["type"] == "RUN_FINISHED"
+        thread = await second.product.get(f"/threads/{chat.thread_id}")
+        assert apply([], told) == thread["messages"]
+
+
+async def test_who_connects_while_the_other_process_decides_is_told_its_result(box: Machine) -> None:
+    async with deciding(box) as (_, second, chat, _), connecting(second.product, chat) as other:
+        await other.until("agui-gate:at_work")
+        assert (await cancel(second.product, chat))["cancelled"] is True
+        told = await other.end()
+        assert (told[-1]["type"], told.interrupts) == ("RUN_FINISHED", [])
+        (result,) = [message["content"] for message in apply([], told) if message["role"] == "tool"]
+        assert status(result) == "unknown"
 
 
 async def test_a_stop_reaches_the_decision_of_the_other_process(box: Machine) -> None:

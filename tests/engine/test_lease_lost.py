@@ -1,108 +1,30 @@
 """A run whose lease is lost, while its process was silent, changes nothing more, and says why it ends (issue 10)."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from agui_gate import Agent, adapter, tool
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import heart
-from agui_gate.engine.engine import Engine
-from agui_gate.engine.heart import Heart
 from agui_gate.engine.lease import Lease
-from agui_gate.engine.live import LiveRun
 from agui_gate.engine.settlement import Settlement
 from agui_gate.errors import LeaseLost
-from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput
+from agui_gate.protocol.inbound import ResumeEntry
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
-from tests.product.inprocess import Parrot, calls, says
+from tests.engine.house import DONE, LOOKS, PAYS, events, house
 from tests.stores.support import Clock, ask, gated
 
 pytestmark = pytest.mark.anyio
-
-
-class House:
-    """An engine over a store whose clock is moved by hand. Its heart beats when it is told to."""
-
-    def __init__(self, store: MemoryStore, clock: Clock, *plan: Any) -> None:
-        self.store, self.clock, self.ran = store, clock, 0
-        self.begun, self.go = asyncio.Event(), asyncio.Event()
-
-        @tool(gate=True)
-        async def pay() -> str:
-            """Pay."""
-            return await self._work()
-
-        @tool
-        async def look() -> str:
-            """Look."""
-            return await self._work()
-
-        self.model = Parrot(plan)
-        self.agent = Agent(name="a", model=self.model, tools=[pay, look], hitl="interrupt")
-        self.engine = Engine([self.agent], self.store)
-
-    async def _work(self) -> str:
-        self.begun.set()
-        await self.go.wait()
-        self.ran += 1
-        return "paid"
-
-    async def start(self, text: str | None, *resume: ResumeEntry) -> LiveRun:
-        messages = [Message("user", id="u", content=text)] if text else []
-        return await self.engine.run(self.agent, RunInput("t", "r", messages, resume=list(resume)), "alice")
-
-    async def asked(self) -> Approval:
-        """What waits, after a run that asked."""
-        live = await self.start("pay")
-        assert live.task is not None
-        await live.task
-        (found,) = await self.store.pending_approvals("alice")
-        return found
-
-    async def take_over(self) -> None:
-        """Somebody else works on the thread, after this process was silent for long, and is done."""
-        self.clock.advance(LEASE_MS)
-        thread = await self.store.open_thread("alice", "t", "a", "other")
-        await self.store.commit(thread, Change(status="waiting"), "other")
-
-    async def beat(self) -> None:
-        """What the heart does, now."""
-        await Heart(self.store, self.engine._leases, self.engine._asked_to_stop, self.engine._lost).beat()
-
-
-@asynccontextmanager
-async def house(*plan: Any, kind: type[MemoryStore] = MemoryStore) -> AsyncIterator[House]:
-    clock = Clock()
-    made = House(kind(clock=clock), clock, *plan)
-    async with asyncio.timeout(10):
-        await made.engine.start()
-        yield made
-        await made.engine.aclose()
 
 
 @pytest.fixture(autouse=True)
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own heart doesn't beat meanwhile."""
     monkeypatch.setattr(heart, "STOP_MS", 1_000_000)
-
-
-PAYS = [*calls("pay", {}), adapter.TurnDone()]
-LOOKS = [*calls("look", {}), adapter.TurnDone()]
-DONE = [*says("Done."), adapter.TurnDone()]
-
-
-async def events(live: LiveRun) -> str:
-    reader, data = await live.read(), b""
-    while piece := await reader.read():
-        data += piece
-    return data.decode()
 
 
 async def test_a_run_that_is_found_to_have_lost_its_lease_stops_and_says_so() -> None:

@@ -22,7 +22,7 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy, Unavailable
-from agui_gate.stores.base import LEASE_MS, Change, RunStatus, Store, provider_id
+from agui_gate.stores.base import LEASE_MS, AtWork, Change, RunStatus, Store, provider_id
 from tests.stores.support import Clock, gated, ids, said
 
 pytestmark = pytest.mark.anyio
@@ -169,6 +169,23 @@ async def test_a_late_run_that_nobody_replaced_may_go_on(store: Store, clock: Cl
     assert not await store.renew(["r1"])
     with pytest.raises(ThreadBusy):
         await store.open_thread("alice", "t", "support", "r2")
+
+
+async def test_what_is_at_work_on_which_threads(store: Store, clock: Clock) -> None:
+    waits = await store.open_thread("alice", "t", "support", "r1")
+    await store.open_thread("alice", "u", "support", "r2")
+    await store.open_thread("bob", "t", "support", "r3")
+    asked = [("alice", "t"), ("alice", "u"), ("bob", "t"), ("bob", "u")]
+    begun = clock.now
+    works = {("alice", "t"): "r1", ("alice", "u"): "r2", ("bob", "t"): "r3"}
+    assert await store.at_work(asked) == {place: AtWork(run_key, begun) for place, run_key in works.items()}
+    clock.advance(5)
+    await store.commit(waits, Change(entries=said("a")), "r1")
+    assert await store.at_work([("alice", "t")]) == {("alice", "t"): AtWork("r1", clock.now)}
+    await store.commit(waits, Change(status="waiting"), "r1")
+    clock.advance(LEASE_MS - 5)
+    assert await store.at_work(asked) == {}, "one gave its lease back, the others' leases ended"
+    assert await store.at_work([]) == {}
 
 
 # --- the journal

@@ -4,8 +4,10 @@ While a run is running it is the conversation as it was at the run's last openin
 on, so that nothing is shown twice. If so much was said since that the log has lost the frames that follow the opening,
 the conversation of then is all there is to show until the run reaches its next one.
 
-Without a running run it is the conversation as it stands, ending in what waits for a person: open cards are part of the
-messages, anything else is asked by interrupt.
+Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
+
+Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
+the messages, anything else is asked by interrupt.
 """
 
 from collections.abc import Sequence
@@ -103,14 +105,26 @@ class Reserving:
 
 
 def as_it_stands(agent: Agent, run: RunInput, thread: Thread, told: Told) -> bytes:
-    """The frames of a thread that has no running run."""
+    """The frames of a thread on which nothing is at work, to the end."""
+    journal = _conversation(thread, told)
+    told.sequencer.finish(_asked(agent, run, journal, thread.now))
+    return told.take()
+
+
+def so_far(agent: Agent, run: RunInput, thread: Thread, told: Told) -> bytes:
+    """The frames of a thread on which something is at work: what was saved until now."""
+    _conversation(thread, told)
+    told.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
+    return told.take()
+
+
+def _conversation(thread: Thread, told: Told) -> Journal:
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     journal = Journal(thread.entries, approvals)
     entries = [*thread.entries, *_settled_cards(journal, approvals)]
     messages = json_list(agui_messages(entries, approvals, file_sources=False))
     told.conversation(messages, {} if thread.state is None else thread.state)
-    told.sequencer.finish(_asked(agent, run, journal, thread.now))
-    return told.take()
+    return journal
 
 
 def _settled_cards(journal: Journal, approvals: Sequence[Approval]) -> list[CardClosedEntry]:

@@ -15,22 +15,18 @@ from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.limits import DEFAULTS, Limits
-from agui_gate.engine.live import LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.opening import Opener
 from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.settlement import Settlement
 from agui_gate.engine.verdicts import Verdict, judge
+from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Stopped, Work, Working
 from agui_gate.errors import AguiGateError, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
 
 DECIDE_SECONDS = 10.0
 """How long a decision waits for its thread, before it says that the thread is busy."""
-BUSY_SECONDS = 0.05
-"""How often it looks whether another decision, or another process, is done with the thread."""
-
-Following = Callable[[str, str], LiveRun | None]
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +47,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 class Decisions:
     """Decides approvals under their threads' leases. ``working`` are the decisions that hold one now.
 
-    ``following`` finds the run of a principal's thread that is in flight
-    here. ``check_open`` raises `Unavailable` once the process takes nothing new.
+    ``watch`` says when a thread may be free again. ``check_open`` raises `Unavailable` once the process takes nothing
+    new.
     """
 
     def __init__(
@@ -60,13 +56,13 @@ class Decisions:
         agents: Mapping[str, Agent],
         store: Store,
         new_id: NewId,
-        following: Following,
+        watch: Watch,
         check_open: Callable[[], None],
         opener: Opener,
         limits: Limits = DEFAULTS,
     ) -> None:
         self._opener, self._limits = opener, limits
-        self._agents, self._store, self._new_id, self._following = agents, store, new_id, following
+        self._agents, self._store, self._new_id, self._watch = agents, store, new_id, watch
         self._check_open = check_open
         self.working = Working()
 
@@ -74,36 +70,40 @@ class Decisions:
         """Decide one approval out of band, and run its tool now if it was approved.
 
         While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most: a run
-        often ends in asking about this very call. Stopping the thread stops the tool, which is `unknown` then.
+        often ends in asking about this very call. It goes on at once when that ends in this process, or decides this
+        call; where it is in another process, within `LOOK_SECONDS`. Stopping the thread stops the tool, which is
+        `unknown` then.
 
         Raises `NotFound`, `InvalidRequest`, `ApprovalRefused` (the edit), and where nothing was decided `ThreadBusy`,
         `RateLimited` (see `Budget`) and `Unavailable`.
         """
+        try:
+            return await self._decide(principal, approval_id, payload, way)
+        except ThreadBusy:
+            return await self._in_time(principal, approval_id, payload, way)
+
+    async def _in_time(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+        """As `decide`, for a thread that was busy."""
         loop = asyncio.get_running_loop()
         until = loop.time() + DECIDE_SECONDS
-        while True:
-            await self._idle(principal, approval_id, until - loop.time())
-            try:
-                return await self._decide(principal, approval_id, payload, way)
-            except ThreadBusy:
-                if loop.time() + BUSY_SECONDS > until:
-                    raise
-            await asyncio.sleep(BUSY_SECONDS)
+        approval = await self._approval(principal, approval_id)
+        with self._watch.on((principal, approval.thread_id)) as watcher:
+            while True:
+                try:
+                    return await self._decide(principal, approval_id, payload, way)
+                except ThreadBusy:
+                    if loop.time() >= until or not await watcher.wait(until - loop.time()):
+                        raise
 
-    async def _idle(self, principal: str, approval_id: str, seconds: float) -> None:
-        """Wait until the thread's run is over, if one is in flight here and the approval still waits."""
-        approval = await self._store.approval(principal, approval_id)
-        if approval is None or approval.state is not State.PENDING:
-            return
-        live = self._following(principal, approval.thread_id)
-        if live is not None and live.task is not None:
-            await asyncio.wait([live.task], timeout=seconds)
-
-    async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
-        """As `decide`, without waiting."""
+    async def _approval(self, principal: str, approval_id: str) -> Approval:
         approval = await self._store.approval(principal, approval_id)
         if approval is None:
             raise NotFound("There is no such approval.")
+        return approval
+
+    async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
+        """As `decide`, without waiting."""
+        approval = await self._approval(principal, approval_id)
         if approval.state is not State.PENDING:
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from agui_gate.engine.connect import Reserving, Told, Whole, as_it_stands
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
+from agui_gate.engine.following import Following
 from agui_gate.engine.heart import Heart, beating
 from agui_gate.engine.inbox import Inbox
 from agui_gate.engine.keeping import Keeper
@@ -30,6 +32,7 @@ from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.opening import Opener
 from agui_gate.engine.run import Run
+from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import ClientTool, RunInput
@@ -73,13 +76,14 @@ class Engine:
         self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
         self.inbox = Inbox(store)
         store = self.inbox.announcing()
-        self._keeper = Keeper(store)
+        self._watch = Watch(store)
+        self._keeper = Keeper(store, self._watch.happened)
         self._opener = Opener(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
-            self.agents, store, new_id, self.following, self._check_open, self._opener, self.limits
+            self.agents, store, new_id, self._watch, self._check_open, self._opener, self.limits
         )
         working = self._decisions.working
-        self._endings = Endings(store, self.following, working, self._keeper, _delete_key, self._bus.forget)
+        self._endings = Endings(store, self.following, working, self._keeper, _delete_key, self._deleted)
         self._heart: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
@@ -100,6 +104,7 @@ class Engine:
     async def _start(self) -> None:
         await self.store.start()
         await self._bus.start()
+        self._watch.open()
         heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
         self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
@@ -113,6 +118,7 @@ class Engine:
         """
         self._closing = True
         self.inbox.close()
+        self._watch.stop()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel()
@@ -132,6 +138,7 @@ class Engine:
             await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
         finally:
             await self._keeper.aclose()
+            await self._watch.aclose()
             await self._bus.aclose()
             await self.store.aclose()
 
@@ -239,7 +246,8 @@ class Engine:
     async def connect(
         self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False
     ) -> tuple[Reader, LiveRun | None] | None:
-        """The conversation as it stands, then the running run's tail, with that run. None if there is no such thread.
+        """The conversation as it stands, then what is said of it, with the run if that is here. None if there is no
+        such thread.
 
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """
@@ -259,12 +267,22 @@ class Engine:
         if thread is None:
             return None
         reservation = reservation.found(run.thread_id, thread.bytes)
-        whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, told)
-        return Reserving(Whole(whole), reservation), None
+        if thread.run_status != "running":
+            whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, told)
+            return Reserving(Whole(whole), reservation), None
+        joined = await self._bus.join(thread.run_key or "", told.opening)
+        if joined is not None:  # a run of another process, over a bus that both have
+            return Reserving(joined, reservation), None
+        again = partial(self.read_thread, principal, thread.id)
+        return Following(agent, run, thread, reservation, told, self._watch, again), None
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
         return await self._endings.stop(principal, thread_id, run_id)
+
+    async def _deleted(self, principal: str, thread_id: str) -> None:
+        self._watch.happened(principal, thread_id)
+        await self._bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
         """Remove the thread: see `Endings.delete`. Raises `ThreadBusy`."""

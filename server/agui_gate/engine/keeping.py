@@ -23,6 +23,7 @@ import structlog
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import telling
+from agui_gate.engine.lease import Happened, Lease, nobody_waits
 from agui_gate.errors import LeaseLost, NotSaved, Unavailable
 from agui_gate.stores.base import Change, Store, Thread
 
@@ -55,10 +56,12 @@ async def patiently(save: Callable[[], Awaitable[T]], seconds: float) -> T:
 
 
 class Keeper:
-    """Saves for all runs of one store. ``leases`` are those that are still needed for it."""
+    """Saves for all runs of one store. ``leases`` are those that are still needed for it; ``happened`` is told of
+    threads that are written to.
+    """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, happened: Happened = nobody_waits) -> None:
+        self._store, self.happened = store, happened
         self._results: dict[str, dict[str, asyncio.Task[Approval]]] = {}
         self._ends: dict[str, asyncio.Task[None]] = {}
 
@@ -102,8 +105,9 @@ class Keeper:
 
     async def give_back(self, thread: Thread, run_key: str) -> None:
         """Give back, as `end` does, a lease under which nothing was done. ``thread`` is as it was opened."""
+        lease = Lease(self._store, thread, run_key, self.happened)
         change = Change(status=thread.run_status or "cancelled")
-        await self.end(thread, run_key, lambda: self._store.commit(thread, change, run_key), END_SECONDS)
+        await self.end(thread, run_key, lambda: lease.commit(change), END_SECONDS)
 
     async def aclose(self) -> None:
         """Give up what is owed still."""

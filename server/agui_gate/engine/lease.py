@@ -13,19 +13,28 @@ when the lease is lost is not cut off, and its outcome is recorded as it is, unl
 has already told people that it is unknown.
 """
 
+from collections.abc import Callable
+
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import Change, Store, Thread
 
+Happened = Callable[[str, str], None]
+"""Told the principal and the id of a thread to which something was written."""
+
+
+def nobody_waits(principal: str, thread_id: str) -> None:
+    """Nobody wants to know."""
+
 
 class Lease:
-    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be lost."""
+    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be. ``happened`` is told of writes."""
 
-    __slots__ = ("_store", "lost", "run_key", "thread")
+    __slots__ = ("_happened", "_store", "lost", "run_key", "thread")
 
-    def __init__(self, store: Store, thread: Thread, run_key: str) -> None:
-        self._store, self.thread, self.run_key = store, thread, run_key
+    def __init__(self, store: Store, thread: Thread, run_key: str, happened: Happened = nobody_waits) -> None:
+        self._store, self.thread, self.run_key, self._happened = store, thread, run_key, happened
         self.lost = False
 
     def check(self) -> None:
@@ -47,6 +56,7 @@ class Lease:
         except LeaseLost:
             self.lost = True
             raise
+        self._happened(self.thread.principal, self.thread.id)
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
@@ -54,10 +64,12 @@ class Lease:
         """Move a record of the thread: see `ApprovalStore.move`."""
         self.check()
         try:
-            return await self._store.move(approval_id, to, decision=decision, output=output, run_key=self.run_key)
+            moved = await self._store.move(approval_id, to, decision=decision, output=output, run_key=self.run_key)
         except LeaseLost:
             self.lost = True
             raise
+        self._happened(self.thread.principal, self.thread.id)
+        return moved
 
     async def approval(self, approval_id: str) -> Approval | None:
         """A record of the thread as it is now. Reading needs no lease."""

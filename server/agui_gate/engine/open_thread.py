@@ -36,8 +36,8 @@ class OpenThread:
     def __init__(
         self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS, keeper: Keeper | None = None
     ) -> None:
-        self.lease = Lease(store, thread, run_key)
         self._keeper = keeper or Keeper(store)
+        self.lease = Lease(store, thread, run_key, self._keeper.happened)
         self.limits = limits
         self.capacity = Capacity(self.limits, thread)
         self.run_key = run_key

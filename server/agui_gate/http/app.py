@@ -116,7 +116,7 @@ def _name_neighbours(engine: Engine) -> None:
             "store_is_shared",
             with_processes=", ".join(map(str, others)),
             means="Approvals, stopping and deleting work across processes, live events do not: who comes back to a run "
-            "in another process sees the conversation as it was saved. Use one process, or let clients stay with one.",
+            "in another process sees it as it is saved, step by step. Use one process, or let clients stay with one.",
         )
 
 

@@ -169,6 +169,13 @@ class StopRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     run_id: str | None = None
 
 
+class AtWork(msgspec.Struct, frozen=True):
+    """What works on a thread: which run or decision has its lease, and when something of the thread was saved last."""
+
+    run_key: str
+    updated_at: int
+
+
 class ThreadStore(Protocol):
     """Threads and their journals."""
 
@@ -210,6 +217,12 @@ class ThreadStore(Protocol):
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """Prolong the leases that these runs still hold. Returns the keys of those that hold none: it was lost, or
         given back.
+        """
+        ...
+
+    async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
+        """What works on these threads, in whichever process, by principal and id. Those on which nothing does are left
+        out. It takes as long as there are runs in flight, however many threads are asked about.
         """
         ...
 

@@ -15,6 +15,7 @@ from agui_gate.stores.base import (
     LEASE_MS,
     NO_BOUNDS,
     ApprovalPage,
+    AtWork,
     Bounds,
     Calls,
     Change,
@@ -153,6 +154,17 @@ class MemoryStore:
                 record.lease_until = until
                 lost.discard(record.run_key)
         return lost
+
+    async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
+        """See `ThreadStore`."""
+        self._require_open()
+        ticks = self._clock.moment().ticks
+        found = {place: self._threads[self._keys[place]] for place in threads if place in self._keys}
+        return {
+            place: AtWork(record.run_key or "", record.updated_at)
+            for place, record in found.items()
+            if record.status(ticks) == "running"
+        }
 
     async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
         """See `ThreadStore`."""

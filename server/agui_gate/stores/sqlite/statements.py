@@ -11,9 +11,9 @@ import msgspec
 from agui_gate.core.transcript import Entry
 from agui_gate.errors import LeaseLost, ThreadBusy
 from agui_gate.off_loop import collector_paused
-from agui_gate.stores.base import Change, Thread, new_key, provider_id
+from agui_gate.stores.base import AtWork, Change, Thread, new_key, provider_id
 from agui_gate.stores.clock import Moment
-from agui_gate.stores.lease import LEASE_MS
+from agui_gate.stores.lease import LEASE_MS, lapsed
 from agui_gate.stores.sql.rows import ThreadRow
 from agui_gate.stores.sqlite.database import Database
 from agui_gate.stores.sqlite.ledger import approvals_where
@@ -78,6 +78,18 @@ def renew_leases(db: Database, run_keys: Collection[str], ticks: int) -> set[str
     db.connection.executemany(statement, [(ticks + LEASE_MS, run_key) for run_key in run_keys])
     running = {run_key for (run_key,) in db.execute("SELECT run_key FROM threads WHERE run_status = 'running'")}
     return set(run_keys) - running
+
+
+def at_work(db: Database, threads: Collection[tuple[str, str]], ticks: int) -> dict[tuple[str, str], AtWork]:
+    """What works on these threads. The index of what runs is read as a whole: it is small."""
+    running = db.execute(
+        "SELECT principal, id, run_key, updated_at, lease_owner, lease_until FROM threads WHERE run_status = 'running'"
+    ).fetchall()
+    return {
+        (principal, thread_id): AtWork(run_key, updated_at)
+        for principal, thread_id, run_key, updated_at, owner, until in running
+        if (principal, thread_id) in threads and not lapsed("running", owner, until, ticks)
+    }
 
 
 def void_leases(db: Database, owner: str) -> None:

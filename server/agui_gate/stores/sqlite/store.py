@@ -15,6 +15,7 @@ from agui_gate.errors import NotFound
 from agui_gate.stores.base import (
     NO_BOUNDS,
     ApprovalPage,
+    AtWork,
     Bounds,
     Calls,
     Change,
@@ -74,6 +75,10 @@ class SQLiteStore(StoreFile):
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`."""
         return await self._run(lambda db: self._renew(db, run_keys)) if run_keys else ()
+
+    async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
+        """See `ThreadStore`."""
+        return await self._run(lambda db: sql.at_work(db, threads, self._clock.moment().ticks)) if threads else {}
 
     async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
         """See `ThreadStore`."""

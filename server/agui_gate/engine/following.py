@@ -1,0 +1,113 @@
+"""Coming back to a thread on which something works whose live events can't be had.
+
+A run of another process is such a thing (`agui-gate run` beside `agui-gate serve`), and so is a decision, which says no
+events at all. RUN_FINISHED would be a lie then: pages would take messages, and be refused with `thread_busy`. So the
+client is told what was saved so far, and by CUSTOM `agui-gate:at_work` that something goes on. Whenever more was saved
+it is told that; and in the end, when nothing is at work any more, what stands then, what waits for a person, and
+RUN_FINISHED. For a person it is a chat in which something happens, in larger steps than usual.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from agui_gate.agent import Agent
+from agui_gate.engine.budget import Reservation
+from agui_gate.engine.connect import Told, as_it_stands, so_far
+from agui_gate.engine.conversation import heaviness
+from agui_gate.engine.watch import LOOK_SECONDS, Watch, Watcher
+from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
+from agui_gate.off_loop import if_large
+from agui_gate.protocol.encoder import PING
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.stores.base import AtWork, Thread
+
+FOLLOW_SECONDS = 3600.0
+"""How long a client follows at most. It may connect again."""
+
+ReadThread = Callable[[], Awaitable[tuple[Thread, Reservation] | None]]
+"""The whole thread now, and its part of the budget."""
+
+
+class Following:
+    """A `Reader` of a thread that is at work. ``thread`` is as it was read, ``again`` reads it again."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        run: RunInput,
+        thread: Thread,
+        reservation: Reservation,
+        told: Told,
+        watch: Watch,
+        again: ReadThread,
+    ) -> None:
+        self._agent, self._run, self._told, self._again = agent, run, told, again
+        self._watch, self._place = watch, (thread.principal, thread.id)
+        self._watcher: Watcher = watch.enter(self._place, at_work(thread))
+        self._new: tuple[Thread, Reservation] | None = (thread, reservation)
+        self._known: AtWork | None = None
+        self._stale = self._closed = self._pinged = self._over = False
+        self._until = asyncio.get_running_loop().time() + FOLLOW_SECONDS
+
+    async def read(self) -> bytes:
+        """See `Reader`."""
+        while not (self._closed or self._over):
+            try:
+                if data := await self._next():
+                    return data
+            except AguiGateError as error:
+                self._over = True
+                self._told.sequencer.fail(error.code, error.message)
+                return self._told.take()
+        return b""
+
+    async def _next(self) -> bytes:
+        """What there is to say now, after a wait if that is nothing. Raises what ends it."""
+        if self._new is not None:
+            return await self._tell(*self._new)
+        left = self._until - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise ThreadBusy("This thread is still at work. Connect again to go on following it.")
+        self._stale = await self._watcher.wait(min(left, LOOK_SECONDS) if self._stale else left) or self._stale
+        if self._pinged:
+            self._pinged = False
+            return PING
+        return await self._look() if self._stale and not self._closed else b""
+
+    async def _look(self) -> bytes:
+        try:
+            found = await self._again()
+        except AguiGateError:  # no room for it, or the store is away: the next time, then
+            return b""
+        self._stale = False
+        if found is None:
+            raise NotFound("This thread has been deleted.")
+        if self._known is None or at_work(found[0]) != self._known:
+            self._new = found
+        return b""
+
+    async def _tell(self, thread: Thread, reservation: Reservation) -> bytes:
+        working = at_work(thread)
+        make = as_it_stands if working is None else so_far
+        data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._told)
+        self._new, self._known, self._over = None, working, working is None
+        return data
+
+    def ping(self) -> None:
+        """See `Reader`."""
+        self._pinged = True
+        self._watcher.wake()
+
+    def close(self) -> None:
+        """See `Reader`."""
+        self._closed = True
+        self._new = None
+        self._watch.leave(self._place, self._watcher)
+        self._watcher.wake()
+
+
+def at_work(thread: Thread) -> AtWork | None:
+    """What works on the thread, as it was read."""
+    if thread.run_status != "running" or thread.run_key is None:
+        return None
+    return AtWork(thread.run_key, thread.updated_at)

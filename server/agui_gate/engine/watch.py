@@ -1,0 +1,150 @@
+"""Waiting for what works on a thread: at once where that is in this process, by a slow look at the store elsewhere.
+
+A decision waits for a thread that is busy, and a client that comes back follows what another process does on it. Both
+wait here. What is written under a lease of this process wakes them (`happened`). For what other processes write there
+is one look at the store every `LOOK_SECONDS` for all who wait, as long as anybody does. So it costs the same whether
+one waits or ten thousand, and nothing if nobody does.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import structlog
+
+from agui_gate.errors import AguiGateError, Unavailable
+from agui_gate.stores.base import AtWork, ThreadStore
+
+LOOK_SECONDS = 0.5
+"""How often it looks what other processes did."""
+
+Place = tuple[str, str]
+"""A principal and a thread of theirs."""
+
+log = structlog.get_logger("agui_gate.watch")
+
+
+class Watcher:
+    """One who waits for something to happen on a thread. ``seen``: what it knows to be at work there.
+
+    Without ``seen``, what the first look finds is that. If it finds nothing at work, that is worth waking up for.
+    """
+
+    __slots__ = ("_changed", "_event", "_knows", "_seen", "_stopped")
+
+    def __init__(self, seen: AtWork | None = None) -> None:
+        self._event = asyncio.Event()
+        self._seen, self._knows = seen, seen is not None
+        self._changed = self._stopped = False
+
+    async def wait(self, seconds: float) -> bool:
+        """Until something happened, or somebody woke it, ``seconds`` at most. Whether something happened.
+
+        Raises `Unavailable` when the server stops.
+        """
+        if not (self._changed or self._stopped):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._event.wait()
+        if self._stopped:
+            raise Unavailable("The server is shutting down. Try again in a moment.")
+        self._event.clear()
+        changed, self._changed = self._changed, False
+        return changed
+
+    def wake(self) -> None:
+        """Have `wait` return, although nothing happened."""
+        self._event.set()
+
+    def happened(self) -> None:
+        """Something did."""
+        self._changed = True
+        self._event.set()
+
+    def looked(self, now: AtWork | None) -> None:
+        """This is at work now, as far as the store says."""
+        news = now != self._seen if self._knows else now is None
+        if news:
+            self.happened()
+        self._seen, self._knows = now, True
+
+    def stop(self) -> None:
+        """The server stops."""
+        self._stopped = True
+        self._event.set()
+
+
+class Watch:
+    """All who wait, on the threads of one store."""
+
+    def __init__(self, store: ThreadStore) -> None:
+        self._store = store
+        self._watchers: dict[Place, set[Watcher]] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    @contextmanager
+    def on(self, place: Place, seen: AtWork | None = None) -> Iterator[Watcher]:
+        """Within, what happens on that thread wakes the watcher."""
+        watcher = self.enter(place, seen)
+        try:
+            yield watcher
+        finally:
+            self.leave(place, watcher)
+
+    def enter(self, place: Place, seen: AtWork | None = None) -> Watcher:
+        """A watcher of that thread, until it leaves."""
+        watcher = Watcher(seen)
+        if self._stopped:
+            watcher.stop()
+        self._watchers.setdefault(place, set()).add(watcher)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_on(), name="agui-gate watch")
+        return watcher
+
+    def leave(self, place: Place, watcher: Watcher) -> None:
+        """It waits no more. Safe to call twice."""
+        watchers = self._watchers.get(place, set())
+        watchers.discard(watcher)
+        if not watchers:
+            self._watchers.pop(place, None)
+
+    def happened(self, principal: str, thread_id: str) -> None:
+        """Something was written to this thread here."""
+        for watcher in self._watchers.get((principal, thread_id), ()):
+            watcher.happened()
+
+    def open(self) -> None:
+        """Let people wait."""
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let nobody wait any more."""
+        self._stopped = True
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.stop()
+
+    async def aclose(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    async def _look_on(self) -> None:
+        while self._watchers:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.look()
+            except AguiGateError:
+                continue  # the store is away: whoever waits goes on waiting
+            except Exception:
+                log.exception("look_failed")
+
+    async def look(self) -> None:
+        """One look, for all who wait."""
+        watched = {place: list(watchers) for place, watchers in self._watchers.items()}
+        found = await self._store.at_work(watched) if watched else {}
+        for place, watchers in watched.items():
+            for watcher in watchers:
+                watcher.looked(found.get(place))
