@@ -1,0 +1,124 @@
+"""The calls of one turn: who resolves each; then people are asked about some, and others run.
+
+Nothing of it runs from a turn that was cut off.
+"""
+
+import asyncio
+from collections.abc import Container, Mapping
+
+import msgspec
+
+from agui_gate.agent import Agent
+from agui_gate.core.approvals import Approval
+from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
+from agui_gate.engine import belonging, outcomes
+from agui_gate.engine.judging import Judged
+from agui_gate.engine.recorder import Recorder
+from agui_gate.engine.runner import ToolRunner
+from agui_gate.engine.scope import Scope
+from agui_gate.engine.waiting import Asker
+from agui_gate.protocol.messages import result_id
+from agui_gate.tool import Gate
+
+
+class TurnCalls:
+    """Deals with the calls of the turn that ``recorder`` has taken. ``judged`` says what its gates said, by call id."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        scope: Scope,
+        asker: Asker,
+        tools: ToolRunner,
+        recorder: Recorder,
+        judged: Mapping[str, Judged],
+    ) -> None:
+        self._agent, self._scope, self._thread = agent, scope, scope.thread
+        self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
+        self._one_by_one = asyncio.Lock()
+
+    def classified(self, turn: TurnEntry, theirs: Container[str]) -> TurnEntry:
+        """``turn``, with who resolves each of its calls. ``theirs`` are the names of the client's tools."""
+        parts = tuple(
+            msgspec.structs.replace(part, kind=self._kind(part, theirs)) if isinstance(part, CallPart) else part
+            for part in turn.parts
+        )
+        return msgspec.structs.replace(turn, parts=parts)
+
+    def _kind(self, call: CallPart, theirs: Container[str]) -> CallKind:
+        """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
+        if not call.local:
+            return call.kind
+        if call.name in theirs:
+            return "server" if call.malformed else "client"
+        judged = self._judged.get(call.id)
+        return "gated" if judged is not None and judged.asks else "server"
+
+    async def resolve(self, turn: TurnEntry) -> None:
+        """Save the turn with the records of its gated calls, then run the free ones in parallel.
+
+        Their results are saved as they come.
+        """
+        self._hosted(turn)
+        gates = ((call, self._gate(call)) for call in turn.calls)
+        gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
+        await self._thread.commit(approvals=gated, patient=True)
+        self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
+        free = [call for call in turn.calls if call.kind == "server"]
+        slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
+        async with asyncio.TaskGroup() as group:
+            for call in free:
+                group.create_task(self._in_turn(call, slots))
+
+    async def _in_turn(self, call: CallPart, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if self._thread.has_large_state:  # it is encoded when a call begins, and when it ends
+                async with self._one_by_one:
+                    await asyncio.sleep(0)
+            await self._free(call)
+
+    async def _free(self, call: CallPart) -> None:
+        judged, run_id = self._judged.get(call.id), self._scope.input.run_id
+        self._scope.begun.add(call.id)
+        if call.malformed:
+            output = self._unrunnable(call)
+        elif judged is None:
+            output = await self._tools.run(call.id, run_id, call.name, call.arguments, judged=False)
+        elif judged.problem is not None:
+            output = outcomes.failed(judged.problem)
+        else:
+            output = await self._tools.run(call.id, run_id, call.name, judged.arguments, judged=True)
+        self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
+        await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
+        self._scope.seq.result(call.id, result_id(call.id), output.content)
+
+    def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
+        """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
+        if call.kind == "held":
+            return self._asker.record(call, gate, turn_id)
+        approval = self._asker.record(call, gate, turn_id, self._judged[call.id].arguments)
+        return belonging.signed(approval, self._agent)
+
+    def _gate(self, call: CallPart) -> Gate | None:
+        """What has to happen before the call runs, if a person is to be asked."""
+        if call.kind == "gated":
+            return self._agent.by_name[call.name].gate
+        if call.kind == "held" and not call.malformed:
+            asks = self._recorder.held[call.id]
+            return Gate(expires_after=asks.expires_after, message=asks.message)
+        return None
+
+    def _hosted(self, turn: TurnEntry) -> None:
+        """Keep the results of what the provider ran. Every such call has one, also where the provider gave none."""
+        self._thread.append(self._recorder.results.values())
+        for call in turn.calls:
+            if call.kind == "hosted" and call.id not in self._recorder.results:
+                self._scope.result(call, outcomes.NO_RESULT)
+            elif call.kind == "held" and call.malformed:  # can't be shown, so nobody can agree to it
+                self._scope.result(call, self._unrunnable(call))
+
+    def _unrunnable(self, call: CallPart) -> Output:
+        """What a malformed call came to: a limit cut the answer before its end, or it is the model's mistake."""
+        if call.id in self._recorder.unended:
+            return outcomes.CUT_OFF
+        return outcomes.failed(f"The arguments of {call.name} are not a JSON object.")
