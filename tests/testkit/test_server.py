@@ -4,28 +4,26 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import anyio
 import httpx2
 import pytest
 
-from agui_gate_adapters.testkit import Emulator, serve
+from agui_gate_adapters.testkit import Emulator, serve, server
 from tests.testkit.driving import MODEL, say
 
 HEADERS = {"authorization": "Bearer k"}
 
 
 @pytest.mark.anyio
-async def test_stopping_does_not_wait_for_hanging_streams() -> None:
+async def test_stopping_does_not_wait_for_hanging_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_STOP_SECONDS", 3600)
     emulator = Emulator([say("x", fault={"kind": "hang"})])
     with anyio.fail_after(10):
         async with httpx2.AsyncClient(headers=HEADERS) as http:
             async with serve(emulator) as base_url:
                 body = {"model": MODEL, "input": "x", "stream": True}
                 response = await http.send(http.build_request("POST", f"{base_url}/responses", json=body), stream=True)
-                started = time.monotonic()
-            assert time.monotonic() - started < 1.0
             assert emulator.accepted[0].ended == "aborted"
             await response.aclose()
             with pytest.raises(httpx2.ConnectError):
