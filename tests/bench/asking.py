@@ -83,9 +83,8 @@ async def many_messages(asking: Asking) -> None:
 async def many_calls(asking: Asking) -> None:
     """As many calls as a thread may have, a hundred in a turn."""
     turns = ([_call(f"{turn}-{i}", "look") for i in range(100)] for turn in range(ENTRIES // 202))
-    await asking.asks_twice(
-        entry for i, calls in enumerate(turns) for entry in (_said(i, *calls), *map(_result, calls))
-    )
+    both: Iterator[list[Entry]] = ([_said(i, *calls), *map(_result, calls)] for i, calls in enumerate(turns))
+    await asking.asks_twice(entry for one in both for entry in one)
 
 
 async def odd_names(asking: Asking) -> None:

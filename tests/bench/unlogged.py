@@ -30,4 +30,4 @@ class Unlogged(EventLog):
 
 def switch_off() -> None:
     """Have every run of this process go without a log."""
-    memory.EventLog = Unlogged  # type: ignore[misc]  # a benchmark's own server, and nothing else in its process
+    memory.EventLog = Unlogged  # type: ignore[attr-defined,assignment]  # a benchmark's own server, and nothing else in its process

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,8 @@ async def test_a_copy_is_of_one_moment_and_holds_up_no_writer(tmp_path: Path, mo
     """Somebody writes at every step of it."""
     monkeypatch.setattr(backup, "PAGES", 1)
     store = await filled(tmp_path / "gate.db")
-    loop, written = asyncio.get_running_loop(), []
+    loop = asyncio.get_running_loop()
+    written: list[Any] = []
 
     async def write() -> None:
         name = f"new{len(written)}"

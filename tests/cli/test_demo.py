@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -28,7 +29,7 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
         with httpx2.Client(base_url=url, trust_env=False, timeout=15) as client:
             assert "<html" in client.get("/").text
             message = {"id": "m1", "role": "user", "content": "Find Anna's orders and refund the first one"}
-            body = {"threadId": "t1", "runId": "r1", "messages": [message]}
+            body: dict[str, Any] = {"threadId": "t1", "runId": "r1", "messages": [message]}
             events = _events(client.post("/", json=body).text)
             (interrupt,) = events[-1]["outcome"]["interrupts"]
             assert interrupt["message"] == "Refund 249 € for order 1001?"
@@ -121,5 +122,5 @@ def test_an_emulator_of_an_unknown_server(cli: Cli, option: str, known: str) -> 
     assert f"'gpt' is not one of {known}" in result.stderr
 
 
-def _events(text: str) -> list[dict[str, object] | object]:
+def _events(text: str) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]

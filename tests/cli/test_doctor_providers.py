@@ -45,7 +45,7 @@ def refund(order_id: str) -> str:
 
 
 def agent_of(name: str, url: str, model: str = "some-model") -> Agent:
-    adapter: Adapter = PROVIDERS[name](model, base_url=url, api_key=KEY)  # type: ignore[abstract]
+    adapter: Adapter = PROVIDERS[name](model, base_url=url, api_key=KEY)
     return Agent(name="a", model=adapter, tools=[search, refund])
 
 

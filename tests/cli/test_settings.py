@@ -153,7 +153,7 @@ def test_no_secret_is_shown() -> None:
     ):
         settings = load_settings(environ={"AGUI_GATE_TOKENS": f"alice:{SECRET}", "AGUI_GATE_STORE": store})
         assert SECRET not in repr(settings) + "".join(settings.shown(name) for name in names())
-    assert settings.shown("tokens") == "alice:********"
+        assert settings.shown("tokens") == "alice:********"
     assert Settings(store="postgresql://u@h/db").shown("store") == "postgresql://u@h/db"
 
 

@@ -83,7 +83,8 @@ class Brook:
 
 async def _problem(response: httpx2.Response) -> Json:
     try:
-        return msgspec.json.decode(await response.aread())["problem"]
+        problem: Json = msgspec.json.decode(await response.aread())["problem"]
+        return problem
     except (msgspec.DecodeError, KeyError, TypeError):
         return {}
     finally:

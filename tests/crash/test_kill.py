@@ -178,7 +178,8 @@ async def test_two_processes_and_the_same_approval_a_hundred_times(box: Machine)
         posts = [s.product.decide(approval, YES) for s in servers]
         async with asyncio.timeout(60):
             replies = await asyncio.gather(*resumes, *posts)
-        statuses = [r["status_code"] if isinstance(r, dict) else r.status_code for r in replies]
+        found: list[Any] = list(replies)
+        statuses = [r["status_code"] if isinstance(r, dict) else r.status_code for r in found]
         assert set(statuses) <= {200, 409}, statuses
         assert statuses.count(200) >= 1
         chat = two.chat(chat)

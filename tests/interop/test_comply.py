@@ -125,6 +125,6 @@ def _problems(spec: str, known: Iterable[tuple[str, Json]]) -> Iterator[str]:
 @functools.cache
 def _validator(spec: str, schema: str) -> jsonschema.Draft202012Validator:
     document = json.loads((SPECS / f"{spec}.json").read_bytes())
-    resource = referencing.Resource(document, referencing.jsonschema.DRAFT202012)
+    resource: Any = referencing.jsonschema.DRAFT202012.create_resource(document)
     registry: Any = referencing.Registry().with_resource("spec", resource)
     return jsonschema.Draft202012Validator({"$ref": f"spec#/components/schemas/{schema}"}, registry=registry)

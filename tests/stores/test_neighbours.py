@@ -44,7 +44,9 @@ async def test_what_another_container_left_is_no_neighbour(path: str) -> None:
     host, boot, space = machine.split("/")
     for owner in (f"elsewhere/{boot}/{space}|1||x", f"{host}/{boot}/9|1||x", f"{host}/before/{space}|1||x"):
         await store._run(
-            lambda db, owner=owner: db.execute("INSERT INTO processes VALUES (?, ?)", (owner, store.now()))
+            lambda db, owner=owner: db.execute(  # type: ignore[misc]  # mypy can't infer a default's type
+                "INSERT INTO processes VALUES (?, ?)", (owner, store.now())
+            )
         )
     assert await neighbours(path) == []
     await store.aclose()
