@@ -30,6 +30,7 @@ ADDRESSES = re.compile(
     r"registry\.[a-z]+js\.|registry\.yarnpkg|pypi\.[a-z]+/simple|pythonhosted\.|--(?:extra-)?index-url"
 )
 MACHINE_PATHS = re.compile(r"(?<![\w.:/~-])/(?:work|root|home|Users)/\w|\b[A-Z]:\\\\?Users")
+UNEXPLAINED = re.compile(r"# (?:noqa|type: ignore)(?:: [A-Z0-9, ]+|\[[\w, -]+\])?\W*$")
 TEXT_LIMIT = 2_000_000
 # What set-up and builds leave in a checkout.
 MADE = {"__pycache__", "build", "dist", "node_modules"}
@@ -83,6 +84,17 @@ def test_adapters_import_the_port_and_the_errors_only() -> None:
     assert [stray for stray in strays if not stray.endswith(public)] == []
 
 
+@shows("B23")
+def test_what_a_checker_is_told_to_leave_alone_has_a_reason() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number} {line.strip()[:100]}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if UNEXPLAINED.search(line)
+    ]
+    assert found == []
+
+
 def test_nothing_names_a_registry_or_somebodys_machine() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number} {line.strip()[:100]}"
@@ -110,6 +122,10 @@ def test_the_rules_of_this_file_can_fail(tmp_path: Path) -> None:
     for line in ("see /" + "home/ann/x", "(/" + "work/x)", "C:\\" + "Users"):
         assert MACHINE_PATHS.search(line)
     assert ADDRESSES.search('"resolved": "https://registry.' + 'npmjs.org/x"')
+    for line in ("x = 1  # noqa", "x = 1  # noqa: B008", "x = y  # type: ignore[arg-type]", "x = 1  # noqa: S1, S2 "):
+        assert UNEXPLAINED.search(line), line
+    for line in ("x = 1  # noqa: B008 immutable", "x = y  # type: ignore[arg-type]  # both are kinds"):
+        assert not UNEXPLAINED.search(line), line
     for line in ("https://example.org/home/x", "GET /threads/home", "~/work/x"):
         assert not MACHINE_PATHS.search(line)
 

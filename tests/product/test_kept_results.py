@@ -5,7 +5,7 @@ once, and the thread is free again at once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -115,6 +115,14 @@ async def until(p: Product, path: str, *wanted: str) -> None:
                 return
 
 
+async def at_work(shop: Shop, answering: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The task that answers, once the tool has begun because of it."""
+    task = asyncio.create_task(answering)
+    async with asyncio.timeout(TIMEOUT):
+        await shop.begun.wait()
+    return task
+
+
 async def tried(seconds: float = 0.4) -> None:
     """Some attempts later. (Not for something to happen: for it not to happen meanwhile.)"""
     await asyncio.sleep(seconds)
@@ -124,9 +132,7 @@ async def tried(seconds: float = 0.4) -> None:
 async def test_a_result_is_saved_once_that_is_possible_and_the_run_goes_on(path: str, trouble: Any) -> None:
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        running = asyncio.create_task(chat.resume((asked, YES)))
-        async with asyncio.timeout(TIMEOUT):
-            await shop.begun.wait()
+        running = await at_work(shop, chat.resume((asked, YES)))
         with trouble(p, shop) as release:
             shop.go.set()
             await tried()
@@ -143,9 +149,7 @@ async def test_a_result_is_saved_once_that_is_possible_and_the_run_goes_on(path:
 async def test_a_decision_out_of_band_waits_likewise(path: str, trouble: Any) -> None:
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        deciding = asyncio.create_task(p.decide(asked, YES))
-        async with asyncio.timeout(TIMEOUT):
-            await shop.begun.wait()
+        deciding = await at_work(shop, p.decide(asked, YES))
         with trouble(p, shop) as release:
             shop.go.set()
             await tried()
@@ -158,9 +162,7 @@ async def test_a_decision_out_of_band_waits_likewise(path: str, trouble: Any) ->
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_the_result_of_a_free_tool_is_kept_too(path: str, trouble: Any) -> None:
     async with paying(path, gate=False) as (p, chat, shop):
-        running = asyncio.create_task(chat.say("pay"))
-        async with asyncio.timeout(TIMEOUT):
-            await shop.begun.wait()
+        running = await at_work(shop, chat.say("pay"))
         with trouble(p, shop) as release:
             shop.go.set()
             await tried()
@@ -177,9 +179,7 @@ async def test_a_run_that_could_not_wait_says_so_and_the_next_one_tells_the_resu
     """It says that the call ran. The thread is free as soon as the store works again, not when its lease ends."""
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        running = asyncio.create_task(chat.resume((asked, YES)))
-        async with asyncio.timeout(TIMEOUT):
-            await shop.begun.wait()
+        running = await at_work(shop, chat.resume((asked, YES)))
         with trouble(p, shop) as release:
             shop.go.set()
             async with asyncio.timeout(TIMEOUT):
@@ -200,9 +200,7 @@ async def test_a_run_that_could_not_wait_says_so_and_the_next_one_tells_the_resu
 async def test_a_decision_that_could_not_wait_says_that_it_ran(path: str, trouble: Any, impatient: None) -> None:
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        deciding = asyncio.create_task(p.decide(asked, YES))
-        async with asyncio.timeout(TIMEOUT):
-            await shop.begun.wait()
+        deciding = await at_work(shop, p.decide(asked, YES))
         with trouble(p, shop) as release:
             shop.go.set()
             async with asyncio.timeout(TIMEOUT):
@@ -240,9 +238,7 @@ async def test_what_is_owed_when_the_server_ends_is_unknown_and_told(path: str, 
     """Nobody knows it any more then. It is not run again."""
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        running = asyncio.create_task(chat.resume((asked, YES)))
-        async with asyncio.timeout(TIMEOUT):
-            await shop.begun.wait()
+        running = await at_work(shop, chat.resume((asked, YES)))
         with locked(p, shop) as release:
             shop.go.set()
             async with asyncio.timeout(TIMEOUT):

@@ -37,7 +37,10 @@ class Hosting(NamedTuple):
     keeps_lists: bool = False
 
 
-def new_state(item: Item, key: str, position: int, hosting: Hosting = Hosting()) -> ItemState:  # noqa: B008 immutable
+NOT_HOSTING = Hosting()
+
+
+def new_state(item: Item, key: str, position: int, hosting: Hosting = NOT_HOSTING) -> ItemState:
     """The state for an item of this type."""
     if item.type == HeldState.type:
         return HeldState(key, position, hosting)

@@ -21,7 +21,7 @@ from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classify_code
 
 from .failures import API
-from .hosted import HeldState, HostedState, Hosting, ToolListState, new_state
+from .hosted import NOT_HOSTING, HeldState, HostedState, Hosting, ToolListState, new_state
 from .states import CallState, ItemState, MessageState, ReasoningState
 from .wire import (
     ErrorBody,
@@ -52,7 +52,7 @@ class ResponseMachine:
         self,
         model: str,
         ref_of: RefOf,
-        hosting: Hosting = Hosting(),  # noqa: B008 immutable
+        hosting: Hosting = NOT_HOSTING,
         forgot: Callable[[], None] | None = None,
     ) -> None:
         self.done = False

@@ -9,6 +9,7 @@ address is fetched, here or anywhere else: providers do that.
 
 import binascii
 import re
+from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -66,8 +67,8 @@ def normal(media: Media) -> Media:
     label = _label(media.mime_type)
     found = _recognise(value)
     if found is not None:
-        kind = "document" if found == _PDF else "image"
-        return Media(kind, "data", value, found)  # type: ignore[arg-type]  # both are kinds
+        kind: Literal["document", "image"] = "document" if found == _PDF else "image"
+        return Media(kind, "data", value, found)
     if value is media.value and label == media.mime_type:
         return media
     return msgspec.structs.replace(media, value=value, mime_type=label)

@@ -36,7 +36,7 @@ try:
 
     from agui_gate.cli.serving.upgrades import PlainParser
 except ImportError:  # no httptools on this platform
-    from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol  # type: ignore[assignment]
+    from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol  # type: ignore[assignment]  # much the same
 
 RESERVE = 64
 """Descriptors that are left for the store, tools and everything else."""

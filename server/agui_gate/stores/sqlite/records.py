@@ -23,7 +23,7 @@ _DECIDED_BEFORE = _part("state <> 'pending' AND seq < :after", "DESC")
 _PLACES: dict[Which, str] = {
     "pending": _part("state = 'pending' AND seq > :after", "ASC"),
     "decided": _DECIDED_BEFORE,
-    "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) ORDER BY seq DESC LIMIT :limit",  # noqa: S608
+    "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) ORDER BY seq DESC LIMIT :limit",  # noqa: S608 ours
 }
 _LIST = {which: f"SELECT json_group_array(seq) FROM ({places})" for which, places in _PLACES.items()}  # noqa: S608 ours
 _FIRST: dict[Which, int] = {"pending": 0, "decided": _LAST, "all": _LAST}
