@@ -71,8 +71,8 @@ def test_only_a_held_call_is_passed_on() -> None:
 def test_clients_are_told_the_states_that_they_know() -> None:
     """docs/http-api.md has the list. Whether a provider was told is no matter of theirs."""
     known = ["pending", "claimed", "done", "failed", "unknown", "rejected", "superseded", "cancelled", "expired"]
-    assert {str(state.told) for state in State} == set(known)
-    assert {state for state in State if state.told is not state} == {State.PASSED, State.GIVEN_BACK}
+    assert {str(state.public) for state in State} == set(known)
+    assert {state for state in State if state.public is not state} == {State.PASSED, State.GIVEN_BACK}
 
 
 @pytest.mark.parametrize("source", State)

@@ -175,7 +175,7 @@ def check_calls(journal: Journal, read: Read) -> None:
         assert journal.has_outcome(call_id) == (call_id in results | read.decided())
         assert journal.knows_call(call_id) == (call_id in results | actions | calls.keys())
         assert journal.shows(call_id) == read.shows(call_id)
-        assert journal.has_told(call_id) == (call_id in calls and call_id in results | reported)
+        assert journal.was_reported(call_id) == (call_id in calls and call_id in results | reported)
         assert journal.is_action(call_id) == (call_id in actions)
 
 

@@ -132,7 +132,7 @@ def test_b8_cards_never_come_out(entries: list[Entry]) -> None:
 @shows("S9")
 @CHECKED
 @given(settled_histories())
-def test_s9_the_settlements_word_is_final(drawn: tuple[list[Entry], Outcomes]) -> None:
+def test_s9_the_ledgers_word_is_final(drawn: tuple[list[Entry], Outcomes]) -> None:
     entries, outcomes = drawn
     for said in sanitize(entries, outcomes):
         for one in said.calls if isinstance(said, AssistantTurn) else ():
@@ -248,7 +248,7 @@ def test_results_with_equal_message_ids_are_all_used_where_each_call_has_one() -
     assert outputs(sanitize(entries, {})) == [["ok"], ["ok"]]
 
 
-# --- what the settlement says ---------------------------------------------------------------------------------------
+# --- what the ledger says ---------------------------------------------------------------------------------------
 
 
 @shows("S10")

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import heart
+from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.lease import Lease
-from agui_gate.engine.settlement import Settlement
 from agui_gate.errors import LeaseLost
 from agui_gate.protocol.inbound import ResumeEntry
 from agui_gate.stores.base import LEASE_MS, Change, Thread
@@ -127,15 +127,15 @@ async def test_who_lost_the_lease_neither_says_that_a_call_is_unknown_nor_repeat
         ran.append(approval.id)
         return Output("again")
 
-    def settlement() -> Settlement:
-        return Settlement(Lease(store, slept, "slept"), run_call, lambda _: None, keep)
+    def gated_calls() -> GatedCalls:
+        return GatedCalls(Lease(store, slept, "slept"), run_call, lambda _: None, keep)
 
     async def keep(approval: Approval, to: State, output: Output) -> Approval:
         return await store.move(approval.id, to, output=output)
 
     for may_repeat in (lambda _: True, lambda _: False):
         with pytest.raises(LeaseLost):
-            await settlement().recover(claimed, may_repeat)
+            await gated_calls().recover(claimed, may_repeat)
     found = [await store.approval("alice", name) for name in ("a1", "a2")]
     assert [a and a.state for a in found] == [State.CLAIMED, State.CLAIMED]
     assert ran == []

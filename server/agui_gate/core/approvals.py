@@ -30,7 +30,7 @@ approves it, and nothing happens by that: what runs it is the request that says 
   and moves it to ``unknown``.
 * ``given_back``: the provider is known not to have acted on that request. It may be told again.
 
-Clients are told ``claimed`` for both (`State.told`).
+Clients are told ``claimed`` for both (`State.public`).
 
 `MOVES` is the whole table. Every change of state goes through `check_move` (stores turn the same table into the WHERE
 clause of one conditional UPDATE); an illegal move raises `IllegalMove`.
@@ -70,7 +70,7 @@ class State(StrEnum):
     EXPIRED = "expired"
 
     @property
-    def told(self) -> "State":
+    def public(self) -> "State":
         """The state as clients are told it. Whether a provider was told already is no matter of theirs."""
         return State.CLAIMED if self in (State.PASSED, State.GIVEN_BACK) else self
 

@@ -273,7 +273,7 @@ class Journal:
         """Whether the client shows this gated call and has not been told its outcome."""
         return call_id not in self._reported and call_id in self._calls
 
-    def has_told(self, call_id: str) -> bool:
+    def was_reported(self, call_id: str) -> bool:
         """Whether a stream has told the result of this call of ours."""
         return call_id in self._calls and (call_id in self._results or call_id in self._reported)
 

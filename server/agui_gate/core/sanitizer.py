@@ -106,8 +106,8 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
     """Settle ``entries``. What is settled can be settled again, and stays as it is."""
     said = distinct(entries)
     left_out = _LeftOut(entries)
-    results = iter(left_out.told(pair(said)))
-    outcomes = left_out.settled(outcomes)
+    results = iter(left_out.results(pair(said)))
+    outcomes = left_out.outcomes(outcomes)
     turns: list[UserTurn | AssistantTurn] = []
     for entry in said:
         turn: UserTurn | AssistantTurn | None = None
@@ -173,7 +173,7 @@ class _Line:
         self.results: list[ResultEntry] = []
         self._spent: set[ResultEntry] = set()
 
-    def settle(self, paired: list[ResultEntry | None]) -> None:
+    def end_segment(self, paired: list[ResultEntry | None]) -> None:
         """End the segment: hand its results to the waiting calls, and forget those left over."""
         results = self._distinct_results()
         first = max(0, len(self.calls) - len(results))
@@ -213,13 +213,13 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
                 if line is None:
                     line = lines[call.id] = _Line()
                 elif line.results:
-                    line.settle(paired)
+                    line.end_segment(paired)
                 line.calls.append(len(paired))
                 paired.append(None)
         elif isinstance(entry, ResultEntry) and entry.call_id in lines:
             lines[entry.call_id].results.append(entry)
     for line in lines.values():
-        line.settle(paired)
+        line.end_segment(paired)
     return paired
 
 
@@ -241,7 +241,7 @@ class _LeftOut:
         else:
             self.messages.setdefault(entry.message_id, {})[entry.part] = entry.note
 
-    def told(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
+    def results(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
         """The results as the model is told them."""
         for result in results:
             if result is None or not (result.unverified or result.call_id in self.calls):
@@ -249,7 +249,7 @@ class _LeftOut:
             else:
                 yield msgspec.structs.replace(result, output=self._output(result))
 
-    def settled(self, outcomes: Outcomes) -> Outcomes:
+    def outcomes(self, outcomes: Outcomes) -> Outcomes:
         """The ledger's outcomes as the model is told them."""
         if not self.calls:
             return outcomes

@@ -33,7 +33,7 @@ from agui_gate.protocol.messages import agui_messages, result_id
 from agui_gate.stores.base import Thread
 
 
-class Told:
+class PrivateFrames:
     """The frames that are made for one client alone, under a key of their own."""
 
     def __init__(self, run: RunInput, key: str) -> None:
@@ -104,30 +104,30 @@ class Reserving:
         self._reader.close()
 
 
-def as_it_stands(agent: Agent, run: RunInput, thread: Thread, told: Told) -> bytes:
+def as_it_stands(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which nothing is at work, to the end."""
-    journal = _conversation(thread, told)
-    told.sequencer.finish(_asked(agent, run, journal, thread.now))
-    return told.take()
+    journal = _conversation(thread, frames)
+    frames.sequencer.finish(_asked(agent, run, journal, thread.now))
+    return frames.take()
 
 
-def so_far(agent: Agent, run: RunInput, thread: Thread, told: Told) -> bytes:
+def so_far(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which something is at work: what was saved until now."""
-    _conversation(thread, told)
-    told.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
-    return told.take()
+    _conversation(thread, frames)
+    frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
+    return frames.take()
 
 
-def _conversation(thread: Thread, told: Told) -> Journal:
+def _conversation(thread: Thread, frames: PrivateFrames) -> Journal:
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     journal = Journal(thread.entries, approvals)
-    entries = [*thread.entries, *_settled_cards(journal, approvals)]
+    entries = [*thread.entries, *_cards_to_end(journal, approvals)]
     messages = json_list(agui_messages(entries, approvals, file_sources=False))
-    told.conversation(messages, {} if thread.state is None else thread.state)
+    frames.conversation(messages, {} if thread.state is None else thread.state)
     return journal
 
 
-def _settled_cards(journal: Journal, approvals: Sequence[Approval]) -> list[CardClosedEntry]:
+def _cards_to_end(journal: Journal, approvals: Sequence[Approval]) -> list[CardClosedEntry]:
     """What the next run says of the cards of calls that were decided elsewhere; without it they keep their buttons."""
     return [
         CardClosedEntry(card.id, result_id(card.id), approval.output.content)

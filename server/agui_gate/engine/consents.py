@@ -21,8 +21,8 @@ from contextlib import suppress
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import outcomes
+from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.settlement import Settlement
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, RateLimited
 
@@ -33,8 +33,8 @@ class Consents:
     ``on_shown`` is called when outcomes were shown, before the provider's answer is.
     """
 
-    def __init__(self, thread: OpenThread, settlement: Settlement, agent: Agent, on_shown: Callable[[], None]) -> None:
-        self._journal, self._settlement, self._agent, self._on_shown = thread.journal, settlement, agent, on_shown
+    def __init__(self, thread: OpenThread, gated_calls: GatedCalls, agent: Agent, on_shown: Callable[[], None]) -> None:
+        self._journal, self._gated_calls, self._agent, self._on_shown = thread.journal, gated_calls, agent, on_shown
 
     @property
     def passing(self) -> bool:
@@ -43,11 +43,11 @@ class Consents:
 
     async def recover(self) -> None:
         """What a process that died had passed on: nobody knows whether it ran."""
-        await self._settlement.close(self._journal.passed(), State.UNKNOWN)
+        await self._gated_calls.close(self._journal.passed(), State.UNKNOWN)
 
     async def branched(self, dropped: Sequence[Approval]) -> None:
         """Those of ``dropped``, which a branch has cut off, that were agreed to are not passed on any more."""
-        await self._settlement.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
+        await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
 
     async def pass_on(self) -> None:
         """Have the next request say yes to what was approved, having saved that it will."""
@@ -55,15 +55,15 @@ class Consents:
         ours = [a for a in agreed if self._is_ours(a)]
         await self._lose([a for a in agreed if a not in ours])
         try:
-            await to_the_end(self._settlement.shift(ours, State.PASSED))
+            await to_the_end(self._gated_calls.shift(ours, State.PASSED))
         except BaseException:
             with suppress(AguiGateError):  # then the next run finds it passed, and fails safe
                 await self._give_back()  # nothing was sent
             raise
 
-    async def taken(self) -> None:
+    async def accepted(self) -> None:
         """The provider took the request."""
-        await self._settlement.came_of(self._journal.passed(), State.DONE, outcomes.APPROVED)
+        await self._gated_calls.record_outcome(self._journal.passed(), State.DONE, outcomes.APPROVED)
         self._on_shown()
 
     async def lost(self) -> None:
@@ -75,10 +75,10 @@ class Consents:
         if isinstance(error, RateLimited | ProviderAuth):
             await self._give_back()
         elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
-            await self._settlement.came_of(self._journal.passed(), State.UNKNOWN, outcomes.INTERRUPTED)
+            await self._gated_calls.record_outcome(self._journal.passed(), State.UNKNOWN, outcomes.INTERRUPTED)
 
     async def _give_back(self) -> None:
-        await self._settlement.shift(self._journal.passed(), State.GIVEN_BACK)
+        await self._gated_calls.shift(self._journal.passed(), State.GIVEN_BACK)
 
     def _is_ours(self, approval: Approval) -> bool:
         """Whether this agent asked, with this very model, and no model has answered since."""
@@ -88,5 +88,5 @@ class Consents:
 
     async def _lose(self, approvals: Sequence[Approval]) -> None:
         if approvals:
-            await self._settlement.close(approvals, State.FAILED, outcomes.CONSENT_LOST)
+            await self._gated_calls.close(approvals, State.FAILED, outcomes.CONSENT_LOST)
             self._on_shown()

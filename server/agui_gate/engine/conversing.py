@@ -10,10 +10,10 @@ from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import belonging
 from agui_gate.engine.consents import Consents
+from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.intake import Intake
 from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.scope import Scope
-from agui_gate.engine.settlement import Settlement
 from agui_gate.engine.showing import Showing
 from agui_gate.engine.turn import Turns
 from agui_gate.engine.verdicts import judge
@@ -38,35 +38,35 @@ class Conversing:
         self.asker = Asker(agent, scope)
         self.showing = Showing(scope, self.asker)
         tools = ToolRunner(agent, self._thread, scope.seq.other)
-        self.settlement = Settlement(self._thread.lease, tools.approved, self.showing.closed, self.showing.keep)
-        self.consents = Consents(self._thread, self.settlement, agent, self.showing.snapshot)
+        self.gated_calls = GatedCalls(self._thread.lease, tools.approved, self.showing.closed, self.showing.keep)
+        self.consents = Consents(self._thread, self.gated_calls, agent, self.showing.snapshot)
         self.turns = Turns(agent, scope, self.asker, self.consents, tools)
 
     @property
     def deciding(self) -> bool:
         """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
-        return self.settlement.working or self.consents.passing
+        return self.gated_calls.working or self.consents.passing
 
     async def recover(self) -> None:
         """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
         await self.consents.recover()
         claimed = self._thread.journal.claimed()
-        await self.settlement.recover(claimed, lambda approval: belonging.may_repeat(self.agent, approval))
+        await self.gated_calls.recover(claimed, lambda approval: belonging.may_repeat(self.agent, approval))
 
-    async def settle(self, intake: Intake) -> None:
+    async def decide(self, intake: Intake) -> None:
         """Decide what is answered, and run what was approved."""
         principal = self._thread.thread.principal
         judgement = judge(intake.answers, intake.index, self.agent.by_name, principal, self._why_not)
         self.showing.refused(judgement.refused)
         self.showing.late(intake.late)
-        await self.settlement.carry_out(judgement.verdicts)
+        await self.gated_calls.carry_out(judgement.verdicts)
 
     async def converse(self) -> Rest:
         """Turns of the model, until it is done, waits for somebody, or reaches the limit (`LimitReached`)."""
         for _ in range(self.agent.max_turns):
             self._thread.lease.check()
             self._scope.at_rest()
-            turn = await self.turns.one()
+            turn = await self.turns.next_turn()
             waits = self._thread.journal.waits
             if not turn.awaited or (self.turns.done[-1].status == "incomplete" and not waits):
                 return Rest.DONE
@@ -79,7 +79,7 @@ class Conversing:
         await self.consents.failed(error)
         if error is None:
             mine = [a for a in self._thread.journal.pending() if a.run_key == self._scope.key]
-            await self.settlement.close(mine, State.CANCELLED)
+            await self.gated_calls.close(mine, State.CANCELLED)
 
     def _why_not(self, approval: Approval) -> AguiGateError | None:
         return belonging.why_not(self.agent, approval)

@@ -1,8 +1,8 @@
 """The course of a run: the order in which things happen.
 
-The order is what makes it safe: what a dead process left is recovered first, then answers are settled, then what nobody
-answered is dealt with by the agent's policy, and only then is a model asked. Everything that can't be repeated is saved
-before it is shown.
+The order is what makes it safe. What a dead process left is recovered first. Then what was answered is decided. Then
+what nobody answered is dealt with by the agent's policy. Only then is a model asked. Everything that can't be repeated
+is saved before it is shown.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Course:
 
     def __init__(self, conversing: Conversing, scope: Scope, store: ApprovalStore, dialect: Dialect) -> None:
         self._conversing, self._scope, self._store, self._dialect = conversing, scope, store, dialect
-        self._agent, self._showing, self._settlement = conversing.agent, conversing.showing, conversing.settlement
+        self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
 
     async def go(self) -> None:
@@ -46,9 +46,9 @@ class Course:
         )
         self._check_refusal(intake)
         await self._apply(intake)
-        await self._conversing.settle(intake)
+        await self._conversing.decide(intake)
         if intake.said and self._agent.on_unanswered == "supersede":
-            await self._settlement.close(self._thread.journal.pending(), State.SUPERSEDED)
+            await self._gated_calls.close(self._thread.journal.pending(), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
         if intake.said:
             self._give_up_on_client()
@@ -74,7 +74,7 @@ class Course:
         """
         told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
         shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
-        return any(call_id not in told and self._thread.journal.has_told(call_id) for call_id in shown)
+        return any(call_id not in told and self._thread.journal.was_reported(call_id) for call_id in shown)
 
     async def _recover(self) -> None:
         """Close what was running when a process died (B9)."""
@@ -98,7 +98,7 @@ class Course:
         if intake.keep is not None:
             size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
             dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
-            await self._settlement.close([a for a in dropped if a.state is State.PENDING], State.SUPERSEDED)
+            await self._gated_calls.close([a for a in dropped if a.state is State.PENDING], State.SUPERSEDED)
             await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.

@@ -12,13 +12,13 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import belonging, outcomes, telling
+from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.opening import Opener
 from agui_gate.engine.runner import ToolRunner
-from agui_gate.engine.settlement import Settlement
 from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Stopped, Work, Working
@@ -135,7 +135,7 @@ class Decisions:
                 if fresh.state is not State.PENDING:
                     return _decided_before(fresh)
                 verdict = self._verdict(agent, opened, index, answer)
-                done = await self._settle(agent, opened, verdict, work)
+                done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
                 if done.state is State.PENDING:  # somebody else was first, and the store can't say who
                     raise Unavailable("What was decided can't be read right now. Look again in a moment.")
                 ours = done.decision == verdict.decision
@@ -157,12 +157,14 @@ class Decisions:
             raise error
         return judgement.verdicts[0]
 
-    async def _settle(self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work) -> Approval:
+    async def _carry_out_unless_stopped(
+        self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work
+    ) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
         run_call = ToolRunner(agent, opened).approved
-        settlement = Settlement(opened.lease, run_call, opened.decided, opened.keep)
+        gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
-            return await work.carry(settlement.one(verdict))
+            return await work.carry(gated_calls.decide(verdict))
         except NotSaved:
             claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
             return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.NOT_SAVED)
@@ -171,7 +173,7 @@ class Decisions:
             if now is None or now.state is State.PENDING:
                 raise Unavailable("This was stopped before it was decided.") from None
             if now.state is State.CLAIMED and not now.is_held:  # stopped between the claim and its tool
-                (now,) = await settlement.recover([now], lambda _: False)
+                (now,) = await gated_calls.recover([now], lambda _: False)
             return now
 
 

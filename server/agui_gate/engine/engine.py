@@ -19,7 +19,7 @@ from agui_gate.core.dialect import Dialect, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
-from agui_gate.engine.connect import Reserving, Told, Whole, as_it_stands
+from agui_gate.engine.connect import PrivateFrames, Reserving, Whole, as_it_stands
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.endings import Ended, Endings
@@ -257,10 +257,10 @@ class Engine:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
-        told = Told(run, f"connect_{new_id()}")
+        frames = PrivateFrames(run, f"connect_{new_id()}")
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
-            joined = await live.join(told.opening, watching=watching)
+            joined = await live.join(frames.opening, watching=watching)
             if joined is not None:
                 return Reserving(joined, reservation), live
             thread = await self.store.read_thread(principal, run.thread_id)
@@ -268,13 +268,13 @@ class Engine:
             return None
         reservation = reservation.found(run.thread_id, thread.bytes)
         if thread.run_status != "running":
-            whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, told)
+            whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, frames)
             return Reserving(Whole(whole), reservation), None
-        joined = await self._bus.join(thread.run_key or "", told.opening)
+        joined = await self._bus.join(thread.run_key or "", frames.opening)
         if joined is not None:  # a run of another process, over a bus that both have
             return Reserving(joined, reservation), None
         again = partial(self.read_thread, principal, thread.id)
-        return Following(agent, run, thread, reservation, told, self._watch, again), None
+        return Following(agent, run, thread, reservation, frames, self._watch, again), None
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""

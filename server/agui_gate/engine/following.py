@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from agui_gate.agent import Agent
 from agui_gate.engine.budget import Reservation
-from agui_gate.engine.connect import Told, as_it_stands, so_far
+from agui_gate.engine.connect import PrivateFrames, as_it_stands, so_far
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.watch import LOOK_SECONDS, Watch, Watcher
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
@@ -37,11 +37,11 @@ class Following:
         run: RunInput,
         thread: Thread,
         reservation: Reservation,
-        told: Told,
+        frames: PrivateFrames,
         watch: Watch,
         again: ReadThread,
     ) -> None:
-        self._agent, self._run, self._told, self._again = agent, run, told, again
+        self._agent, self._run, self._frames, self._again = agent, run, frames, again
         self._watch, self._place = watch, (thread.principal, thread.id)
         self._watcher: Watcher = watch.enter(self._place, at_work(thread))
         self._new: tuple[Thread, Reservation] | None = (thread, reservation)
@@ -57,8 +57,8 @@ class Following:
                     return data
             except AguiGateError as error:
                 self._over = True
-                self._told.sequencer.fail(error.code, error.message)
-                return self._told.take()
+                self._frames.sequencer.fail(error.code, error.message)
+                return self._frames.take()
         return b""
 
     async def _next(self) -> bytes:
@@ -89,7 +89,7 @@ class Following:
     async def _tell(self, thread: Thread, reservation: Reservation) -> bytes:
         working = at_work(thread)
         make = as_it_stands if working is None else so_far
-        data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._told)
+        data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._frames)
         self._new, self._known, self._over = None, working, working is None
         return data
 

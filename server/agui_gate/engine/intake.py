@@ -160,7 +160,7 @@ class _Comparison:
         known = self._is_known(message)
         for item in message.function_approvals or ():
             answer = an.from_function_approval(item)
-            if answer is None or (known and self._settled(answer)):
+            if answer is None or (known and self._is_decided(answer)):
                 continue
             if self._names_two(item, answer):
                 answer = msgspec.structs.replace(answer, problem="'id' and 'call_id' name different calls")
@@ -173,7 +173,7 @@ class _Comparison:
         self.intake.entries += admitted(entry)
         self.intake.said |= entry.role == "user"
 
-    def _settled(self, answer: Answer) -> bool:
+    def _is_decided(self, answer: Answer) -> bool:
         found = self._found(answer)
         return found is None or found.state is not State.PENDING
 

@@ -50,7 +50,7 @@ class OpenThread:
         self._replaced: list[str] = []
         self._state_json = self._saved_state = msgspec.json.encode(thread.state)
         self._saved_ref = thread.ref
-        self._settled: Transcript | None = None
+        self._transcript: Transcript | None = None
         self._prepared: tuple[int, msgspec.Raw] | None = None
         self.ended = False
 
@@ -76,7 +76,7 @@ class OpenThread:
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
         """Add to the journal, to be saved with the next commit."""
-        self._settled = None
+        self._transcript = None
         entries = list(entries)
         self.capacity.added(entries)
         self._unsaved += entries
@@ -104,9 +104,9 @@ class OpenThread:
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
         moved = msgspec.structs.replace(approval, replaced=replaced_now)
         self.journal.record(outcomes.completed(moved))
-        self._settled = None
+        self._transcript = None
 
-    async def doubt(self) -> None:
+    async def suspend_continuation(self) -> None:
         """Before a request in a provider's conversation: until its answer is there, that may hold the request already.
 
         So it is not continued after a stop, a failure or a crash, as it would hold the request twice; everything is
@@ -159,7 +159,7 @@ class OpenThread:
             self.ended = self.ended or status is not None
             for approval in approvals:
                 self.journal.record(approval)
-                self._settled = None
+                self._transcript = None
 
     def _change(
         self, entries: list[Entry], approvals: Sequence[Approval], state: bytes, status: RunStatus | None
@@ -183,14 +183,14 @@ class OpenThread:
         """
         if more:
             return sanitize([*self.entries, *more], self._outcomes())
-        if self._settled is None:
-            self._settled = sanitize(self.entries, self._outcomes())
-        return self._settled
+        if self._transcript is None:
+            self._transcript = sanitize(self.entries, self._outcomes())
+        return self._transcript
 
     async def prepare(self) -> None:
         """Make `transcript` ready, off the loop where it is long. Nothing else may work on the thread meanwhile."""
-        if self._settled is None and len(self.entries) > LARGE:
-            self._settled = await off_loop(sanitize, self.entries[:], self._outcomes())
+        if self._transcript is None and len(self.entries) > LARGE:
+            self._transcript = await off_loop(sanitize, self.entries[:], self._outcomes())
 
     async def prepare_messages(self) -> None:
         """Make `messages` ready, for the next call of it, likewise."""
@@ -199,14 +199,14 @@ class OpenThread:
             self._prepared = (len(self.entries), made)
 
     def _outcomes(self) -> dict[tuple[str, str], Outcome]:
-        settled = {
+        found = {
             (a.turn_id, a.call_id): Outcome(a.output, _edited(a))
             for a in self.approvals.values()
             if a.output is not None
         }
         for approval in (*self.journal.agreed(), *self.journal.passed()):
-            settled[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, approval.arguments)
-        return settled
+            found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, approval.arguments)
+        return found
 
     @property
     def shows_replaced(self) -> bool:

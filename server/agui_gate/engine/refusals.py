@@ -54,13 +54,13 @@ def left_out(entry: LeftOutEntry) -> ev.Custom:
 class Withheld:
     """The attachments that one turn's request goes without, more with each refusal.
 
-    ``taken``: the provider took a request, so nothing is asked again.
+    ``accepted``: the provider took a request, so nothing is asked again.
     """
 
     def __init__(self, thread: OpenThread) -> None:
         self._thread = thread
         self.entries: list[LeftOutEntry] = []
-        self.taken = False
+        self.accepted = False
         self._all = False
 
     def more(self, refused: MediaRefused) -> bool:
@@ -116,7 +116,7 @@ def blamed(thread: OpenThread, refused: ContentRefused | ContextLength) -> list[
     said = [one for entry in new if (one := _said(entry, thread)) is not None and one.id not in before]
     if not too_long:
         return [one.note(REFUSED, REFUSED_RESULT) for one in said]
-    longest = _longest(said) or _longest(_told(thread))
+    longest = _longest(said) or _longest(_all_said(thread))
     if longest is None:
         return []
     return longest.media or [longest.note(TOO_LONG, TOO_LONG_RESULT)]
@@ -126,7 +126,7 @@ def _longest(said: Sequence["_Said"]) -> "_Said | None":
     return max((one for one in said if one.length >= LONG), key=lambda one: one.length, default=None)
 
 
-def _told(thread: OpenThread) -> list["_Said"]:
+def _all_said(thread: OpenThread) -> list["_Said"]:
     """All that the model is told of this thread by others."""
     gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
     before = {entry.message_id or entry.call_id for entry in gone}

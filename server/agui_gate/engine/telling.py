@@ -19,7 +19,7 @@ _DEPTH = 8
 """Causes of causes that are looked at."""
 
 
-def settled(record: Approval) -> None:
+def moved(record: Approval) -> None:
     """A record was moved: a line for a decision and its outcome, none for what nobody decided."""
     decision = record.decision
     about = {

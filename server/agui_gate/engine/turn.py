@@ -56,7 +56,7 @@ class Turns:
         self._specs = (*agent.specs, *self._client_specs())
         self.done: list[TurnDone] = []
 
-    async def one(self) -> TurnEntry:
+    async def next_turn(self) -> TurnEntry:
         """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
 
         The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final
@@ -80,7 +80,7 @@ class Turns:
                 return await self._ask_once(withheld)
             except MediaRefused as refused:
                 unsure = refused.accepted and self._consents.passing
-                if withheld.taken or unsure or not withheld.more(refused):
+                if withheld.accepted or unsure or not withheld.more(refused):
                     raise
                 if refused.accepted or withheld.whole:
                     self._thread.ref = None  # what is refused may be in what the provider remembers
@@ -99,9 +99,11 @@ class Turns:
         recorder = Recorder(self._seq, self._scope.new_id, self._thread.journal.call_ids, origin, limits)
         transcript = carrying(self._thread.transcript(withheld.entries), self._thread.journal.consents())
         choice = self._choice(transcript)
-        told, transcript = self._words.told(transcript, self._thread.journal, self._thread.note())
-        request = TurnRequest(transcript, told, self._specs, self._thread.ref, choice, self._is_large(told))
-        await self._thread.doubt()
+        instructions, transcript = self._words.for_model(transcript, self._thread.journal, self._thread.note())
+        request = TurnRequest(
+            transcript, instructions, self._specs, self._thread.ref, choice, self._is_large(instructions)
+        )
+        await self._thread.suspend_continuation()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
         except BaseException as error:
@@ -115,8 +117,8 @@ class Turns:
         recorder.close_calls()
         return recorder
 
-    def _is_large(self, told: str) -> bool:
-        return self._thread.capacity.is_large or len(told) > LARGE_BYTES or len(self._specs) > LARGE
+    def _is_large(self, instructions: str) -> bool:
+        return self._thread.capacity.is_large or len(instructions) > LARGE_BYTES or len(self._specs) > LARGE
 
     async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float, withheld: Withheld) -> None:
         """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
@@ -126,12 +128,12 @@ class Turns:
             async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
                 since = loop.time()
                 async for batch in batches:
-                    if not withheld.taken:
-                        withheld.taken = True
+                    if not withheld.accepted:
+                        withheld.accepted = True
                         self._leave_out(withheld.entries)
                     if passing:
                         passing = False
-                        await self._consents.taken()
+                        await self._consents.accepted()
                     recorder.feed(batch)
                     if loop.time() - since > BREATH_SECONDS:
                         await asyncio.sleep(0)

@@ -31,7 +31,7 @@ class Words:
         self._instructions, self._roles = agent.instructions, agent.client_roles
         self._context = [_item(item) for item in run.context or ()]
 
-    def told(self, transcript: Transcript, journal: Journal, note: str = "") -> tuple[str, Transcript]:
+    def for_model(self, transcript: Transcript, journal: Journal, note: str = "") -> tuple[str, Transcript]:
         """The instructions, and the transcript without what they hold. It was made of ``journal``.
 
         ``note``: what the server adds to the instructions.

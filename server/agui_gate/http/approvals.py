@@ -85,7 +85,7 @@ class ApprovalRoutes:
 
     def _answer(self, decided: Decided, go_on: bool) -> Response:
         record = decided.record
-        view: dict[str, Any] = {"id": record.id, "state": str(record.state.told)}
+        view: dict[str, Any] = {"id": record.id, "state": str(record.state.public)}
         if record.output is not None:
             view["result"] = record.output.content
         if not decided.ours:

@@ -37,7 +37,7 @@ def record(approval: Approval, parameters: Json | None = None) -> Json:
     """The whole record. ``parameters`` is the tool's JSON Schema: people read the arguments in its order."""
     return {
         **question(approval, parameters),
-        "state": str(approval.state.told),
+        "state": str(approval.state.public),
         "effective_arguments": shown(approval.effective_arguments, parameters),
         "decision": decision(approval),
         "result": approval.output.content if approval.output else None,
@@ -76,7 +76,7 @@ def metadata(approval: Approval, parameters: Json | None = None) -> Json:
     The arguments are here only where a person changed them: as they were issued, and as they ran. What is very long is
     only in the record: this is in a conversation several times.
     """
-    told: Json = {"id": approval.id, "state": str(approval.state.told), "decision": decision(approval)}
+    told: Json = {"id": approval.id, "state": str(approval.state.public), "decision": decision(approval)}
     if told["decision"] and len(told["decision"].get("reason", "")) > MAX_REASON:
         told["decision"]["reason"] = f"{told['decision']['reason'][:MAX_REASON]}…"
     size = len(approval.effective_arguments) + len(approval.arguments)
@@ -93,7 +93,7 @@ def already(approval: Approval, now: int) -> str:
     made = approval.decision
     if made is None and approval.state is State.CANCELLED:
         return f"This was cancelled{_when(approval, now)} before it was decided."
-    return _WORDS[approval.state.told].format(by=_by(made), at=_when(approval, now))
+    return _WORDS[approval.state.public].format(by=_by(made), at=_when(approval, now))
 
 
 def _by(made: Decision | None) -> str:

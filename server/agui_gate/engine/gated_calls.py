@@ -17,7 +17,7 @@ from agui_gate.engine.lease import Lease
 from agui_gate.engine.verdicts import Verdict
 from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
 
-log = structlog.get_logger("agui_gate.settlement")
+log = structlog.get_logger("agui_gate.gated_calls")
 
 RunCall = Callable[[Approval], Awaitable[Output]]
 """Runs the tool of a claimed approval with its effective arguments."""
@@ -29,7 +29,7 @@ MayRepeat = Callable[[Approval], bool]
 """Whether a call that was interrupted may run again."""
 
 
-class Settlement:
+class GatedCalls:
     """Carries out verdicts and closes what was not answered, for one thread whose lease the caller holds."""
 
     def __init__(
@@ -51,17 +51,17 @@ class Settlement:
         return self._working > 0
 
     async def carry_out(self, verdicts: Sequence[Verdict]) -> None:
-        """Decide and run, approved calls in parallel: see `one`. What they raise is in an `ExceptionGroup`.
+        """Decide and run, approved calls in parallel: see `decide`. What they raise is in an `ExceptionGroup`.
 
         None is cut off because another could not be decided: all of them have ended then.
         """
-        ended = await asyncio.gather(*map(self.one, verdicts), return_exceptions=True)
-        if errors := [one for one in ended if isinstance(one, Exception)]:
+        ended = await asyncio.gather(*map(self.decide, verdicts), return_exceptions=True)
+        if errors := [error for error in ended if isinstance(error, Exception)]:
             raise ExceptionGroup("not all answers were carried out", errors)
 
     async def close(self, approvals: Sequence[Approval], to: State, output: Output | None = None) -> list[Approval]:
         """Close records without (another) decision of a person."""
-        return [await self._decide(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
+        return [await self._move(approval, to, None, output or outcomes.closed(to)) for approval in approvals]
 
     async def shift(self, held: Sequence[Approval], to: State) -> None:
         """Move held calls between the states in which nothing has come of them yet."""
@@ -71,7 +71,7 @@ class Settlement:
             except IllegalMove:
                 await self._as_it_is(approval)
 
-    async def came_of(self, passed: Sequence[Approval], to: State, output: Output) -> None:
+    async def record_outcome(self, passed: Sequence[Approval], to: State, output: Output) -> None:
         """Record what came of a request that told the provider to run held calls."""
         for approval in passed:
             await self._record(approval, to, output)
@@ -85,10 +85,10 @@ class Settlement:
                 with self._at_work():
                     found.append(await self._execute(approval))
             else:
-                found.append(await self._decide(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
+                found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
         return found
 
-    async def one(self, verdict: Verdict) -> Approval:
+    async def decide(self, verdict: Verdict) -> Approval:
         """Decide, and run what was approved; the outcome is reported once it is recorded.
 
         Cancelling marks a call that was running as `unknown` before it goes on.
@@ -97,7 +97,7 @@ class Settlement:
             with self._at_work():
                 return await self._claim(verdict)
         output = outcomes.closed(verdict.to, verdict.decision.reason)
-        return await self._decide(verdict.approval, verdict.to, verdict.decision, output)
+        return await self._move(verdict.approval, verdict.to, verdict.decision, output)
 
     async def _claim(self, verdict: Verdict) -> Approval:
         try:
@@ -105,7 +105,7 @@ class Settlement:
         except IllegalMove:
             return await self._as_it_is(verdict.approval)
         if claimed.is_held:  # approving it is all that is done here: see `engine/consents.py`
-            telling.settled(claimed)
+            telling.moved(claimed)
             self._on_closed(claimed)
             return claimed
         return await self._execute(claimed)
@@ -127,7 +127,7 @@ class Settlement:
             raise
         return await self._record(claimed, State.FAILED if output.is_error else State.DONE, output)
 
-    async def _decide(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
+    async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
         """What only the holder of the lease may say, and may be wrong about: a decision, or that nobody knows."""
         return await self._moved(approval, self._lease.move(approval.id, to, decision=decision, output=output))
 
@@ -140,7 +140,7 @@ class Settlement:
             moved = await move
         except IllegalMove:
             return await self._as_it_is(approval)
-        telling.settled(moved)
+        telling.moved(moved)
         self._on_closed(moved)
         return moved
 
@@ -155,7 +155,7 @@ class Settlement:
             now = None
         now = outcomes.completed(now) if now is not None else None
         if now is None or now.output is None:
-            log.warning("approval_not_settled", approval=approval.id, state=str(now.state) if now else "missing")
+            log.warning("approval_not_read", approval=approval.id, state=str(now.state) if now else "missing")
             return now or approval
         self._on_closed(now)
         return now
