@@ -51,7 +51,7 @@ class Asking:
     async def thread(self, entries: Iterator[Entry]) -> None:
         """Make the thread."""
         store = self._app.state.engine.store
-        opened = await store.open_thread("local", "t", "a", "make")
+        opened = await store.lease_thread("local", "t", "a", "make")
         await store.commit(opened, Change(entries=list(entries), status="finished"), "make")
 
     async def say(self, message_id: str, **more: Any) -> None:

@@ -65,7 +65,7 @@ class Bench:
     async def thread(self, thread_id: str, size: int, entry: int) -> None:
         """A thread of about ``size`` bytes in messages of ``entry``."""
         store = self.app.state.engine.store
-        opened = await store.open_thread("local", thread_id, "a", "make")
+        opened = await store.lease_thread("local", thread_id, "a", "make")
         entries = [UserEntry(f"m{i}", (Text("x" * entry),)) for i in range(size // (entry + 60))]
         await store.commit(opened, Change(entries=entries, status="finished"), "make")
 

@@ -26,7 +26,7 @@ async def filled(path: Path, threads: int = 3) -> SQLiteStore:
     store = SQLiteStore(str(path))
     await store.start()
     for number in range(threads):
-        thread = await store.open_thread("alice", f"t{number}", "support", f"r{number}")
+        thread = await store.lease_thread("alice", f"t{number}", "support", f"r{number}")
         await store.commit(thread, Change(entries=said(f"said {number}"), status="finished"), f"r{number}")
     return store
 
@@ -69,7 +69,7 @@ async def test_a_copy_is_of_one_moment_and_holds_up_no_writer(tmp_path: Path, mo
 
     async def write() -> None:
         name = f"new{len(written)}"
-        thread = await store.open_thread("alice", name, "support", name)
+        thread = await store.lease_thread("alice", name, "support", name)
         await store.commit(thread, Change(entries=said("x" * 10_000), status="finished"), name)
         written.append(name)
 

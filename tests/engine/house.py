@@ -67,7 +67,7 @@ class House:
     async def take_over(self) -> None:
         """Somebody else works on the thread, after this process was silent for long, and is done."""
         self.clock.advance(LEASE_MS)
-        thread = await self.store.open_thread("alice", "t", "a", "other")
+        thread = await self.store.lease_thread("alice", "t", "a", "other")
         await self.store.commit(thread, Change(status="waiting"), "other")
 
     async def beat(self) -> None:

@@ -17,7 +17,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
@@ -87,9 +87,9 @@ async def test_what_was_added_before_the_branch_is_saved_as_it_is_known():
     turn = TurnEntry("turn", (CallPart("c", "c", "mail", "{}", "m"),))
     store = MemoryStore()
     await store.start()
-    first = await store.open_thread("p", "t", "a", "run_1")
+    first = await store.lease_thread("p", "t", "a", "run_1")
     await store.commit(first, Change(entries=[SAID, turn], status="failed"), "run_1")
-    thread = OpenThread(store, await store.open_thread("p", "t", "a", "run_2"), "run_2")
+    thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "run_2"), "run_2")
     thread.append([ResultEntry("c", "c-result", Output("unknown")), ReportedEntry("old")])
     thread.branch(1, ())
     await thread.commit(status="finished")
@@ -104,7 +104,7 @@ async def test_a_note_in_the_place_of_what_was_done_in_a_component_outlives_a_br
     store = MemoryStore()
     await store.start()
     done = ActionEntry("m1", "act1", "log", "{}", "m2", Output("clicked"))
-    thread = OpenThread(store, await store.open_thread("p", "t", "a", "run_1"), "run_1")
+    thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "run_1"), "run_1")
     thread.append([SAID, TurnEntry("t1", (TextPart("t1", "Done."),)), done])
     thread.append([UserEntry("u2", (Text("more"),)), LeftOutEntry("[It was left out.]", "act1")])
     thread.branch(3, [UserEntry("u2", (Text("less"),))])

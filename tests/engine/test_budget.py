@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
-from agui_gate.engine import opening
+from agui_gate.engine import leasing
 from agui_gate.engine.budget import Budget
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.errors import RateLimited, Unavailable
 from agui_gate.off_loop import LARGE
 from agui_gate.settings import Settings
@@ -65,7 +65,7 @@ async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
     async with started(app), asyncio.timeout(20):
         engine = app.state.engine
         for thread_id in ("t", "u"):
-            thread = await engine.store.open_thread("local", thread_id, "a", "r")
+            thread = await engine.store.lease_thread("local", thread_id, "a", "r")
             await engine.store.commit(thread, Change(entries=said("x" * MIB), status="finished"), "r")
         running = asyncio.create_task(run(app, run_body("t", user("hi"))))
         while not engine._runs:  # noqa: ASYNC110  (it has no event)
@@ -113,9 +113,9 @@ async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest
     """For a decision, too: nobody else waits for it (issue 9, line 15)."""
     places: list[str] = []
 
-    def opened(*args: Any) -> OpenThread:
+    def opened(*args: Any) -> LeasedThread:
         places.append(threading.current_thread().name)
-        return OpenThread(*args)
+        return LeasedThread(*args)
 
     @tool(gate=True)
     async def refund(order_id: str) -> str:
@@ -125,9 +125,9 @@ async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest
     app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://")
     async with started(app), asyncio.timeout(20):
         store = app.state.engine.store
-        thread = await store.open_thread("local", "t", "a", "r")
+        thread = await store.lease_thread("local", "t", "a", "r")
         await store.commit(thread, Change(entries=said(*["x"] * (LARGE + 1)), status="finished"), "r")
-        monkeypatch.setattr(opening, "OpenThread", opened)
+        monkeypatch.setattr(leasing, "LeasedThread", opened)
         assert (await run(app, run_body("t", user("refund")))).status == 200
         (waiting,) = await store.pending_approvals("local")
         answer = await request(app, "POST", f"/approvals/{waiting.id}", b'{"approved": true}')

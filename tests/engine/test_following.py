@@ -41,7 +41,7 @@ class Elsewhere:
         self.engine = Engine([self.agent], self.store)
 
     async def begin(self) -> Thread:
-        thread = await self.store.open_thread("alice", "t", "support", "run_elsewhere")
+        thread = await self.store.lease_thread("alice", "t", "support", "run_elsewhere")
         await self.save(thread, entries=[said("one")])
         return thread
 

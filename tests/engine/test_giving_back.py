@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, create_app, tool
-from agui_gate.engine import opening
+from agui_gate.engine import leasing
 from agui_gate.errors import IllegalMove, Unavailable
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
@@ -83,7 +83,7 @@ async def test_a_run_that_can_not_begin_gives_its_lease_back(
     async with started(app), asyncio.timeout(20):
         store.failing = {"commit": 2}
         with monkeypatch.context() as patch:
-            patch.setattr(opening, "OpenThread", broken)
+            patch.setattr(leasing, "LeasedThread", broken)
             with pytest.raises(RuntimeError):
                 await run(app, run_body("t", user("hi")))
         assert (await run(app, run_body("t", user("hi")))).status == 200

@@ -27,7 +27,7 @@ SHOWN = {
 async def died(store):
     """A thread whose process died while the second of two calls ran."""
     await store.start()
-    thread = await store.open_thread("local", "t", "a", "run_1")
+    thread = await store.lease_thread("local", "t", "a", "run_1")
     entries = [UserEntry("u1", (Text("mail them"),)), TURN, ResultEntry("sent", "sent-result", Output("sent"))]
     await store.commit(thread, Change(entries=entries), "run_1")
     await store.aclose()

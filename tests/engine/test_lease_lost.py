@@ -118,9 +118,9 @@ async def test_who_lost_the_lease_neither_says_that_a_call_is_unknown_nor_repeat
     await store.start()
     await ask(store, gated("a1"), gated("a2"))
     claimed = [await store.move(name, State.CLAIMED) for name in ("a1", "a2")]
-    slept = await store.open_thread("alice", "t", "support", "slept")
+    slept = await store.lease_thread("alice", "t", "support", "slept")
     clock.advance(LEASE_MS)
-    await store.open_thread("alice", "t", "support", "awake")
+    await store.lease_thread("alice", "t", "support", "awake")
     ran: list[str] = []
 
     async def run_call(approval: Approval) -> Output:

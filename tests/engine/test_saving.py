@@ -11,7 +11,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
 from agui_gate.engine import keeping
 from agui_gate.engine.engine import Engine
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import Unavailable
 from agui_gate.settings import Settings
@@ -40,7 +40,7 @@ class Slow(MemoryStore):
 
 async def opened(store):
     await store.start()
-    return OpenThread(store, await store.open_thread("p", "t", "a", "run_1"), "run_1")
+    return LeasedThread(store, await store.lease_thread("p", "t", "a", "run_1"), "run_1")
 
 
 def result(name):

@@ -110,7 +110,7 @@ async def test_a_thread_that_is_too_large_to_be_read_is_refused_and_can_be_delet
     app = app_of(Parrot(), store=store, thread_bytes=16 * 1024, turn_bytes=1024)
     async with started(app):
         kept = app.state.engine.store
-        thread = await kept.open_thread("local", "t", "a", "r")
+        thread = await kept.lease_thread("local", "t", "a", "r")
         await kept.commit(thread, Change(entries=said("x" * 100_000), status="finished"), "r")
         for answer in (
             await request(app, "GET", "/threads/t"),

@@ -57,14 +57,14 @@ async def stopped(p: Product, chat: Chat, reader: Following) -> AsyncIterator[St
 
 def drained_while_it_opens(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine is drained just as the next thread is opened."""
-    open_thread = engine.store.open_thread
+    lease_thread = engine.store.lease_thread
 
     async def drained_meanwhile(*arguments: Any, **options: Any) -> Any:
-        thread = await open_thread(*arguments, **options)
+        thread = await lease_thread(*arguments, **options)
         await engine.drain()
         return thread
 
-    monkeypatch.setattr(engine.store, "open_thread", drained_meanwhile)
+    monkeypatch.setattr(engine.store, "lease_thread", drained_meanwhile)
 
 
 async def upstream_ended(p: Product) -> None:
@@ -324,7 +324,7 @@ async def test_what_was_asked_to_stop_and_goes_on_is_said_to_go_on(monkeypatch: 
     async with product([], [BACK]) as p:
         chat, store = p.chat(), p.app.state.engine.store
         await chat.say("go")
-        await store.open_thread("local", chat.thread_id, "support", "run_elsewhere")
+        await store.lease_thread("local", chat.thread_id, "support", "run_elsewhere")
         answer = await cancel(p, chat)
         assert (answer["status_code"], answer["cancelled"]) == (200, False)
         assert answer["message"] == "It was asked to stop and has not ended yet."

@@ -156,14 +156,14 @@ async def test_a_decision_about_a_thread_that_is_being_deleted_makes_no_new_thre
     async with product(shop.tools, script(refund()), store=store) as p:
         engine = p.app.state.engine
         asked = (await p.chat(thread_id="t").say("refund A1")).interrupts[0]["id"]
-        open_thread = engine.store.open_thread
+        lease_thread = engine.store.lease_thread
 
         async def deleted_meanwhile(*arguments: Any, **options: Any) -> Any:
-            engine.store.open_thread = open_thread
+            engine.store.lease_thread = lease_thread
             assert await engine.delete_thread("local", "t")
-            return await open_thread(*arguments, **options)
+            return await lease_thread(*arguments, **options)
 
-        engine.store.open_thread = deleted_meanwhile
+        engine.store.lease_thread = deleted_meanwhile
         answer = await p.decide(asked, YES)
         assert (answer["status_code"], answer["error"]["code"]) == (404, "not_found")
         assert (await p.get("/threads"))["threads"] == []

@@ -543,7 +543,7 @@ async def die(url: str, chat: Chat, approval_id: str) -> None:
     """Leave behind what a process leaves that died after it had saved that it would pass a consent on."""
     store = open_store(url)
     await store.start()
-    await store.open_thread(LOCAL, chat.thread_id, "support", "dead")
+    await store.lease_thread(LOCAL, chat.thread_id, "support", "dead")
     await store.move(approval_id, State.PASSED, run_key="dead")
     await store.aclose()
 

@@ -18,15 +18,15 @@ from tests.stores.support import gated, said
 
 
 async def hold(store: Store) -> None:
-    await store.open_thread("alice", "held", "support", "r-held")
+    await store.lease_thread("alice", "held", "support", "r-held")
     ready()
 
 
 async def decide(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     change = Change(entries=said("refund it"), approvals=[gated("a1"), gated("a2"), gated("a3")], status="waiting")
     await store.commit(thread, change, "r1")
-    thread = await store.open_thread("alice", "t", "support", "r2")
+    thread = await store.lease_thread("alice", "t", "support", "r2")
     await store.move("a1", State.CLAIMED, decision=Decision(True, by="alice"))
     await store.move("a1", State.DONE, output=Output("refunded"))
     await store.move("a2", State.CLAIMED, decision=Decision(True, by="alice"))

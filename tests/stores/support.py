@@ -49,7 +49,7 @@ def gated(approval_id: str = "a1", call_id: str | None = None, **changes: Any) -
 async def ask(store: Store, *approvals: Approval, principal: str = "alice", thread_id: str = "t") -> Thread:
     """Record approvals on a thread, in a run of their own, and return the thread as it is then."""
     run_key = f"ask-{approvals[0].id}"
-    thread = await store.open_thread(principal, thread_id, "support", run_key)
+    thread = await store.lease_thread(principal, thread_id, "support", run_key)
     await store.commit(thread, Change(approvals=approvals, status="waiting"), run_key)
     after = await store.read_thread(principal, thread_id)
     assert after is not None

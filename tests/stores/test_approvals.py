@@ -139,7 +139,7 @@ async def test_pending_are_listed_oldest_first_over_all_threads(store: Store, cl
     assert [approval.id for approval in await store.pending_approvals("bob")] == ["b1"]
 
 
-@pytest.mark.parametrize("look", ["approval", "pending_approvals", "open_thread", "read_thread"])
+@pytest.mark.parametrize("look", ["approval", "pending_approvals", "lease_thread", "read_thread"])
 async def test_whoever_looks_finds_the_overdue_expired(store: Store, clock: Clock, look: str) -> None:
     await ask(store, gated("a1", expires_at=10), gated("a2", expires_at=11), gated("a3"))
     clock.advance(10)
@@ -149,8 +149,8 @@ async def test_whoever_looks_finds_the_overdue_expired(store: Store, clock: Cloc
         assert [approval.id for approval in await store.pending_approvals("alice")] == ["a2", "a3"]
         found = await store.approval("alice", "a1")
     else:
-        if look == "open_thread":
-            thread = await store.open_thread("alice", "t", "support", "r2")
+        if look == "lease_thread":
+            thread = await store.lease_thread("alice", "t", "support", "r2")
         else:
             thread = await store.read_thread("alice", "t")  # type: ignore[assignment]  # it exists
         assert [approval.state for approval in thread.approvals] == [State.EXPIRED, State.PENDING, State.PENDING]
@@ -195,10 +195,10 @@ async def test_the_memory_store_bounds_what_waits_and_says_what_became_of_the_ol
 async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) -> None:
     """A process that slept for so long that its lease ended, and then goes on with an approval (issue 9, line 7)."""
     await ask(store, gated("a1"), gated("a2"))
-    await store.open_thread("alice", "t", "support", "slept")
+    await store.lease_thread("alice", "t", "support", "slept")
     assert (await store.move("a1", State.CLAIMED, run_key="slept")).state is State.CLAIMED
     clock.advance(LEASE_MS)
-    thread = await store.open_thread("alice", "t", "support", "later")
+    thread = await store.lease_thread("alice", "t", "support", "later")
     for to in (State.CLAIMED, State.REJECTED, State.SUPERSEDED):
         with pytest.raises(LeaseLost):
             await store.move("a2", to, run_key="slept")
@@ -242,7 +242,7 @@ async def test_the_calls_of_a_thread_are_read_without_its_journal(store: Store, 
 async def test_a_branch_marks_the_records_of_its_own_thread(store: Store) -> None:
     await ask(store, gated("a1"), gated("a2"))
     await ask(store, gated("b1"), thread_id="other")
-    thread = await store.open_thread("alice", "t", "support", "branch")
+    thread = await store.lease_thread("alice", "t", "support", "branch")
     await store.commit(thread, Change(keep=0, replaced=["a1", "b1"], status="finished"), "branch")
     found = {a.id: a.replaced for a in (await store.list_approvals("alice", limit=10, which="all")).approvals}
     assert found == {"a1": True, "a2": False, "b1": False}

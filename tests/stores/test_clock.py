@@ -60,21 +60,21 @@ async def make(request: pytest.FixtureRequest, machine: Machine, path: str) -> A
 async def test_setting_the_clock_forwards_ends_no_lease(make: Callable[[], Store], machine: Machine) -> None:
     store = make()
     await store.start()
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     machine.wall.advance(HOUR)
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "t", "support", "r2")
+        await store.lease_thread("alice", "t", "support", "r2")
     machine.pass_time(LEASE_MS)
-    assert (await store.open_thread("alice", "t", "support", "r2")).run_status == "interrupted"
+    assert (await store.lease_thread("alice", "t", "support", "r2")).run_status == "interrupted"
 
 
 async def test_setting_the_clock_back_prolongs_no_lease(make: Callable[[], Store], machine: Machine) -> None:
     store = make()
     await store.start()
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     machine.wall.advance(-HOUR)
     machine.pass_time(LEASE_MS)
-    assert (await store.open_thread("alice", "t", "support", "r2")).run_status == "interrupted"
+    assert (await store.lease_thread("alice", "t", "support", "r2")).run_status == "interrupted"
 
 
 async def test_setting_the_clock_back_brings_no_approval_back(make: Callable[[], Store], machine: Machine) -> None:
@@ -123,7 +123,7 @@ async def test_after_a_new_start_of_the_machine_what_had_expired_is_expired(path
     store = SQLiteStore(path, clock=clocks.wall_clock)
     await store.start()
     await ask(store, gated("a1", expires_at=1000), gated("a2", expires_at=HOUR))
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     machine.pass_time(1000)
     await store.renew(["r1"])
     await store.aclose()
@@ -141,11 +141,11 @@ async def test_no_lease_outlives_the_boot_it_was_given_in(path: str, machine: Ma
     machine.ticks.now = 30 * 24 * HOUR
     store = SQLiteStore(path, clock=clocks.wall_clock)
     await store.start()
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     machine.reboot()
     other = SQLiteStore(path, clock=clocks.wall_clock)
     await other.start()
-    assert (await other.open_thread("alice", "t", "support", "r2")).run_status == "interrupted"
+    assert (await other.lease_thread("alice", "t", "support", "r2")).run_status == "interrupted"
     await other.aclose()
     await store.aclose()
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 async def talk(store: Store, thread_id: str, principal: str = "alice", agent: str = "support", **change: Any) -> None:
     """One run that ends."""
-    thread = await store.open_thread(principal, thread_id, agent, f"run of {thread_id}")
+    thread = await store.lease_thread(principal, thread_id, agent, f"run of {thread_id}")
     await store.commit(thread, Change(entries=said("a"), status="finished", **change), f"run of {thread_id}")
 
 
@@ -35,7 +35,7 @@ async def names(store: Store, principal: str = "alice", *, archived: bool = Fals
 
 
 async def delete(store: Store, thread_id: str, principal: str = "alice") -> None:
-    thread = await store.open_thread(principal, thread_id, "support", "delete")
+    thread = await store.lease_thread(principal, thread_id, "support", "delete")
     await store.delete_thread(thread, "delete")
 
 
@@ -48,7 +48,7 @@ async def test_nobody_has_threads_at_first(store: Store) -> None:
 
 
 async def test_a_head_says_what_a_list_needs(store: Store, clock: Clock) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     created = clock.now
     clock.advance(5)
     await store.commit(thread, Change(entries=said("a"), approvals=[gated()], default_title="Or\x00ders 😀"), "r1")
@@ -67,7 +67,7 @@ async def test_a_head_says_what_a_list_needs(store: Store, clock: Clock) -> None
 
 
 async def test_a_run_that_died_counts_as_interrupted(store: Store, clock: Clock) -> None:
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS)
     (head,) = (await store.list_threads("alice", limit=10)).threads
     assert (head.run_key, head.run_status) == ("r1", "interrupted")
@@ -236,7 +236,7 @@ async def test_neither_makes_a_thread_newer(store: Store, clock: Clock) -> None:
 
 
 async def test_a_running_thread_can_be_named_and_the_run_goes_on(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.update_thread("alice", "t", title="Hers", archived=True)
     await store.commit(thread, Change(default_title="Automatic", entries=said("a"), status="finished"), "r1")
     read = await store.read_thread("alice", "t")
@@ -320,11 +320,11 @@ async def test_of_two_threads_with_one_provider_id_the_other_one_keeps_it(store:
 
 async def test_only_who_holds_the_lease_deletes(store: Store, clock: Clock) -> None:
     await ask(store, gated("a1"))
-    mine = await store.open_thread("alice", "t", "support", "mine")
+    mine = await store.lease_thread("alice", "t", "support", "mine")
     with pytest.raises(ThreadBusy):
         await store.delete_thread(mine, "not mine")
     clock.advance(LEASE_MS)
-    await store.open_thread("alice", "t", "support", "taken over")
+    await store.lease_thread("alice", "t", "support", "taken over")
     with pytest.raises(ThreadBusy):
         await store.delete_thread(mine, "mine")
     assert [approval.id for approval in await store.pending_approvals("alice")] == ["a1"]
@@ -339,7 +339,7 @@ async def test_only_who_holds_the_lease_deletes(store: Store, clock: Clock) -> N
 
 async def test_a_cancelled_deletion_happens_or_it_does_not(store: Store) -> None:
     await ask(store, gated("a1"))
-    thread = await store.open_thread("alice", "t", "support", "delete")
+    thread = await store.lease_thread("alice", "t", "support", "delete")
     task = asyncio.create_task(store.delete_thread(thread, "delete"))
     await asyncio.sleep(0)
     task.cancel()
@@ -350,7 +350,7 @@ async def test_a_cancelled_deletion_happens_or_it_does_not(store: Store) -> None
 
 async def test_a_closed_store_says_so(store: Store) -> None:
     await talk(store, "t")
-    thread = await store.open_thread("alice", "t", "support", "r")
+    thread = await store.lease_thread("alice", "t", "support", "r")
     await store.aclose()
     for attempt in (store.list_threads("a", limit=1), store.update_thread("a", "t"), store.delete_thread(thread, "r")):
         with pytest.raises(Unavailable):

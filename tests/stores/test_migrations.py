@@ -52,7 +52,7 @@ async def test_a_database_of_version_1_is_taken_over_with_all_its_data(path: str
     version_1(path)
     store = SQLiteStore(path, clock=clock)
     await store.start()
-    thread = await store.open_thread("alice", "t", "support", "r2")
+    thread = await store.lease_thread("alice", "t", "support", "r2")
     assert (ids(thread), thread.title, thread.state, thread.archived) == (["a", "b"], "Orders", {"a": 1}, False)
     assert [(a.id, a.state, a.run_id) for a in thread.approvals] == [("a1", State.PENDING, "")]
     assert thread.bytes == len(msgspec.json.encode(said("a", "b"))) + len('{"a":1}') + len("{}")
@@ -77,16 +77,16 @@ async def test_deletion_leaves_nothing_but_tombstones(path: str, clock: Clock) -
     for thread_id in ("t", "u"):
         await ask(store, gated(f"{thread_id}1"), gated(f"{thread_id}2"), thread_id=thread_id)
         await store.move(f"{thread_id}2", State.CLAIMED)
-        thread = await store.open_thread("alice", thread_id, "support", "r")
+        thread = await store.lease_thread("alice", thread_id, "support", "r")
         ref = ConversationRef("t", "o", conversation_id=thread_id)
         await store.commit(thread, Change(entries=said("a"), ref=ref, state={"a": 1}), "r")
         await store.commit(thread, Change(entries=said("b"), default_title="x", status="waiting"), "r")
     full = rows(path)
-    thread = await store.open_thread("alice", "t", "support", "delete")
+    thread = await store.lease_thread("alice", "t", "support", "delete")
     await store.delete_thread(thread, "delete")
     half = {name: count // 2 for name, count in full.items()}
     assert rows(path) == half | {"tombstones": 1}, "the other thread is whole; the call that was claimed leaves a mark"
-    thread = await store.open_thread("alice", "u", "support", "delete")
+    thread = await store.lease_thread("alice", "u", "support", "delete")
     await store.delete_thread(thread, "delete")
     assert rows(path) == empty | {"tombstones": 2}
     assert not any(empty.values())
@@ -97,7 +97,7 @@ async def test_a_deletion_survives_a_loss_of_power(path: str, clock: Clock) -> N
     """It is committed as durably as a decision: what waits for the disk is told by the last setting before it."""
     store = SQLiteStore(path, clock=clock)
     await store.start()
-    thread = await store.open_thread("alice", "t", "support", "delete")
+    thread = await store.lease_thread("alice", "t", "support", "delete")
     seen: list[str] = []
     await store._run(lambda db: db.connection.set_trace_callback(seen.append))
     await store.delete_thread(thread, "delete")

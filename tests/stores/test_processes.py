@@ -62,10 +62,10 @@ async def test_kill_9_loses_nothing_that_was_committed(store: SQLiteStore, path:
     """B5: between pause and approval, between claim and result, in the middle of a run."""
     with process("decide", path) as victim:
         with pytest.raises(ThreadBusy):
-            await store.open_thread("alice", "t", "support", "r3")
+            await store.lease_thread("alice", "t", "support", "r3")
         victim.kill()
         victim.wait(PATIENCE_S)
-    thread = await store.open_thread("alice", "t", "support", "r3")
+    thread = await store.lease_thread("alice", "t", "support", "r3")
     assert (thread.run_key, thread.run_status) == ("r2", "interrupted")
     assert ids(thread) == ["refund it", "more"]
     assert [approval.state for approval in thread.approvals] == [State.DONE, State.CLAIMED, State.PENDING]
@@ -80,32 +80,32 @@ async def test_kill_9_loses_nothing_that_was_committed(store: SQLiteStore, path:
 async def test_the_lease_of_a_living_process_holds_and_of_a_dead_one_does_not(store: SQLiteStore, path: str) -> None:
     with process("hold", path) as holder:
         with pytest.raises(ThreadBusy):
-            await store.open_thread("alice", "held", "support", "r2")
+            await store.lease_thread("alice", "held", "support", "r2")
         holder.kill()
         holder.wait(PATIENCE_S)
-        thread = await store.open_thread("alice", "held", "support", "r2")
+        thread = await store.lease_thread("alice", "held", "support", "r2")
     assert (thread.run_key, thread.run_status) == ("r-held", "interrupted")
 
 
 async def test_a_process_that_closes_its_store_gives_its_leases_back(store: SQLiteStore, path: str) -> None:
     with process("hold", path) as holder:
         await asyncio.to_thread(holder.communicate, "go\n", timeout=PATIENCE_S)
-    thread = await store.open_thread("alice", "held", "support", "r2")
+    thread = await store.lease_thread("alice", "held", "support", "r2")
     assert thread.run_status == "interrupted"
 
 
 async def test_two_stores_of_one_process(path: str) -> None:
     one, two = SQLiteStore(path), SQLiteStore(path)
     await asyncio.gather(one.start(), two.start())
-    await one.open_thread("alice", "t", "support", "r1")
+    await one.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(ThreadBusy):
-        await two.open_thread("alice", "t", "support", "r2")
+        await two.lease_thread("alice", "t", "support", "r2")
     await ask(two, gated(), thread_id="other")
     claims = [store.move("a1", State.CLAIMED) for _ in range(25) for store in (one, two)]
     results = await asyncio.gather(*claims, return_exceptions=True)
     assert sum(isinstance(result, IllegalMove) for result in results) == 49
     await one.aclose()
-    await two.open_thread("alice", "t", "support", "r2")
+    await two.lease_thread("alice", "t", "support", "r2")
     await two.aclose()
 
 

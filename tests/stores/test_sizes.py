@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, shows("T13")]
 
 
 async def commit(store: Store, change: Change, thread_id: str = "t") -> None:
-    thread = await store.open_thread("alice", thread_id, "support", "r")
+    thread = await store.lease_thread("alice", thread_id, "support", "r")
     await store.commit(thread, msgspec.structs.replace(change, status="finished"), "r")
 
 
@@ -64,7 +64,7 @@ async def test_a_head_is_read_without_the_rest_of_the_thread(store: Store) -> No
     assert head is not None
     assert (head.title, head.entries, head.approvals, head.state) == ("Orders", [], [], None)
     assert head.bytes == await size(store)
-    leased = await store.open_thread("alice", "t", "support", "r2", whole=False)
+    leased = await store.lease_thread("alice", "t", "support", "r2", whole=False)
     assert (leased.key, leased.entries, leased.run_status) == (head.key, [], "finished")
     await store.commit(leased, Change(status="finished"), "r2")
     assert ids(await store.read_thread("alice", "t")) == ["a"]
@@ -86,8 +86,8 @@ async def test_what_is_too_large_is_not_read_and_can_be_deleted(bounded: Callabl
     with pytest.raises(TooLarge, match="1,000"):
         await store.read_thread("alice", "t")
     with pytest.raises(TooLarge, match="Deleting"):
-        await store.open_thread("alice", "t", "support", "r1")
-    thread = await store.open_thread("alice", "t", "support", "r2", whole=False)  # the refused one holds no lease
+        await store.lease_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r2", whole=False)  # the refused one holds no lease
     assert thread.run_status == "finished"
     await store.delete_thread(thread, "r2")
     assert await store.read_thread("alice", "t") is None
@@ -129,7 +129,7 @@ async def test_principals_without_threads_leave_nothing_in_memory(clock: Clock) 
     full = kept(store)
     assert {table for table in full if full[table]} >= {"_bytes", "_number", "_threads", "_ledger._mine"}
     for number in range(20):
-        thread = await store.open_thread(f"user-{number}", "t", "support", "r2")
+        thread = await store.lease_thread(f"user-{number}", "t", "support", "r2")
         await store.delete_thread(thread, "r2")
     assert kept(store) == before
     await store.aclose()

@@ -162,20 +162,20 @@ async def test_a_lock_that_another_process_keeps_is_unavailable(path: str, monke
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Unavailable, match="another process keeps it locked"):
-        await store.open_thread("alice", "t", "support", "r1")
+        await store.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(Unavailable):
         await store.check()
     assert await store.read_thread("alice", "t") is None, "reading goes on"
     other.execute("ROLLBACK")
     other.close()
     await store.check()
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     await store.aclose()
 
 
 async def test_a_full_disk_is_unavailable_and_changes_nothing(store: SQLiteStore) -> None:
     thread = await ask(store, gated())
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await on_worker(store, lambda connection: connection.execute("PRAGMA max_page_count = 1"))
     with pytest.raises(Unavailable, match="the disk is full"):
         await store.commit(thread, Change(entries=said("x" * 1_000_000), default_title="new"), "r1")
@@ -201,7 +201,7 @@ async def test_what_waits_for_the_disk(store: SQLiteStore) -> None:
         seen.clear()
         return found
 
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     switched()
     await store.commit(thread, Change(entries=said("a")), "r1")
     assert switched() == [], "still as it was"
@@ -218,7 +218,7 @@ async def test_what_waits_for_the_disk(store: SQLiteStore) -> None:
 
 
 async def test_a_cancelled_commit_is_committed(store: SQLiteStore) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     with occupied(store):
         task = asyncio.create_task(store.commit(thread, Change(entries=said("a"), status="finished"), "r1"))
         await asyncio.sleep(0)
@@ -230,19 +230,19 @@ async def test_a_cancelled_commit_is_committed(store: SQLiteStore) -> None:
 
 async def test_a_caller_that_is_cancelled_while_opening_leaves_no_lease(store: SQLiteStore) -> None:
     with occupied(store):
-        task = asyncio.create_task(store.open_thread("alice", "t", "support", "r1"))
+        task = asyncio.create_task(store.lease_thread("alice", "t", "support", "r1"))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    thread = await store.open_thread("alice", "t", "support", "r2")
+    thread = await store.lease_thread("alice", "t", "support", "r2")
     assert thread.run_status == "interrupted"
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "t", "support", "r1")
+        await store.lease_thread("alice", "t", "support", "r1")
 
 
 async def test_closing_waits_for_what_is_queued(store: SQLiteStore, path: str) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     with occupied(store):
         commits = [asyncio.create_task(store.commit(thread, Change(entries=said(str(n))), "r1")) for n in range(50)]
         closing = asyncio.create_task(store.aclose())
@@ -256,7 +256,7 @@ async def test_closing_waits_for_what_is_queued(store: SQLiteStore, path: str) -
 async def test_the_loop_goes_on_while_the_store_waits_for_a_lock(store: SQLiteStore, path: str) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    waiting = asyncio.create_task(store.open_thread("alice", "t", "support", "r1"))
+    waiting = asyncio.create_task(store.lease_thread("alice", "t", "support", "r1"))
     for _ in range(1000):
         await asyncio.sleep(0)
     assert not waiting.done()
@@ -279,7 +279,7 @@ async def test_a_run_costs_two_hops(store: SQLiteStore, monkeypatch: pytest.Monk
         return submit(job)
 
     monkeypatch.setattr(store, "_submit", counting)
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a"), status="finished"), "r1")
     assert hops == 2
 
@@ -288,7 +288,7 @@ async def test_reading_a_long_thread_is_linear(store: SQLiteStore) -> None:
     """Ten times as much takes about ten times as long, whether it came in one batch or in many."""
 
     async def cpu(thread_id: str, count: int, batch: int) -> float:
-        thread = await store.open_thread("alice", thread_id, "support", "r1")
+        thread = await store.lease_thread("alice", thread_id, "support", "r1")
         entries = [
             UserEntry(f"m{n}", (Text("hello"),)) if n % 2 else TurnEntry(f"t{n}", (TextPart("x", "answer " * 20),))
             for n in range(count)

@@ -12,7 +12,7 @@ STOP = StopRequest()
 
 
 async def test_a_run_is_asked_once_and_hears_it_once(store: Store) -> None:
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     assert await store.take_stops({"r1"}) == {}
     assert await store.ask_to_stop("alice", "t", STOP) == "r1"
     assert await store.take_stops({"other"}) == {}, "it is another's"
@@ -23,7 +23,7 @@ async def test_a_run_is_asked_once_and_hears_it_once(store: Store) -> None:
 
 async def test_nobody_is_asked_where_nothing_is_at_work(store: Store, clock: Clock) -> None:
     assert await store.ask_to_stop("alice", "t", STOP) is None
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     assert await store.ask_to_stop("bob", "t", STOP) is None, "another principal's thread"
     clock.advance(LEASE_MS)
     assert await store.ask_to_stop("alice", "t", STOP) is None, "whoever held the lease is gone"
@@ -34,10 +34,10 @@ async def test_nobody_is_asked_where_nothing_is_at_work(store: Store, clock: Clo
 
 
 async def test_a_run_does_not_hear_what_was_asked_of_the_one_before(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.ask_to_stop("alice", "t", STOP)
     await store.commit(thread, Change(status="finished"), "r1")
-    await store.open_thread("alice", "t", "support", "r2")
+    await store.lease_thread("alice", "t", "support", "r2")
     assert await store.take_stops({"r1", "r2"}) == {}
 
 
@@ -45,7 +45,7 @@ async def test_two_stores_on_one_file(path: str) -> None:
     here, there = SQLiteStore(path), SQLiteStore(path)
     await here.start()
     await there.start()
-    await here.open_thread("alice", "t", "support", "r1")
+    await here.lease_thread("alice", "t", "support", "r1")
     assert await here.take_stops({"r1"}) == {}
     assert await there.ask_to_stop("alice", "t", STOP) == "r1"
     assert await here.take_stops({"r1"}) == {"r1": STOP}
@@ -56,7 +56,7 @@ async def test_two_stores_on_one_file(path: str) -> None:
 async def test_looking_costs_no_write_and_no_query_while_nobody_asks(path: str) -> None:
     store = SQLiteStore(path)
     await store.start()
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     await store.take_stops({"r1"})
     statements: list[str] = []
     await store._run(lambda db: db.connection.set_trace_callback(statements.append))

@@ -48,7 +48,7 @@ ONE_OF_EACH: list[Entry] = [
 
 
 async def append(store: Store, *texts: str, keep: int | None = None, thread_id: str = "t") -> None:
-    thread = await store.open_thread("alice", thread_id, "support", "append")
+    thread = await store.lease_thread("alice", thread_id, "support", "append")
     await store.commit(thread, Change(keep=keep, entries=said(*texts), status="finished"), "append")
 
 
@@ -56,7 +56,7 @@ async def append(store: Store, *texts: str, keep: int | None = None, thread_id: 
 
 
 async def test_a_new_thread_is_empty_and_belongs_to_who_opened_it(store: Store, clock: Clock) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     assert (thread.principal, thread.id, thread.agent) == ("alice", "t", "support")
     assert thread.created_at == thread.updated_at == thread.now == clock.now
     assert (thread.entries, thread.approvals, thread.state, thread.ref, thread.title) == ([], [], None, None, None)
@@ -70,7 +70,7 @@ async def test_reading_makes_no_thread(store: Store) -> None:
 
 async def test_the_same_id_of_another_principal_is_another_thread(store: Store) -> None:
     await append(store, "hers")
-    theirs = await store.open_thread("bob", "t", "support", "r2")
+    theirs = await store.lease_thread("bob", "t", "support", "r2")
     assert theirs.entries == []
     assert ids(await store.read_thread("alice", "t")) == ["hers"]
     assert await store.read_thread("carol", "t") is None
@@ -80,52 +80,52 @@ async def test_the_same_id_of_another_principal_is_another_thread(store: Store) 
 
 
 async def test_a_second_run_on_a_thread_is_busy(store: Store) -> None:
-    await store.open_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "t", "support", "r2")
+        await store.lease_thread("alice", "t", "support", "r2")
     running = await store.read_thread("alice", "t")
     assert running is not None
     assert (running.run_key, running.run_status) == ("r1", "running")
-    await store.open_thread("alice", "another", "support", "r2")
+    await store.lease_thread("alice", "another", "support", "r2")
 
 
 async def test_of_many_runs_that_start_at_once_one_gets_the_thread(store: Store) -> None:
     opened = await asyncio.gather(
-        *(store.open_thread("alice", "t", "support", f"r{n}") for n in range(20)), return_exceptions=True
+        *(store.lease_thread("alice", "t", "support", f"r{n}") for n in range(20)), return_exceptions=True
     )
     assert sum(isinstance(result, ThreadBusy) for result in opened) == 19
 
 
 @pytest.mark.parametrize("status", ["finished", "waiting", "failed", "cancelled", "interrupted"])
 async def test_a_status_ends_the_run_and_gives_the_lease_back(store: Store, status: RunStatus) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(status=status), "r1")
-    after = await store.open_thread("alice", "t", "support", "r2")
+    after = await store.lease_thread("alice", "t", "support", "r2")
     assert (after.run_key, after.run_status) == ("r1", status), "what was before this run"
     with pytest.raises(ThreadBusy):
         await store.commit(thread, Change(default_title="late"), "r1")
 
 
 async def test_a_commit_without_status_keeps_the_lease(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a")), "r1")
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "t", "support", "r2")
+        await store.lease_thread("alice", "t", "support", "r2")
     await store.commit(thread, Change(entries=said("b"), status="finished"), "r1")
     assert ids(await store.read_thread("alice", "t")) == ["a", "b"]
     assert thread.entries == [], "the passed object is not touched"
 
 
 async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: Store, clock: Clock) -> None:
-    silent = await store.open_thread("alice", "t", "support", "r1")
+    silent = await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS - 1)
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "t", "support", "r2")
+        await store.lease_thread("alice", "t", "support", "r2")
     clock.advance(1)
     seen = await store.read_thread("alice", "t")
     assert seen is not None
     assert (seen.run_key, seen.run_status) == ("r1", "interrupted")
-    taken = await store.open_thread("alice", "t", "support", "r2")
+    taken = await store.lease_thread("alice", "t", "support", "r2")
     assert (taken.run_key, taken.run_status) == ("r1", "interrupted")
     with pytest.raises(LeaseLost):
         await store.commit(
@@ -139,42 +139,42 @@ async def test_a_silent_run_is_taken_over_and_can_change_nothing_more(store: Sto
 
 async def test_renewing_keeps_the_lease_of_those_named(store: Store, clock: Clock) -> None:
     for run_key in ("r1", "r2", "r3"):
-        await store.open_thread("alice", f"thread of {run_key}", "support", run_key)
+        await store.lease_thread("alice", f"thread of {run_key}", "support", run_key)
     clock.advance(LEASE_MS - 1)
     assert set(await store.renew(["r1", "r2", "unknown"])) == {"unknown"}
     assert not await store.renew([])
     clock.advance(LEASE_MS - 1)
     for run_key in ("r1", "r2"):
         with pytest.raises(ThreadBusy):
-            await store.open_thread("alice", f"thread of {run_key}", "support", "new")
-    await store.open_thread("alice", "thread of r3", "support", "new")
+            await store.lease_thread("alice", f"thread of {run_key}", "support", "new")
+    await store.lease_thread("alice", "thread of r3", "support", "new")
 
 
 async def test_renewing_does_not_bring_a_finished_or_taken_run_back(store: Store, clock: Clock) -> None:
-    finished = await store.open_thread("alice", "finished", "support", "r1")
+    finished = await store.lease_thread("alice", "finished", "support", "r1")
     await store.commit(finished, Change(status="finished"), "r1")
-    await store.open_thread("alice", "taken", "support", "r2")
+    await store.lease_thread("alice", "taken", "support", "r2")
     clock.advance(LEASE_MS)
-    await store.open_thread("alice", "taken", "support", "r3")
+    await store.lease_thread("alice", "taken", "support", "r3")
     assert set(await store.renew(["r1", "r2", "r3"])) == {"r1", "r2"}, "they hold nothing, which is told"
-    await store.open_thread("alice", "finished", "support", "r4")
+    await store.lease_thread("alice", "finished", "support", "r4")
     clock.advance(LEASE_MS)
-    await store.open_thread("alice", "taken", "support", "r5")
+    await store.lease_thread("alice", "taken", "support", "r5")
 
 
 async def test_a_late_run_that_nobody_replaced_may_go_on(store: Store, clock: Clock) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS * 2)
     await store.commit(thread, Change(entries=said("slow")), "r1")
     assert not await store.renew(["r1"])
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "t", "support", "r2")
+        await store.lease_thread("alice", "t", "support", "r2")
 
 
 async def test_what_is_at_work_on_which_threads(store: Store, clock: Clock) -> None:
-    waits = await store.open_thread("alice", "t", "support", "r1")
-    await store.open_thread("alice", "u", "support", "r2")
-    await store.open_thread("bob", "t", "support", "r3")
+    waits = await store.lease_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "u", "support", "r2")
+    await store.lease_thread("bob", "t", "support", "r3")
     asked = [("alice", "t"), ("alice", "u"), ("bob", "t"), ("bob", "u")]
     begun = clock.now
     works = {("alice", "t"): "r1", ("alice", "u"): "r2", ("bob", "t"): "r3"}
@@ -192,15 +192,15 @@ async def test_what_is_at_work_on_which_threads(store: Store, clock: Clock) -> N
 
 
 async def test_entries_come_back_as_they_went_in(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=ONE_OF_EACH[:2]), "r1")
     await store.commit(thread, Change(entries=ONE_OF_EACH[2:], status="finished"), "r1")
-    after = await store.open_thread("alice", "t", "support", "r2")
+    after = await store.lease_thread("alice", "t", "support", "r2")
     assert after.entries == ONE_OF_EACH
 
 
 async def test_many_batches_keep_their_order(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     expected: list[str] = []
     for batch in range(300):
         texts = [f"{batch}.{n}" for n in range(batch % 4)]
@@ -234,7 +234,7 @@ async def test_cutting_everything_and_appending_nothing(store: Store) -> None:
 
 @pytest.mark.parametrize("state", [{"a": [1, 2.5, None, "x"]}, [], 0, False, "", None])
 async def test_fields_are_set_and_stay_until_they_are_set_again(store: Store, clock: Clock, state: Any) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     ref = ConversationRef("t1", "openai", conversation_id="conv_1")
     clock.advance(5)
     await store.commit(thread, Change(state=state, ref=ref, default_title="Orders"), "r1")
@@ -250,7 +250,7 @@ async def test_fields_are_set_and_stay_until_they_are_set_again(store: Store, cl
 
 
 async def test_what_was_read_is_a_copy(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(state={"list": [1]}, entries=said("a")), "r1")
     read = await store.read_thread("alice", "t")
     assert read is not None
@@ -266,7 +266,7 @@ async def test_what_was_read_is_a_copy(store: Store) -> None:
 
 
 async def name(store: Store, thread_id: str, ref: ConversationRef | None, principal: str = "alice") -> None:
-    thread = await store.open_thread(principal, thread_id, "support", "name")
+    thread = await store.lease_thread(principal, thread_id, "support", "name")
     await store.commit(thread, Change(ref=ref, status="finished"), "name")
 
 
@@ -279,10 +279,10 @@ def test_the_alias_of_a_ref() -> None:
 
 async def test_the_providers_current_id_finds_the_thread(store: Store) -> None:
     await name(store, "mine", ConversationRef("t", "o", conversation_id="conv_1"))
-    found = await store.open_thread("alice", "conv_1", "support", "r1")
+    found = await store.lease_thread("alice", "conv_1", "support", "r1")
     assert found.id == "mine"
     with pytest.raises(ThreadBusy):
-        await store.open_thread("alice", "mine", "support", "r2")
+        await store.lease_thread("alice", "mine", "support", "r2")
     seen = await store.read_thread("alice", "conv_1")
     assert seen is not None
     assert seen.key == found.key
@@ -300,12 +300,12 @@ async def test_only_the_current_id_does(store: Store) -> None:
 async def test_the_providers_id_is_no_way_into_another_principals_thread(store: Store) -> None:
     await name(store, "mine", ConversationRef("t", "o", conversation_id="conv_1"))
     assert await store.read_thread("bob", "conv_1") is None
-    theirs = await store.open_thread("bob", "conv_1", "support", "r1")
+    theirs = await store.lease_thread("bob", "conv_1", "support", "r1")
     assert (theirs.principal, theirs.id) == ("bob", "conv_1")
 
 
 async def test_a_thread_of_that_very_id_comes_first(store: Store) -> None:
-    await store.open_thread("alice", "conv_1", "support", "r1")
+    await store.lease_thread("alice", "conv_1", "support", "r1")
     await name(store, "mine", ConversationRef("t", "o", conversation_id="conv_1"))
     seen = await store.read_thread("alice", "conv_1")
     assert seen is not None
@@ -316,7 +316,7 @@ async def test_a_thread_of_that_very_id_comes_first(store: Store) -> None:
 
 
 async def test_a_commit_that_fails_changes_nothing(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("a", "b"), approvals=[gated()]), "r1")
     before = await store.read_thread("alice", "t")
     ref = ConversationRef("t", "o", conversation_id="conv_1")
@@ -339,7 +339,7 @@ async def test_a_commit_that_fails_changes_nothing(store: Store) -> None:
 
 
 async def test_one_call_of_a_commit_twice_is_refused(store: Store) -> None:
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(IllegalMove):
         await store.commit(thread, Change(approvals=[gated("a1", "same"), gated("a2", "same")]), "r1")
     assert await store.pending_approvals("alice") == []
@@ -347,7 +347,7 @@ async def test_one_call_of_a_commit_twice_is_refused(store: Store) -> None:
 
 async def test_the_same_call_id_on_two_threads_is_two_calls(store: Store) -> None:
     for number in (1, 2):
-        thread = await store.open_thread("alice", f"t{number}", "support", "r")
+        thread = await store.lease_thread("alice", f"t{number}", "support", "r")
         approval = gated(f"a{number}", "call", provider_ref="conv")
         await store.commit(thread, Change(approvals=[approval], status="waiting"), "r")
     assert [approval.id for approval in await store.pending_approvals("alice")] == ["a1", "a2"]
@@ -355,13 +355,13 @@ async def test_the_same_call_id_on_two_threads_is_two_calls(store: Store) -> Non
 
 async def test_a_closed_store_says_so(store: Store) -> None:
     await store.check()
-    thread = await store.open_thread("alice", "t", "support", "r1")
+    thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.aclose()
     await store.aclose()
     with pytest.raises(Unavailable):
         await store.check()
     with pytest.raises(Unavailable):
-        await store.open_thread("alice", "t", "support", "r2")
+        await store.lease_thread("alice", "t", "support", "r2")
     with pytest.raises(Unavailable):
         await store.commit(thread, Change(), "r1")
     with pytest.raises(Unavailable):

@@ -23,7 +23,7 @@ def sha(text: str) -> str:
 
 
 async def delete(store: Store, thread_id: str = "t", principal: str = "alice") -> None:
-    thread = await store.open_thread(principal, thread_id, "support", "delete", whole=False)
+    thread = await store.lease_thread(principal, thread_id, "support", "delete", whole=False)
     await store.delete_thread(thread, "delete")
 
 
@@ -112,10 +112,10 @@ async def test_nothing_that_was_said_is_left_in_the_file(path: str) -> None:
 
 async def test_a_thread_that_is_not_there_is_not_made_for_those_who_do_not_want_one(store: Store) -> None:
     with pytest.raises(NotFound):
-        await store.open_thread("alice", "t", "support", "r", create=False)
+        await store.lease_thread("alice", "t", "support", "r", create=False)
     assert await store.read_thread("alice", "t") is None
-    await store.open_thread("alice", "t", "support", "r")
-    assert (await store.open_thread("alice", "t", "support", "r", create=False)).run_status == "running"
+    await store.lease_thread("alice", "t", "support", "r")
+    assert (await store.lease_thread("alice", "t", "support", "r", create=False)).run_status == "running"
 
 
 async def test_a_result_that_comes_after_the_deletion_is_marked(store: Store, clock: Clock) -> None:

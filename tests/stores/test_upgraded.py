@@ -39,7 +39,7 @@ def dump(path: str) -> list[str]:
 
 
 ATTEMPTS: dict[str, Callable[[Store], Awaitable[object]]] = {
-    "open": lambda store: store.open_thread("alice", "new", "support", "r9"),
+    "open": lambda store: store.lease_thread("alice", "new", "support", "r9"),
     "read": lambda store: store.read_thread("alice", "t"),
     "move": lambda store: store.move("a1", State.CLAIMED),
     "pending": lambda store: store.pending_approvals("alice"),
@@ -55,7 +55,7 @@ async def test_nothing_is_read_or_written_any_more(path: str, attempt: str) -> N
     store = SQLiteStore(path)
     await store.start()
     await ask(store, gated())
-    thread = await store.open_thread("alice", "t", "support", "r2")
+    thread = await store.lease_thread("alice", "t", "support", "r2")
     migrate(path)
     before = await asyncio.to_thread(dump, path)
     with pytest.raises(Unavailable, match="upgraded by another version"):

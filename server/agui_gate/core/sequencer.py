@@ -183,7 +183,7 @@ class Sequencer:
         self._seen.add(entity_id)
         return True
 
-    def end_open(self) -> None:
+    def end_unfinished(self) -> None:
         """End the messages, reasoning and arguments that are half said."""
         for message_id in sorted(self._texts):
             self.text_end(message_id)
@@ -196,7 +196,7 @@ class Sequencer:
         """End what is open; False if the stream is over already (or never began)."""
         if not self._open:
             return False
-        self.end_open()
+        self.end_unfinished()
         for call_id in list(self._owed):
             self.result(call_id, f"{call_id}-result", UNFINISHED)
         self._open = False

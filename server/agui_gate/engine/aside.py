@@ -24,4 +24,4 @@ async def a_thread_of_its_own(agent: Agent, run: RunInput, principal: str, run_k
     """A store that nobody else knows, and in it the run's thread, opened."""
     store = MemoryStore()
     await store.start()
-    return store, await store.open_thread(principal, run.thread_id, agent.name, run_key)
+    return store, await store.lease_thread(principal, run.thread_id, agent.name, run_key)

@@ -22,7 +22,7 @@ from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import outcomes
 from agui_gate.engine.gated_calls import GatedCalls
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, RateLimited
 
@@ -33,7 +33,9 @@ class Consents:
     ``on_shown`` is called when outcomes were shown, before the provider's answer is.
     """
 
-    def __init__(self, thread: OpenThread, gated_calls: GatedCalls, agent: Agent, on_shown: Callable[[], None]) -> None:
+    def __init__(
+        self, thread: LeasedThread, gated_calls: GatedCalls, agent: Agent, on_shown: Callable[[], None]
+    ) -> None:
         self._journal, self._gated_calls, self._agent, self._on_shown = thread.journal, gated_calls, agent, on_shown
 
     @property

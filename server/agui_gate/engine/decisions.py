@@ -15,9 +15,9 @@ from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.intake import NewId
 from agui_gate.engine.keeping import END_SECONDS
+from agui_gate.engine.leased_thread import LeasedThread
+from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits
-from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.opening import Opener
 from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.watch import Watch
@@ -58,10 +58,10 @@ class Decisions:
         new_id: NewId,
         watch: Watch,
         check_open: Callable[[], None],
-        opener: Opener,
+        leaser: Leaser,
         limits: Limits = DEFAULTS,
     ) -> None:
-        self._opener, self._limits = opener, limits
+        self._leaser, self._limits = leaser, limits
         self._agents, self._store, self._new_id, self._watch = agents, store, new_id, watch
         self._check_open = check_open
         self.working = Working()
@@ -119,7 +119,7 @@ class Decisions:
     async def _carry_out(self, agent: Agent, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{self._new_id()}"
-        opened, reservation = await self._opener.open(
+        opened, reservation = await self._leaser.lease(
             approval.principal, approval.thread_id, agent.name, run_key, create=False
         )
         thread = opened.thread
@@ -144,7 +144,7 @@ class Decisions:
                 await opened.end(status, END_SECONDS)
                 reservation.release()
 
-    def _verdict(self, agent: Agent, opened: OpenThread, index: ApprovalIndex, answer: Answer) -> Verdict:
+    def _verdict(self, agent: Agent, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
         """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""
         principal = opened.thread.principal
 
@@ -158,7 +158,7 @@ class Decisions:
         return judgement.verdicts[0]
 
     async def _carry_out_unless_stopped(
-        self, agent: Agent, opened: OpenThread, verdict: Verdict, work: Work
+        self, agent: Agent, opened: LeasedThread, verdict: Verdict, work: Work
     ) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
         run_call = ToolRunner(agent, opened).approved

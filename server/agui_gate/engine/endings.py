@@ -122,7 +122,7 @@ class Endings:
 
     async def _under_lease(self, thread: Thread, key: str) -> bool:
         try:
-            leased = await self._store.open_thread(
+            leased = await self._store.lease_thread(
                 thread.principal, thread.id, thread.agent, key, whole=False, create=False
             )
         except NotFound:

@@ -27,10 +27,10 @@ from agui_gate.engine.following import Following
 from agui_gate.engine.heart import Heart, beating
 from agui_gate.engine.inbox import Inbox
 from agui_gate.engine.keeping import Keeper
+from agui_gate.engine.leased_thread import LeasedThread
+from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
-from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.opening import Opener
 from agui_gate.engine.run import Run
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
@@ -78,9 +78,9 @@ class Engine:
         store = self.inbox.announcing()
         self._watch = Watch(store)
         self._keeper = Keeper(store, self._watch.happened)
-        self._opener = Opener(store, self._keeper, self.budget, limits)
+        self._leaser = Leaser(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
-            self.agents, store, new_id, self._watch, self._check_open, self._opener, self.limits
+            self.agents, store, new_id, self._watch, self._check_open, self._leaser, self.limits
         )
         working = self._decisions.working
         self._endings = Endings(store, self.following, working, self._keeper, _delete_key, self._deleted)
@@ -167,7 +167,7 @@ class Engine:
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
         key = f"run_{new_id()[:16]}"
-        opened, reservation = await self._opener.open(principal, run.thread_id, agent.name, key, create=create)
+        opened, reservation = await self._leaser.lease(principal, run.thread_id, agent.name, key, create=create)
         thread = opened.thread
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         try:
@@ -188,7 +188,7 @@ class Engine:
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
-        return self._begin(without_tools(agent), run, OpenThread(store, thread, key, self.limits), store, live, set())
+        return self._begin(without_tools(agent), run, LeasedThread(store, thread, key, self.limits), store, live, set())
 
     async def _published_run(
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
@@ -205,7 +205,13 @@ class Engine:
         )
 
     def _begin(
-        self, agent: Agent, run: RunInput, opened: OpenThread, store: Store, live: LiveRun, names: set[tuple[str, str]]
+        self,
+        agent: Agent,
+        run: RunInput,
+        opened: LeasedThread,
+        store: Store,
+        live: LiveRun,
+        names: set[tuple[str, str]],
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         live.opened(*opened.snapshot())

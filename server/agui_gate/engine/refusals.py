@@ -30,7 +30,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.errors import ContentRefused, ContextLength, MediaRefused
 
 LONG = 1_000
@@ -57,7 +57,7 @@ class Withheld:
     ``accepted``: the provider took a request, so nothing is asked again.
     """
 
-    def __init__(self, thread: OpenThread) -> None:
+    def __init__(self, thread: LeasedThread) -> None:
         self._thread = thread
         self.entries: list[LeftOutEntry] = []
         self.accepted = False
@@ -105,7 +105,7 @@ class Withheld:
         return [normal(part) for part in parts if isinstance(part, Media)]
 
 
-def blamed(thread: OpenThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
+def blamed(thread: LeasedThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
     """What is left out from now on after ``refused``: what was new; of what is too long, the longest."""
     new = _since_turn(thread.entries)
     gone = [entry for entry in new if isinstance(entry, LeftOutEntry) and entry.part is None]
@@ -126,7 +126,7 @@ def _longest(said: Sequence["_Said"]) -> "_Said | None":
     return max((one for one in said if one.length >= LONG), key=lambda one: one.length, default=None)
 
 
-def _all_said(thread: OpenThread) -> list["_Said"]:
+def _all_said(thread: LeasedThread) -> list["_Said"]:
     """All that the model is told of this thread by others."""
     gone = [entry for entry in thread.entries if isinstance(entry, LeftOutEntry)]
     before = {entry.message_id or entry.call_id for entry in gone}
@@ -157,7 +157,7 @@ class _Said(NamedTuple):
         return LeftOutEntry(message, self.id)
 
 
-def _said(entry: Entry, thread: OpenThread) -> _Said | None:
+def _said(entry: Entry, thread: LeasedThread) -> _Said | None:
     match entry:
         case UserEntry():
             return _message(entry)

@@ -18,8 +18,8 @@ from agui_gate.engine.conversing import Conversing
 from agui_gate.engine.course import Course
 from agui_gate.engine.importing import NewId
 from agui_gate.engine.keeping import END_SECONDS
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
-from agui_gate.engine.open_thread import OpenThread
 from agui_gate.engine.scope import Clock, Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, ProviderError
@@ -39,7 +39,7 @@ class Run:
         self,
         agent: Agent,
         run: RunInput,
-        thread: OpenThread,
+        thread: LeasedThread,
         store: Store,
         live: LiveRun,
         dialect: Dialect,

@@ -16,7 +16,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Output
 from agui_gate.emitting import Tell
 from agui_gate.engine.conversation import shown
-from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.tools import run_tool
 from agui_gate.tool import ToolContext
 
@@ -28,7 +28,7 @@ def nobody(event: ev.Event) -> None:
 class ToolRunner:
     """Runs the tools of one agent on one open thread. What they do to the shared state is told, and stays in it."""
 
-    def __init__(self, agent: Agent, thread: OpenThread, tell: Tell = nobody) -> None:
+    def __init__(self, agent: Agent, thread: LeasedThread, tell: Tell = nobody) -> None:
         self._agent, self._thread, self._tell = agent, thread, tell
         self._new_state: dict[str, object] = {}  # one object, for tools that run in parallel too
 

@@ -7,8 +7,8 @@ from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallPart, Output, ResultEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.importing import NewId
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
-from agui_gate.engine.open_thread import OpenThread
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 
@@ -24,7 +24,7 @@ class Scope:
     """
 
     input: RunInput
-    thread: OpenThread
+    thread: LeasedThread
     seq: Sequencer
     live: LiveRun
     new_id: NewId
@@ -38,7 +38,7 @@ class Scope:
 
     def at_rest(self) -> None:
         """Nothing is half said: clients that connect from now on begin here."""
-        self.seq.end_open()
+        self.seq.end_unfinished()
         self.live.opened(*self.thread.snapshot())
 
     def result(self, call: CallPart, output: Output) -> None:

@@ -19,7 +19,7 @@ from agui_gate.core.transcript import (
 from agui_gate.engine import outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.judging import Judged, look_at
-from agui_gate.engine.open_thread import committed_ref
+from agui_gate.engine.leased_thread import committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.refusals import Withheld, blamed, left_out
 from agui_gate.engine.runner import ToolRunner

@@ -4,7 +4,7 @@ A *thread* belongs to a principal: (principal, client's thread id) names it, and
 which is not known as a thread id but is the provider's current id of one of that principal's threads finds that thread
 (`provider_id`, S2). A thread's journal only grows, by whole batches; a branch cuts its end off.
 
-A *lease* is the right to change a thread: one run at a time (B18). `open_thread` takes it, `commit(..., status=…)`
+A *lease* is the right to change a thread: one run at a time (B18). `lease_thread` takes it, `commit(..., status=…)`
 gives it back, `renew` keeps it. It ends by itself `LEASE_MS` after the last renewal, or as soon as its holder is known
 to be dead, so that a crash doesn't lock a thread. A run whose lease ended without being given back counts as
 ``interrupted``, but as long as nobody else took the lease it may still renew and commit.
@@ -179,7 +179,7 @@ class AtWork(msgspec.Struct, frozen=True):
 class ThreadStore(Protocol):
     """Threads and their journals."""
 
-    async def open_thread(
+    async def lease_thread(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
         """Take the lease for ``run_key`` and read the thread, creating it if it is new.
@@ -198,7 +198,7 @@ class ThreadStore(Protocol):
         ...
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
-        """Read without a lease; None if this principal has no such thread. ``whole``, `TooLarge`: see `open_thread`."""
+        """Read without a lease; None if this principal has no such thread. ``whole``: see `lease_thread`."""
         ...
 
     async def read_calls(self, principal: str, thread_id: str) -> Calls | None:

@@ -90,7 +90,7 @@ class MemoryStore:
 
     # --- threads
 
-    async def open_thread(
+    async def lease_thread(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
         """See `ThreadStore`."""

@@ -48,11 +48,11 @@ class SQLiteStore(StoreFile):
 
     # --- threads
 
-    async def open_thread(
+    async def lease_thread(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
     ) -> Thread:
         """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
-        opened = self._submit(lambda db: self._open_thread(db, principal, thread_id, agent, run_key, whole, create))
+        opened = self._submit(lambda db: self._lease_thread(db, principal, thread_id, agent, run_key, whole, create))
         try:
             return await opened
         except asyncio.CancelledError:
@@ -117,7 +117,7 @@ class SQLiteStore(StoreFile):
         """See `ThreadStore`."""
         await self._run(lambda db: self._delete_thread(db, int(thread.key), run_key))
 
-    def _open_thread(
+    def _lease_thread(
         self, db: Database, principal: str, thread_id: str, agent: str, run_key: str, whole: bool, create: bool
     ) -> Thread:
         assert self._owner is not None

@@ -1,34 +1,34 @@
-"""Opening a thread to work on it: under its lease, within the budget, and beside the event loop where it is long."""
+"""Leasing a thread to work on it: under its lease, within the budget, and beside the event loop where it is long."""
 
 from agui_gate.engine.budget import Budget, Reservation
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.keeping import Keeper
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.limits import Limits
-from agui_gate.engine.open_thread import OpenThread
 from agui_gate.off_loop import if_large
 from agui_gate.stores.base import Store
 
 
-class Opener:
-    """Opens the threads of one store, for runs and for decisions."""
+class Leaser:
+    """Leases the threads of one store, for runs and for decisions."""
 
     def __init__(self, store: Store, keeper: Keeper, budget: Budget, limits: Limits) -> None:
         self._store, self._keeper, self._budget, self._limits = store, keeper, budget, limits
 
-    async def open(
+    async def lease(
         self, principal: str, thread_id: str, agent: str, run_key: str, *, create: bool = True
-    ) -> tuple[OpenThread, Reservation]:
-        """The thread, under a lease for ``run_key``, and its part of the budget: kept for as long as it is open.
+    ) -> tuple[LeasedThread, Reservation]:
+        """The thread, under a lease for ``run_key``, and its part of the budget: kept for as long as it is worked on.
 
-        Raises as `ThreadStore.open_thread` and `Budget.reserve`. Whatever it raises, cancellation too, the lease goes
+        Raises as `ThreadStore.lease_thread` and `Budget.reserve`. Whatever it raises, cancellation too, the lease goes
         back.
         """
         reservation = self._budget.expect(principal, thread_id)
-        thread = await self._store.open_thread(principal, thread_id, agent, run_key, create=create)
+        thread = await self._store.lease_thread(principal, thread_id, agent, run_key, create=create)
         try:
             reservation = reservation.found(thread_id, thread.bytes)
             made = (self._store, thread, run_key, self._limits, self._keeper)
-            return await if_large(heaviness(thread), OpenThread, *made), reservation
+            return await if_large(heaviness(thread), LeasedThread, *made), reservation
         except BaseException:
             await self._keeper.give_back(thread, run_key)
             raise

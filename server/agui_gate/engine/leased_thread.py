@@ -27,7 +27,7 @@ LARGE_STATE = 32 * 1024
 """Bytes of a shared state that takes a while to encode."""
 
 
-class OpenThread:
+class LeasedThread:
     """A thread that is loaded, changed and saved. What is true of it, its `journal` knows.
 
     Each `commit` is one store transaction.
