@@ -186,6 +186,20 @@ async def test_a_question_about_what_happened_asks_for_nothing(demo: Product, te
     assert "- refunded: 0 €" in told.text or "what I can do here" in told.text
 
 
+@pytest.mark.parametrize("text", ["What happened?", "And now?", "What did you do?", "Did it work?", "So?"])
+async def test_whoever_asks_what_happened_is_told_it_again(demo: Product, text: str) -> None:
+    chat = demo.chat()
+    await decided(chat, "Refund 20 euros of order 1003", amount=12.5)
+    await decided(chat, "Refund 30 euros of order 1001", approved=False, reason="no receipt")
+    told = (await chat.say(text)).text
+    assert "I've refunded order **1003** (amount: 12.5 €). The amount was changed from 20 € to 12.5 €" in told
+    assert "I did not refund order **1001** (amount: 30 €): it was **rejected**" in told
+
+
+async def test_where_nothing_happened_nothing_is_told(demo: Product) -> None:
+    assert "what I can do here" in (await demo.chat().say("What happened?")).text
+
+
 @pytest.mark.parametrize(
     ("text", "amount"),
     [

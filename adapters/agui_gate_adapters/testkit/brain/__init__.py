@@ -17,7 +17,7 @@ from agui_gate_adapters.testkit.brain.arguments import units_of
 from agui_gate_adapters.testkit.brain.earlier import ran_before
 from agui_gate_adapters.testkit.brain.matching import is_lookup
 from agui_gate_adapters.testkit.brain.planning import Call, Plan, Situation, plan_calls
-from agui_gate_adapters.testkit.brain.reading import read
+from agui_gate_adapters.testkit.brain.reading import asks_what_happened, read
 from agui_gate_adapters.testkit.brain.results import Result, parse_output
 from agui_gate_adapters.testkit.kinds import kind_of
 from agui_gate_adapters.testkit.player import Asked, last_user_text, text_of
@@ -58,6 +58,9 @@ def think(asked: Asked) -> Turn:
             else replies.earlier([one for one in replaced if one.call.name in {c.name for c in plan.calls}])
         )
         return _call(plan.calls, told + replies.preamble(plan.calls, text, further=bool(results)))
+    if not told and not results and asks_what_happened(text):
+        told = replies.recap([*replaced, *_results(before, tools)])
+        return _say(told or _answer(plan, results, text, tools))
     return _say(told + _answer(plan, results, text, tools))
 
 

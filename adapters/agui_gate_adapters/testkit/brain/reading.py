@@ -11,6 +11,7 @@ __all__ = [
     "STOP_WORDS",
     "Number",
     "Reading",
+    "asks_what_happened",
     "content_words",
     "past",
     "read",
@@ -20,6 +21,11 @@ __all__ = [
     "verb_of",
     "words_of_name",
 ]
+
+
+def asks_what_happened(text: str) -> bool:
+    """Whether a person wants to know how things stand, without saying about what."""
+    return _HAPPENED.search(text) is not None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -48,6 +54,11 @@ _SYNONYMS: Final = tuple(
     )
 )
 
+_HAPPENED: Final = re.compile(
+    r"\bwhat\b.{0,20}\b(happened|did|done|changed)\b|^\W*(so|and|and now|why|done|ok|well)\W*\?"
+    r"|\b(did|has|have|was|were|is) (it|that|this|they|those)\b",
+    re.IGNORECASE,
+)
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._'-]*")
 _QUOTED: Final = re.compile(
     "[\"\u201c\u201d\u00ab\u00bb]([^\"\u201c\u201d\u00ab\u00bb]+)[\"\u201c\u201d\u00ab\u00bb]|(?<!\\w)['\u2018]([^'\u2018\u2019]{2,})['\u2019](?!\\w)"

@@ -26,7 +26,7 @@ from agui_gate_adapters.testkit.brain.wording import (
 )
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["already", "ask_for", "chat", "earlier", "preamble", "summarise", "thought"]
+__all__ = ["already", "ask_for", "chat", "earlier", "preamble", "recap", "summarise", "thought"]
 
 _OPENERS: Final = ("Sure", "Of course", "Happy to", "Right away")
 _MAX_ROWS: Final = 8
@@ -178,6 +178,12 @@ def _row(element: Any, call: Call) -> str:
         return words(element)
     first, *others = [(name, returned(call, value)) for name, value in element.items()] or [("", "")]
     return " · ".join([f"**{first[1]}**", *(f"{name.replace('_', ' ')}: {value}" for name, value in others)])
+
+
+def recap(results: list[Result]) -> str:
+    """Tell once more what came of everything that was to change something; "" where there was nothing."""
+    told = [_tell(result) for result in results if not is_lookup({"name": result.call.name})]
+    return "So far:\n\n" + "\n\n".join(told) if told else ""
 
 
 # -- otherwise ---------------------------------------------------------------------------------------------------
