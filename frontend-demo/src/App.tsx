@@ -2,6 +2,7 @@ import { CopilotKitProvider } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAgentInfo } from "./agents";
 import { activities } from "./components/activity";
+import { Inbox, useInbox } from "./components/inbox";
 import { useThreadList } from "./components/thread-list";
 import { providerProps, SERVER, useChoice, withHeaders, type Choice } from "./connection";
 import { CUT, SILENT, toProblem, type Problem } from "./problems";
@@ -10,6 +11,7 @@ import { Boundary } from "./shell/Boundary";
 import { Chat, type Resend } from "./shell/Chat";
 import { Header } from "./shell/Header";
 import { Sidebar } from "./shell/Sidebar";
+import { unread } from "./shell/Unread";
 import { useToken } from "./shell/useToken";
 import { newId, useThread } from "./thread";
 
@@ -23,6 +25,7 @@ export function App() {
   const [attempt, setAttempt] = useState(0);
   const [drawer, setDrawer] = useState(false);
   const list = useThreadList({ server: SERVER, headers });
+  const inbox = useInbox({ server: SERVER, headers });
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
   const clear = useCallback(() => setProblem(null), []);
@@ -33,6 +36,13 @@ export function App() {
     },
     [load],
   );
+  const { reload: reloadList } = list;
+  const { reload: reloadInbox, entries } = inbox;
+  useEffect(() => void reloadList(), [reloadList, entries]); // they have marks where something waits
+  const settled = useCallback(() => {
+    void reloadList();
+    void reloadInbox();
+  }, [reloadList, reloadInbox]);
   const resend = useRef<Resend>({ again: () => false, takeBack: () => {} });
   useEffect(() => void resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
   const renew = () => {
@@ -70,13 +80,15 @@ export function App() {
       <a className="skip" href="#chat">Skip to the chat</a>
       <Sidebar list={list} choice={choice} onChoose={rechoose} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
       <div className="main">
-        <Header name={agent?.name} choice={choice} onChoose={rechoose} isDrawerOpen={drawer} onMenu={() => setDrawer(true)} />
+        <Header name={agent?.name} choice={choice} onChoose={rechoose} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
+          <Inbox inbox={inbox} current={thread} titleOf={(id) => list.threads.find((known) => known.id === id)?.title ?? undefined} onOpenChat={go} />
+        </Header>
         {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
             <Boundary key={[thread, attempt, choice.via, choice.style].join()} onError={report}>
-              <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={activities} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} choice={choice} headers={headers} onSend={clear} onSettled={list.reload} onCut={cut} resend={resend} />
+              <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={activities} renderCustomMessages={unread} enableInspector={false} onError={report}>
+                <Chat agent={agent} thread={thread} choice={choice} headers={headers} isListed={list.threads.some(({ id }) => id === thread)} onSend={clear} onSettled={settled} onCut={cut} resend={resend} />
               </CopilotKitProvider>
             </Boundary>
           )}

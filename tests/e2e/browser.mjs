@@ -57,7 +57,8 @@ export async function closePage(page, reusable) {
   if (page.context() !== usual) return page.context().close();
   const [url] = page.url().split("#");
   await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
-  if (reusable && !page.provoked && url.includes("/copilot/?") && !parked.has(url) && !(await page.locator("[data-theme]").count())) return parked.set(url, page);
+  const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
+  if (reusable && !page.provoked && url.includes("/copilot/?") && !parked.has(url) && !(await isBusy())) return parked.set(url, page);
   return page.close();
 }
 

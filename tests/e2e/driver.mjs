@@ -8,6 +8,9 @@ import * as conversation from "./scenarios/conversation.mjs";
 import * as approvals from "./scenarios/approvals.mjs";
 import * as handling from "./scenarios/handling.mjs";
 import * as inbox from "./scenarios/inbox.mjs";
+import * as goingon from "./scenarios/goingon.mjs";
+import * as hindered from "./scenarios/hindered.mjs";
+import * as waiting from "./scenarios/waiting.mjs";
 import * as ledger from "./scenarios/ledger.mjs";
 import * as elsewhere from "./scenarios/elsewhere.mjs";
 import * as looks from "./scenarios/looks.mjs";
@@ -16,7 +19,7 @@ import * as sidebar from "./scenarios/sidebar.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox };
+const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

@@ -54,6 +54,12 @@ async def archive_order(order_id: str) -> dict[str, Any]:
     return {"archived": order_id}
 
 
+@tool(gate=True)
+async def credit_points(points: int) -> dict[str, Any]:
+    """Give somebody points, as many as one likes."""
+    return {"credited": points}
+
+
 class Carrier(StrEnum):
     """Who brings it."""
 
@@ -94,7 +100,16 @@ def shop(provider: str, store: str) -> Any:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=[*base.tools, stock_report, close_shop, lend_ladder, pack_order, archive_order, ship_order],
+        tools=[
+            *base.tools,
+            stock_report,
+            close_shop,
+            lend_ladder,
+            pack_order,
+            archive_order,
+            credit_points,
+            ship_order,
+        ],
         description=base.description,
         examples=EXAMPLES,
     )

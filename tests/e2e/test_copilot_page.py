@@ -10,6 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.e2e.stack import Stack
+from tests.requirements import shows
 
 VIAS = ("direct", "runtime", "browser")
 CARDS = [(via, "card") for via in VIAS]
@@ -63,6 +64,19 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
     ),
 )
 def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
+@shows("T4", "T6")
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("inboxApproves", "inboxHere", "unread", "staysAtEnd", over=ALL)
+    + cases("inboxRejects", "inboxSettles", "inboxTwoOfOne", over=SOME)
+    + cases("inboxRaced", "inboxRefused", "inboxChanges", "inboxMeanwhile", "inboxMany", over=[("direct", "card")])
+    + cases("inboxAway", over=[("direct", "interrupt")]),
+)
+def test_issue_9_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    """Line 6: the inbox decides with `"continue": true`; every open page shows what is true."""
     stack.run(scenario, options)
 
 

@@ -17,6 +17,8 @@ interface Props {
   thread: string;
   choice: Choice;
   headers: Record<string, string>;
+  /** The server has it. */
+  isListed: boolean;
   onSend: () => void;
   /** After every run: titles and marks in the list may have changed. */
   onSettled: () => void;
@@ -29,8 +31,8 @@ interface Props {
 export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBack">;
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, choice, headers, onSend, onSettled, onCut, resend }: Props) {
-  const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime" });
+export function Chat({ agent, thread, choice, headers, isListed, onSend, onSettled, onCut, resend }: Props) {
+  const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
   const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut, store });
   useEffect(() => {
     resend.current = { again, takeBack };

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Icon } from "../components/confirm-card/Icon";
 import { humanize } from "../components/confirm-card/values";
 import { Choices, type ChoicesProps } from "./Choices";
@@ -8,10 +9,12 @@ interface Props extends ChoicesProps {
   name: string | undefined;
   isDrawerOpen: boolean;
   onMenu: () => void;
+  /** What stands before the choices. */
+  children: ReactNode;
 }
 
 /** Who answers, how the page reaches it and how it asks. */
-export function Header({ name, isDrawerOpen, onMenu, ...choices }: Props) {
+export function Header({ name, isDrawerOpen, onMenu, children, ...choices }: Props) {
   return (
     <header className="top">
       <button className="icon-button menu" type="button" aria-label="Chats" aria-controls="sidebar" aria-expanded={isDrawerOpen} onClick={onMenu}>
@@ -19,6 +22,7 @@ export function Header({ name, isDrawerOpen, onMenu, ...choices }: Props) {
       </button>
       <h1>{name ? humanize(name) : "agui-gate"}</h1>
       <span className="spacer" />
+      {children}
       <Choices {...choices} />
       <ThemeButton />
     </header>

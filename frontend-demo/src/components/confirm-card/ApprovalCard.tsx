@@ -134,7 +134,7 @@ function Reject({ ask, onDecide, onBack }: Props & { onBack: () => void }) {
     <form className="gate-form" onSubmit={(event) => { event.preventDefault(); decide(); }}>
       <Arguments values={ask.arguments} unit={ask.unit} />
       <div className="gate-field">
-        <label htmlFor={id}>Why not? The assistant reads this. (optional)</label>
+        <label htmlFor={id}>Reason (optional)</label>
         <input id={id} type="text" name="reason" autoFocus autoComplete="off" value={reason} onChange={(event) => setReason(event.target.value)} />
       </div>
       <div className="gate-actions">

@@ -6,16 +6,15 @@ import "./confirm-card.css";
 import "./told.css";
 
 /** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. */
-export function RecordLine({ record, mine }: { record: CallRecord; mine?: Decision }) {
+export function RecordLine({ record, mine, late = isLate(record, mine) }: { record: CallRecord; mine?: Decision; late?: boolean }) {
   const { state, decision } = record;
-  const text = recordText(record, mine, callText(record.tool, record.arguments, unitsOf(record)));
-  return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={isLate(record, mine)} />;
+  const text = recordText(record, mine, callText(record.tool, record.arguments, unitsOf(record)), late);
+  return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={late} />;
 }
 
-/** The same in words; `call` says which one it is, where that isn't plain. `mine` was answered here: if the record says otherwise, it came too late. */
-export function recordText(record: CallRecord, mine: Decision | undefined, call = ""): string {
+/** The same in words; `call` says which one it is, where that isn't plain. `mine` was answered here: if the record says otherwise, it came too `late`. */
+export function recordText(record: CallRecord, mine: Decision | undefined, call = "", late = isLate(record, mine)): string {
   const said = verdict(record);
-  const late = isLate(record, mine);
   const parts = [
     late ? `Already ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said,
     call,

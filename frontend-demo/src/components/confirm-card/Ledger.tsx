@@ -39,6 +39,17 @@ export class LedgerStore {
 
   answers = (): ReadonlyMap<string, Decision> => this.#answers;
 
+  /** The message after which there is something that the assistant hasn't been told; "": none. */
+  #unread = "";
+
+  unread = (): string => this.#unread;
+
+  mark(after: string): void {
+    if (after === this.#unread) return;
+    this.#unread = after;
+    this.#notify();
+  }
+
   /** The server has no such chat any more: nothing that is open here can be answered. */
   #isGone = false;
 
@@ -85,6 +96,12 @@ export const useAllRecords = (): CallRecord[] => [...new Set(useRecords().values
 export function useAnswer(callId: string | undefined): Decision | undefined {
   const store = useContext(Context);
   return useSyncExternalStore(store.subscribe, store.answers).get(callId ?? "");
+}
+
+/** Whether the assistant has something to read after this message. */
+export function useUnread(messageId: string): boolean {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, () => store.unread() === messageId);
 }
 
 /** Whether the chat was deleted. */

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
+import { isUnread } from "./unread";
 import { parseJson, parseObject } from "./values";
 
 interface Source {
@@ -11,6 +12,8 @@ interface Source {
   headers?: Record<string, string>;
   /** CopilotKit's Node runtime stands in between. It tells again what went through itself, so the server is asked. */
   hasRuntime?: boolean;
+  /** The server has this chat: if nothing is told of it, there is something to read. */
+  isListed?: boolean;
 }
 
 /** `GET /threads/{id}?view=calls`. */
@@ -29,18 +32,19 @@ const AFTERWARDS = 6000; // ms in which the conversation may go on after a decis
  * page is visible. What was decided elsewhere settles by itself: the conversation is read again. Call it once inside
  * `CopilotKitProvider`, and give what it returns to `Ledger`.
  */
-export function useLedger({ server, headers, hasRuntime = false }: Source): { store: LedgerStore; isOpen: boolean } {
+export function useLedger({ server, headers, hasRuntime = false, isListed = false }: Source): { store: LedgerStore; isOpen: boolean } {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
   const { copilotkit } = useCopilotKit();
   const [store] = useState(() => new LedgerStore());
   const reader = useRef<Reader>(null);
   reader.current ??= new Reader(store);
-  Object.assign(reader.current, { server, headers, agent, hasRuntime });
+  Object.assign(reader.current, { server, headers, agent, hasRuntime, isListed });
   const isGone = useSyncExternalStore(store.subscribe, store.isGone);
   const open = agent.isRunning ? "" : openCalls(agent).join(" ");
 
   useEffect(() => {
     if (agent.isRunning) store.hasUnsent = false; // they are on their way
+    reader.current?.mark();
   }, [agent.isRunning, store]);
 
   useEffect(() => {
@@ -70,7 +74,7 @@ export function useLedger({ server, headers, hasRuntime = false }: Source): { st
       void copilotkit.connectAgent({ agent });
       return "over";
     });
-  }, [agent, agent.isRunning, copilotkit, hasRuntime, open, store]);
+  }, [agent, agent.isRunning, copilotkit, hasRuntime, isListed, open, store]);
   return { store, isOpen: open !== "" && !isGone };
 }
 
@@ -82,19 +86,43 @@ class Reader {
   headers?: Record<string, string>;
   agent!: Agent;
   hasRuntime = false;
+  isListed = false;
   #seen = "";
   #until = 0;
-  #isClaimed = false;
+  #isOpen = false;
   #isMissing = false;
   #isReading = false;
   #isStale = false;
   /** A run that goes on in the background and can't be followed, so that its end has to be looked for. */
   #watched = "";
+  /** The latest run that had ended when the conversation was read. */
+  #known = "";
 
   constructor(readonly store: LedgerStore) {}
 
   /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
-  isWanted = (open: string): boolean => open !== "" || this.#isClaimed || this.#isMissing || this.#watched !== "" || Date.now() < this.#until;
+  isWanted = (open: string): boolean => open !== "" || this.#isOpen || this.#isMissing || this.#isBehind() || this.#watched !== "" || this.#isExpectant();
+
+  /** The conversation may go on elsewhere, and be over before anybody looked. */
+  #isExpectant = (): boolean => Date.now() < this.#until || this.store.unread() !== "";
+
+  /** Notes the message after which the assistant has something to read. */
+  mark(): void {
+    const { isRunning, messages } = this.agent;
+    this.store.mark((!isRunning && isUnread(messages, this.store.records()) && messages.at(-1)?.id) || "");
+  }
+
+  #know(run: Told["run"] | undefined): void {
+    if (run && run.status !== "running") this.#known = run.key;
+  }
+
+  /** The runtime knows what went through itself: of another chat nothing, and not what came of a call that was decided elsewhere. */
+  #isBehind(): boolean {
+    const { messages } = this.agent;
+    if (!this.hasRuntime || messages.length === 0) return this.hasRuntime && this.isListed;
+    const told = new Set(messages.map((message) => (message.role === "tool" ? message.toolCallId : null)));
+    return [...this.store.records().values()].some(({ decision, state, replaced, call_id }) => decision && state !== "claimed" && !replaced && !told.has(call_id));
+  }
 
   /** Answers that the server didn't take as another run was at work: if that settled them, the conversation is read again; else they stay to be sent again, as messages do. */
   failed(status: number | undefined): void {
@@ -108,18 +136,19 @@ class Reader {
     this.#isReading = true;
     while (this.#isStale) {
       this.#isStale = false;
-      await this.read();
+      this.#know((await this.read())?.run);
     }
     this.#isReading = false;
   }
 
   /** The records as they are now; null if the server doesn't say. A chat without an answer has none. */
   async read(): Promise<Told | null> {
-    if (!this.agent.messages.some(({ role }) => role === "assistant")) return null;
+    if (!this.#isBehind() && !this.agent.messages.some(({ role }) => role === "assistant")) return null;
     const told = await this.#get<Told>(`threads/${encodeURIComponent(this.agent.threadId)}?view=calls`);
     if (!told) return null;
     this.store.take(told.calls);
-    this.#isClaimed = told.calls.some(({ state }) => state === "claimed");
+    this.#isOpen = told.calls.some(({ state }) => state === "pending" || state === "claimed");
+    this.mark();
     return told;
   }
 
@@ -129,15 +158,17 @@ class Reader {
     if (!told) return null;
     const settled = open.split(" ").flatMap((id) => (id && isSettled(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
     const isRunning = told.run?.status === "running";
-    const run = told.run && (isRunning || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
+    if (!this.#isExpectant()) this.#know(told.run);
+    const run = told.run && (isRunning || told.run.key !== this.#known || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
     this.#watched = isRunning && this.hasRuntime ? (told.run?.key ?? "") : "";
-    const sign = JSON.stringify([settled, run]);
+    const isBehind = this.#isBehind();
+    const sign = JSON.stringify([settled, run, isBehind]);
     if (this.#isMissing) {
       if (isRunning) return false;
       this.#isMissing = false;
       return [...this.store.answers().keys()].every((id) => isSettled(this.store.records().get(id)));
     }
-    if ((settled.length === 0 && !run) || sign === this.#seen) return false;
+    if ((settled.length === 0 && !run && !isBehind) || sign === this.#seen) return false;
     this.#seen = sign;
     this.#until = Date.now() + AFTERWARDS;
     return true;
@@ -148,6 +179,7 @@ class Reader {
     const thread = await this.#get<{ messages: Agent["messages"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
     if (!thread || this.agent.isRunning || this.store.hasUnsent) return;
     this.agent.setMessages(thread.messages);
+    this.mark();
     this.agent.pendingInterrupts = this.agent.pendingInterrupts.filter(({ id }) => !isSettled(this.store.records().get(id)));
   }
 

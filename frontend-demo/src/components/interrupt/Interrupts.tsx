@@ -53,6 +53,7 @@ function Cards({ interrupts, onAnswer }: Props) {
     if (interrupt.toolCallId) store.decided(interrupt.toolCallId, decision);
     onAnswer(interrupt.id, toPayload(ask, decision));
   };
+  if (interrupts.every(({ id }) => settled[id])) return null; // the chat's chips say it
   const all = { count, approve: () => open.forEach((interrupt) => decide(interrupt, toAsk(interrupt), { approved: true })) };
   return (
     <div className="gate-stack">

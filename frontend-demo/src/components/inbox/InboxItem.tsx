@@ -1,0 +1,107 @@
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { AnswerLine, ApprovalCard, GoneLine, Ledger, RecordLine, type Ask, type Decision } from "../confirm-card";
+import { LedgerStore } from "../confirm-card/Ledger";
+import { time, unitsOf, verdict } from "../confirm-card/records";
+import { Shown } from "../confirm-card/Shown";
+import { formatLeft, useCountdown } from "../confirm-card/useCountdown";
+import { humanize, summary } from "../confirm-card/values";
+import { waits, type Entry, type InboxStore } from "./store";
+
+interface Props {
+  entry: Entry;
+  store: InboxStore;
+  /** Open from the beginning: where it is the only one. */
+  startsOpen: boolean;
+  /** Which chat it is in, in words. */
+  where: string;
+  onOpenChat: (threadId: string) => void;
+}
+
+/** A waiting call in two lines, which open to all there is to see and to the decision; afterwards, what became of it. */
+export function InboxItem({ entry, store, startsOpen, where, onOpenChat }: Props) {
+  const { record } = entry;
+  const [isOpen, setOpen] = useState(startsOpen);
+  const line = useRef<HTMLElement>(null);
+  const decide = (decision: Decision) => {
+    line.current?.focus(); // the button that had the focus goes
+    void store.decide(record.id, decision);
+  };
+  return (
+    <details className="inbox-item" data-testid="inbox-item" data-tool={record.tool} data-waits={waits(entry)} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary ref={line}>
+        <span className="inbox-what"><strong><Shown text={humanize(record.tool)} /></strong> <Shown text={summary(record.arguments, { unit: unitsOf(record) })} /></span>
+        <span className="inbox-facts">
+          <Shown text={where} />
+          {record.state === "pending" && <span>asked{time(record.asked_at)}</span>}
+          {!isOpen && <Stand entry={entry} />}
+        </span>
+      </summary>
+      <div className="inbox-body">
+        <div role="status"><Outcome entry={entry} /></div>
+        {isOpen && record.state === "pending" && !entry.isGone && (
+          <div hidden={!waits(entry)}>
+            <Question entry={entry} store={store} onDecide={decide} />
+          </div>
+        )}
+        {!entry.isGone && (
+          <p className="inbox-chat">
+            {waits(entry) && record.editable.length > 0 && <span>To change the arguments, open the chat.</span>}
+            <button className="gate-button" type="button" onClick={() => onOpenChat(record.thread_id)}>Open chat</button>
+          </p>
+        )}
+      </div>
+    </details>
+  );
+}
+
+function Question({ entry, store, onDecide }: Pick<Props, "entry" | "store"> & { onDecide: (decision: Decision) => void }) {
+  const ledger = useChatLedger(store, entry.record.thread_id);
+  return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry)} onDecide={onDecide} /></Ledger>;
+}
+
+/** The records of its chat, so that the card says what already ran there; read again when another call of it is settled. */
+function useChatLedger(store: InboxStore, threadId: string): LedgerStore {
+  const [ledger] = useState(() => new LedgerStore());
+  const states = () => store.entries().flatMap(({ record }) => (record.thread_id === threadId ? [record.state] : [])).join();
+  const now = useSyncExternalStore(store.subscribe, states);
+  useEffect(() => void store.calls(threadId).then((calls) => calls && ledger.take(calls)), [store, ledger, threadId, now]);
+  return ledger;
+}
+
+/** Editing needs the tool's schema, which the chat has. */
+const toAsk = ({ record, problem }: Entry): Ask => ({
+  id: record.id,
+  tool: record.tool,
+  arguments: record.arguments,
+  message: record.message ?? undefined,
+  expiresAt: record.expires_at ?? undefined,
+  refused: problem,
+  fields: [],
+  earlier: [],
+  unit: unitsOf(record),
+});
+
+function Outcome({ entry: { record, mine, isLate, isGone, note } }: Pick<Props, "entry">) {
+  if (isGone) return <GoneLine />;
+  if (record.state === "pending") return mine ? <AnswerLine ask={toAsk({ record })} decision={mine} /> : null;
+  return (
+    <>
+      <RecordLine record={record} mine={mine} late={isLate} />
+      {note && <p className="inbox-note">The conversation doesn't go on yet. {note}</p>}
+    </>
+  );
+}
+
+/** How it stands, while it is closed. */
+function Stand({ entry }: Pick<Props, "entry">) {
+  if (entry.isGone) return <span>this chat was deleted</span>;
+  if (entry.record.state !== "pending") return <Shown text={verdict(entry.record)} />;
+  return waits(entry) ? <Left until={entry.record.expires_at} /> : <span>your answer is on its way</span>;
+}
+
+function Left({ until }: { until: string | null }) {
+  const left = useCountdown(until ?? undefined);
+  if (left === null) return null;
+  return <span className="inbox-left">{left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`}</span>;
+}
+

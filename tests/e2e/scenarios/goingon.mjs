@@ -1,0 +1,61 @@
+/** The conversation goes on, or waits to, after something was decided elsewhere (issue 9, line 6). */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { calls, refund, says } from "../stage.mjs";
+import { decide } from "./told.mjs";
+
+/** Decided elsewhere without "continue": the chat says that the assistant has not read it, and goes on when asked to. */
+export async function unread(t) {
+  await t.script(calls("I'll refund it.", refund()), says("Now I know."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  assert.equal(await page.getByTestId("unread").count(), 0);
+  await decide(t, page, "refund", { approved: true });
+  const row = page.getByTestId("unread");
+  await row.waitFor();
+  assert.equal(await row.textContent(), "The assistant has not read this yet.Go on");
+  await t.shot(page, "told");
+  await accessible(page, "not read yet");
+  await page.reload();
+  await row.waitFor();
+  await row.getByRole("button", { name: "Go on" }).dblclick();
+  await t.answered(page, "Now I know.");
+  assert.equal(await row.count(), 0);
+  await t.chipsAre(page, ["refund:done"]);
+  assert.equal(await t.userMessages(page), 1);
+}
+
+/** What comes from elsewhere is in sight for who was at the end of the chat; who reads further up is left there. */
+export async function staysAtEnd(t) {
+  const long = Array.from({ length: 30 }, (_, at) => `Paragraph ${at} of a long answer.`).join("\n\n");
+  await t.script(says(long), calls("I'll refund it.", refund()), says(`It was refunded.\n\n${long}\n\nThat is the end.`), calls("Once more.", refund("1002")), says(`Again.\n\n${long}\n\nThe very end.`));
+  const page = await t.open();
+  const isInSight = (text) =>
+    page.waitForFunction((wanted) => {
+      const last = [...document.querySelectorAll('[data-testid="copilot-assistant-message"] p')].findLast((each) => each.textContent.includes(wanted));
+      return last && last.getBoundingClientRect().bottom <= document.querySelector('[data-testid="copilot-input-overlay"]').getBoundingClientRect().top;
+    }, text);
+  await t.say(page, "Tell me a lot");
+  await t.answered(page, "Paragraph 29");
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await decide(t, page, "refund", { approved: true, continue: true });
+  await t.answered(page, "That is the end.");
+  await isInSight("That is the end.");
+  await t.shot(page, "end");
+  await t.say(page, "Once more");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await page.getByTestId("copilot-scroll-content").hover();
+  await page.mouse.wheel(0, -1500);
+  await page.getByTestId("copilot-scroll-to-bottom").waitFor();
+  const at = () => page.getByTestId("copilot-scroll-content").evaluate((node) => Math.round(node.getBoundingClientRect().top));
+  const before = await at();
+  await decide(t, page, "refund", { approved: true, continue: true });
+  await t.answered(page, "The very end.");
+  assert.equal(await at(), before);
+}

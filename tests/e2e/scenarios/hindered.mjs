@@ -1,0 +1,132 @@
+/** "Waiting for you", where something comes in between: another answer, a refusal, a server that is away (issue 9, line 6). */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+import { AT, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
+import { decide } from "./told.mjs";
+
+/** What the server answers to decisions of this page. */
+const refuse = (page, answer) => page.route(/\/approvals\/[^?/]+$/, (route) => (route.request().method() === "POST" ? answer(route) : route.continue()));
+
+/** Whatever the server says instead of yes is told in a sentence; what was typed stays, and it can be tried again. */
+export async function inboxRefused(t) {
+  const chat = await elsewhere(t, calls("I'll refund it.", refund()), says("At last."));
+  const page = await t.open();
+  page.allow(/403|409|503|502|ERR_FAILED/);
+  await openInbox(page);
+  const waiting = await item(page, chat.title);
+  await waiting.getByRole("button", { name: "Reject" }).click();
+  await waiting.getByRole("textbox").fill("not today");
+  const says403 = "Requests for this Host are not allowed.";
+  const error = (status, code, message) => (route) => route.fulfill({ status, json: { error: { code, message } } });
+  for (const [answer, told] of [
+    [error(403, "forbidden", says403), says403],
+    [error(409, "thread_busy", "Another run is active on this thread."), "Another run is active on this thread. Wait a moment, then try again."],
+    [error(503, "unavailable", "The server is shutting down. Try again in a moment."), "The server is shutting down. Try again in a moment."],
+    [(route) => route.fulfill({ status: 502, body: "<html>Bad gateway" }), "The server answered 502. Try again in a moment."],
+    [(route) => route.abort(), "The server can't be reached. Try again in a moment."],
+  ]) {
+    await refuse(page, answer);
+    await waiting.getByRole("button", { name: "Reject" }).click();
+    await waiting.getByRole("alert").filter({ hasText: told }).waitFor();
+    assert.equal(await waiting.getByRole("textbox").inputValue(), "not today");
+    if (told === says403) await t.shot(page, "forbidden");
+    await page.unroute(/\/approvals\/[^?/]+$/);
+  }
+  await waiting.getByRole("button", { name: "Reject" }).click();
+  await line(waiting).filter({ hasText: /^Rejected .*“not today”$/ }).waitFor();
+}
+
+/** The server is away: the list says so, and goes on when it is back. */
+export async function inboxAway(t) {
+  const chat = await elsewhere(t, calls("I'll refund it.", refund()), says("Back."));
+  const page = await t.open();
+  page.allow(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|fetch|network|agent/i);
+  await openInbox(page);
+  const waiting = await item(page, chat.title);
+  await t.stop("server");
+  await waiting.getByRole("button", { name: "Approve" }).click();
+  await waiting.getByRole("alert").filter({ hasText: "The server can't be reached." }).waitFor();
+  await inbox(page).getByText("This may be out of date.").waitFor();
+  await t.shot(page, "away");
+  await t.start("server");
+  await inbox(page).getByText("This may be out of date.").waitFor({ state: "detached" });
+  await waiting.getByRole("button", { name: "Approve" }).click();
+  await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}`) }).waitFor();
+}
+
+/** A chat that is deleted meanwhile, one that expires, and one whose tool takes its time. */
+export async function inboxChanges(t) {
+  const slow = await elsewhere(t, calls("I'll pack it.", call("pack_order", { seconds: 3 })), says("Packed."));
+  const gone = await elsewhere(t, calls("I'll refund it.", refund()));
+  const late = await elsewhere(t, calls("I'll refund it.", refund("1002")));
+  const page = await t.open();
+  page.allow(/404|410/);
+  await openInbox(page);
+  const [first, second, third] = [await item(page, slow.title), await item(page, gone.title), await item(page, late.title)];
+  await first.getByRole("button", { name: "Approve" }).click();
+  await line(first).filter({ hasText: /^Your answer: approve · pack order|it is running$/ }).waitFor();
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 3 · it is running$`) }).waitFor();
+  await fetch(`${t.urls.server}/threads/${gone.id}`, { method: "DELETE" });
+  await line(second).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
+  assert.equal(await second.getByRole("button", { name: "Open chat" }).count(), 0);
+  await page.route(/\/approvals(\?|\/[^/]+$)/, (route) => (route.request().method() === "GET" ? route.fulfill({ status: 204 }) : route.continue())); // it doesn't notice
+  await fetch(`${t.urls.server}/threads/${late.id}`, { method: "DELETE" });
+  await third.getByRole("button", { name: "Approve" }).click();
+  await line(third).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
+  await page.unroute(/\/approvals(\?|\/[^/]+$)/);
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 3$`) }).waitFor();
+  await t.shot(page, "settled");
+  const soon = await elsewhere(t, calls("I'll close.", call("close_shop", {})));
+  const expiring = await item(page, soon.title).catch(() => null); // it lasts a second: perhaps it was never listed
+  if (expiring) await line(expiring).filter({ hasText: "Expired before it was decided" }).waitFor();
+  await page.keyboard.press("Escape");
+}
+
+/** Two tabs approve at the same moment, one of them with a double click: it runs once, and each says what is true. */
+export async function inboxRaced(t) {
+  const chat = await elsewhere(t, calls("I'll refund it.", refund()), says("Once."));
+  const first = await t.open();
+  await openInbox(first);
+  const mine = await item(first, chat.title);
+  const second = await t.tab(first);
+  for (const page of [first, second]) page.allow(/409/);
+  await openInbox(second);
+  const theirs = await item(second, chat.title);
+  const posts = [];
+  for (const page of [first, second]) page.on("request", (request) => request.method() === "POST" && request.url().includes("/approvals/") && posts.push(request.url()));
+  const click = (details) => details.querySelector(".primary").click();
+  await Promise.all([mine.evaluate((details) => [1, 2].forEach(() => details.querySelector(".primary").click())), theirs.evaluate(click)]);
+  for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · refund`) }).waitFor();
+  assert.ok(posts.length <= 2, "a double click is one answer");
+  const told = [await line(mine).textContent(), await line(theirs).textContent()];
+  assert.ok(told.filter((text) => text.startsWith("Already")).length <= 1, told.join(" | "));
+  await settled(t, chat, "done");
+  const answers = (await (await fetch(`${t.urls.server}/threads/${chat.id}`)).json()).messages.filter(({ content }) => content === "Once.");
+  assert.equal(answers.length, 1);
+}
+
+/** The other way round: decided in the chat of another tab, and the open item settles; a click that comes too late is told what is true. */
+export async function inboxSettles(t) {
+  await t.script(calls("Two things.", refund(), call("archive_order", { order_id: "1003" })), says("Both are settled."));
+  const chat = await t.open();
+  await t.say(chat, `Two things (${t.label})`);
+  await t.card(chat, "refund").waitFor();
+  await t.idle(chat);
+  const page = await t.open();
+  await openInbox(page);
+  const first = await item(page, t.label, "refund");
+  const second = await item(page, t.label, "archive_order");
+  await decide(t, chat, "refund", { approved: true });
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · refund`) }).waitFor({ timeout: SOON });
+  await page.route(/\/approvals\?/, (route) => route.fulfill({ status: 204 })); // it doesn't notice
+  await page.route(/\/approvals\/[^?/]+$/, (route) => (route.request().method() === "GET" ? route.fulfill({ status: 204 }) : route.continue()));
+  await decide(t, chat, "archive_order", { approved: true });
+  await second.getByRole("button", { name: "Reject" }).click();
+  page.allow(/409/);
+  await page.keyboard.press("Enter");
+  await line(second).filter({ hasText: new RegExp(`^Already approved ${AT}${OUTSIDE} · archive order · 1003 · your answer, to reject it, came too late$`) }).waitFor();
+  await t.shot(page, "late");
+  await accessible(page, "too late");
+}

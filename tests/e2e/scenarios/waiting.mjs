@@ -1,0 +1,166 @@
+/** "Waiting for you": what waits in any chat is looked at and decided from one list (issue 9, line 6). */
+
+import assert from "node:assert/strict";
+import { accessible } from "../axe.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
+
+/** A call of another chat is looked at and approved without opening that chat, which goes on. */
+export async function inboxApproves(t) {
+  const chat = await elsewhere(t, calls("I'll refund it.", refund()), says("It went through."));
+  const page = await t.open();
+  await openInbox(page);
+  const waiting = await item(page, chat.title);
+  const card = waiting.getByTestId("gate-card");
+  await card.getByRole("heading", { name: "Refund" }).waitFor();
+  await card.getByText("Refund 0.1 € for order 1003?").waitFor();
+  assert.match(await card.textContent(), /Expires in .*Order id1003Amount0.1 €/);
+  assert.equal(await card.getByRole("button", { name: "Edit" }).count(), 0);
+  await waiting.getByText("To change the arguments, open the chat.").waitFor();
+  await t.shot(page, "open");
+  await accessible(page, "an open item");
+  await card.getByRole("button", { name: "Approve" }).click();
+  await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · refund · 1003 · 0.1 €$`) }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.localName), "summary", "the focus stays at the item");
+  await t.thread(page, chat.title).locator(".thread-waits").waitFor({ state: "detached" });
+  await t.shot(page, "decided");
+  await accessible(page, "a decided item");
+  await waiting.getByRole("button", { name: "Open chat" }).click();
+  await inbox(page).waitFor({ state: "detached" });
+  await t.answered(page, "It went through.");
+  await t.chipsAre(page, ["refund:done"]);
+  assert.equal(await page.getByTestId("unread").count(), 0);
+}
+
+/** By keys alone: the list, a reason, the next one; a letter in the reason is text. */
+export async function inboxRejects(t) {
+  const chat = await elsewhere(t, calls("I'll refund it.", refund()), says("Then not."));
+  const page = await t.open();
+  await button(page).focus();
+  await page.keyboard.press("Enter");
+  await inbox(page).waitFor();
+  const waiting = inbox(page).getByTestId("inbox-item").filter({ hasText: chat.title });
+  await waiting.waitFor();
+  if (!(await waiting.evaluate((details) => details.open))) {
+    await waiting.locator("summary").focus();
+    await page.keyboard.press("Enter");
+  }
+  await waiting.getByRole("button", { name: "Approve" }).focus();
+  await page.keyboard.press("r");
+  const reason = waiting.getByRole("textbox", { name: "Reason (optional)" });
+  await reason.waitFor();
+  await page.keyboard.type("are");
+  await page.keyboard.press("Escape"); // back, and the list stays
+  await waiting.getByRole("button", { name: "Approve" }).waitFor();
+  await page.keyboard.press("r");
+  await page.keyboard.type("no receipt");
+  await t.shot(page, "reason");
+  await page.keyboard.press("Enter");
+  await line(waiting).filter({ hasText: new RegExp(`^Rejected ${AT}${OUTSIDE} · refund · 1003 · 0.1 € · “no receipt”$`) }).waitFor();
+  assert.equal((await settled(t, chat, "rejected")).decision.reason, "no receipt");
+  await page.keyboard.press("Escape");
+  await inbox(page).waitFor({ state: "detached" });
+  assert.notEqual(await page.evaluate(() => document.activeElement.localName), "body", "the focus is somewhere");
+}
+
+/** The call of the open chat, decided from the list: its card settles in this tab and in another one, and the answer comes. */
+export async function inboxHere(t) {
+  await t.script(calls("I'll refund it.", refund()), says("Decided from the list."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  const other = await t.tab(page);
+  await t.card(other).waitFor();
+  await t.idle(other);
+  await page.bringToFront();
+  await openInbox(page);
+  const waiting = await item(page, "in this chat");
+  await waiting.getByRole("button", { name: "Approve" }).click();
+  await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE}`) }).waitFor();
+  await page.waitForFunction(() => !document.querySelector('.chat [data-testid="gate-card"]'), null, { timeout: SOON });
+  await t.answered(page, "Decided from the list.");
+  await t.shot(page, "behind");
+  await page.keyboard.press("Escape");
+  await t.chipsAre(page, ["refund:done"]);
+  await other.bringToFront();
+  await other.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'), null, { timeout: SOON });
+  await t.answered(other, "Decided from the list.");
+  await t.chipsAre(other, ["refund:done"]);
+  await t.script(says("All fine."));
+  await t.say(other, "Thanks");
+  await t.answered(other, "All fine.");
+}
+
+/** Two calls of one chat: the conversation goes on with the second decision, and the second card says what already ran. */
+export async function inboxTwoOfOne(t) {
+  const chat = await elsewhere(t, calls("Twice.", refund("1003", 0.1), refund("1003", 0.2)), says("Both done."));
+  const page = await t.open();
+  await openInbox(page);
+  const items = inbox(page).getByTestId("inbox-item").filter({ hasText: chat.title });
+  const [first, second] = [items.filter({ hasText: "0.1 €" }), items.filter({ hasText: "0.2 €" })];
+  for (const waiting of [first, second]) await waiting.locator("summary").click();
+  await first.getByRole("button", { name: "Approve" }).click();
+  await first.getByText("The conversation doesn't go on yet. Something else on this thread still waits for an answer.").waitFor();
+  await second.getByText("Already ran in this chat:").waitFor();
+  await t.shot(page, "one");
+  await second.getByRole("button", { name: "Approve" }).click();
+  await line(second).filter({ hasText: /^Approved/ }).waitFor();
+  await first.getByText("The conversation doesn't go on yet.").waitFor({ state: "detached" });
+  await second.getByRole("button", { name: "Open chat" }).click();
+  await t.answered(page, "Both done.");
+  await t.chipsAre(page, ["refund:done", "refund:done"]);
+}
+
+/** While the open chat runs, something of another one is decided: both go on. */
+export async function inboxMeanwhile(t) {
+  const chat = await elsewhere(t, calls("I'll refund it.", refund()), { ...says("The other one."), when: { user: "Please" } });
+  const words = Array.from({ length: 120 }, (_, at) => `word${at} `);
+  await t.script({ output: [{ type: "message", deltas: words, text: words.join("") }], fault: { kind: "slow", ms: 25 }, when: { user: "story" } }, { ...says("The other one."), when: { user: "Please" } });
+  const page = await t.open();
+  await t.say(page, "Tell me a story");
+  await page.getByText("word5 ").waitFor();
+  await openInbox(page);
+  const waiting = await item(page, chat.title);
+  await waiting.getByRole("button", { name: "Approve" }).click();
+  await line(waiting).filter({ hasText: /^Approved/ }).waitFor();
+  assert.equal(await page.getByText("word119 ").count(), 0, "the story is still being told");
+  await waiting.getByRole("button", { name: "Open chat" }).waitFor();
+  await page.keyboard.press("Escape");
+  await t.answered(page, "word119");
+  await settled(t, chat, "done");
+  assert.equal(await t.userMessages(page), 1);
+}
+
+/** Thirty of them, long ones, ones with what can't be seen, numbers that a browser would round; on a phone too. */
+export async function inboxMany(t) {
+  const orders = Array.from({ length: 27 }, (_, at) => refund(`20${at}`, 10 + at));
+  const many = await elsewhere(t, calls("Many refunds.", ...orders));
+  const long = await elsewhere(t, calls("I'll write.", call("send_email", { to: "Ben\u200b", subject: "Pay \u202e05.001 to Ann", body: "A very long text. ".repeat(200) })));
+  const wide = await elsewhere(t, calls("I'll put it away.", call("archive_order", { order_id: "9007199254740993".repeat(12) })));
+  const big = await elsewhere(t, calls("I'll count.", { type: "function_call", name: "credit_points", arguments: '{"points": 9007199254740993}' }));
+  for (const options of [{ colorScheme: "light" }, { colorScheme: "dark" }, { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 }]) {
+    const page = await t.open(options);
+    const name = options.viewport ? "phone" : options.colorScheme;
+    await button(page).waitFor();
+    assert.ok(Number(/\((\d+)\)/.exec(await button(page).textContent())[1]) >= 30);
+    await t.shot(page, `${name}-closed`);
+    await openInbox(page);
+    await inbox(page).getByTestId("inbox-item").filter({ hasText: big.title }).waitFor();
+    assert.equal(await inbox(page).getByTestId("inbox-item").filter({ hasText: many.title }).count(), 27);
+    await t.shot(page, `${name}-list`);
+    await accessible(page, `${name} list`);
+    const points = await item(page, big.title);
+    assert.match(await points.getByTestId("gate-card").textContent(), /Points9007199254740993/);
+    await item(page, wide.title);
+    const mail = await item(page, long.title);
+    await mail.locator("dd .gate-mark").nth(1).waitFor();
+    assert.deepEqual(await mail.locator("dd .gate-mark").allTextContents(), ["U+200B", "U+202E"]);
+    await mail.getByRole("button", { name: "Reject" }).click();
+    await mail.scrollIntoViewIfNeeded();
+    await t.shot(page, `${name}-long`);
+    assert.ok(await inbox(page).evaluate((dialog) => dialog.scrollWidth <= dialog.clientWidth), "no sideways scrolling");
+    await accessible(page, `${name} long`);
+  }
+  for (const { id } of [many, long, wide, big]) await fetch(`${t.urls.server}/threads/${id}`, { method: "DELETE" });
+}

@@ -1,0 +1,48 @@
+/** What the scenarios of the list "Waiting for you" share. */
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { says } from "./stage.mjs";
+
+export const SOON = 3000; // ms in which what was decided elsewhere settles
+export const AT = String.raw`at \d\d:\d\d`;
+export const OUTSIDE = ", outside the chat";
+
+export const button = (page) => page.getByTestId("inbox-button");
+export const inbox = (page) => page.getByRole("dialog", { name: /^Waiting for you/ });
+export const line = (scope) => scope.getByTestId("gate-decision");
+
+/** A chat of its own in which `turn` waits for a person; nobody has it open. Returns its id and title. */
+export async function elsewhere(t, turn, then = says("Done as you said.")) {
+  await t.script(turn, then);
+  const title = `Please (${randomUUID().slice(0, 8)})`;
+  const id = randomUUID();
+  const tools = t.style === "card" ? [{ name: "confirm_changes", description: "", parameters: { type: "object" } }] : [];
+  const body = { threadId: id, runId: randomUUID(), messages: [{ id: randomUUID(), role: "user", content: title }], tools, context: [], state: {}, forwardedProps: {} };
+  const run = await fetch(`${t.urls.server}/agents/support`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  assert.match(await run.text(), /RUN_FINISHED/);
+  return { id, title };
+}
+
+export async function openInbox(page) {
+  await button(page).click();
+  await inbox(page).waitFor();
+}
+
+/** The record of the first call of a chat, when it is as `state` says. */
+export async function settled(t, chat, state) {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const { calls: [record], run } = await (await fetch(`${t.urls.server}/threads/${chat.id}?view=calls`)).json();
+    if (record.state === state && run?.status !== "running") return record;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`it never became ${state}`);
+}
+
+/** The item of a chat, opened. */
+export async function item(page, title, tool) {
+  const found = inbox(page).getByTestId("inbox-item").filter({ hasText: title }).and(page.locator(tool ? `[data-tool="${tool}"]` : "*"));
+  await found.waitFor();
+  if (!(await found.evaluate((details) => details.open))) await found.locator("summary").first().click();
+  return found;
+}
