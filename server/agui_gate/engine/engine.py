@@ -75,9 +75,8 @@ class Engine:
         self.budget = Budget(limits.open_bytes)
         self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
         self.inbox = Inbox(store)
-        store = self.inbox.announcing()
         self._watch = Watch(store)
-        self._keeper = Keeper(store, self._watch.happened)
+        self._keeper = Keeper(store, self._written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
             self.agents, store, new_id, self._watch, self._check_open, self._leaser, self.limits
@@ -286,8 +285,14 @@ class Engine:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
         return await self._endings.stop(principal, thread_id, run_id)
 
-    async def _deleted(self, principal: str, thread_id: str) -> None:
+    def _written(self, principal: str, thread_id: str, approval: bool) -> None:
+        """Wake who waits for what was written in this process."""
         self._watch.happened(principal, thread_id)
+        if approval:
+            self.inbox.changed(principal)
+
+    async def _deleted(self, principal: str, thread_id: str) -> None:
+        self._written(principal, thread_id, approval=True)
         await self._bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:

@@ -1,6 +1,6 @@
 """A principal's approvals as they come and go, for whoever decides: pages, terminals, other people's inboxes.
 
-The store is the only record. A watcher looks at it when something was written in this process (`Announcing`), and every
+The store is the only record. A watcher looks at it when something was written in this process (`changed`), and every
 `LOOK_SECONDS` for what other processes write and what expires. It tells what is different from what it told before. So
 nothing is kept that could disagree with the store, and a call that was asked about and decided between two looks may
 never be told.
@@ -8,16 +8,14 @@ never be told.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any, cast
 
 import msgspec
 
-from agui_gate.core.approvals import MOVES, Approval, Decision, State
-from agui_gate.core.transcript import Output
+from agui_gate.core.approvals import MOVES, Approval, State
 from agui_gate.errors import RateLimited, Unavailable
-from agui_gate.stores.base import Change, Store, Thread
+from agui_gate.stores.base import Store
 
 LOOK_SECONDS = 3.0
 """How often a watcher looks for what no one in this process has written."""
@@ -53,10 +51,6 @@ class Inbox:
         self._store = store
         self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._closed = False
-
-    def announcing(self) -> Store:
-        """The store, for those who write: they needn't say that there is something new."""
-        return cast(Store, Announcing(self._store, self.changed))
 
     def changed(self, principal: str) -> None:
         """Something was written about this principal's approvals."""
@@ -137,38 +131,3 @@ class Inbox:
             if cursor is None:
                 break
         return found
-
-
-class Announcing:
-    """A store that says whose approvals were changed by what is written through it."""
-
-    def __init__(self, store: Store, changed: Callable[[str], None]) -> None:
-        self._store, self._changed = store, changed
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
-        """See `ThreadStore`."""
-        await self._store.commit(thread, change, run_key)
-        if change.approvals:
-            self._changed(thread.principal)
-
-    async def delete_thread(self, thread: Thread, run_key: str) -> None:
-        """See `ThreadStore`."""
-        await self._store.delete_thread(thread, run_key)
-        self._changed(thread.principal)
-
-    async def move(
-        self,
-        approval_id: str,
-        to: State,
-        *,
-        decision: Decision | None = None,
-        output: Output | None = None,
-        run_key: str | None = None,
-    ) -> Approval:
-        """See `ApprovalStore`."""
-        moved = await self._store.move(approval_id, to, decision=decision, output=output, run_key=run_key)
-        self._changed(moved.principal)
-        return moved

@@ -23,7 +23,7 @@ import structlog
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import telling
-from agui_gate.engine.lease import Happened, Lease, nobody_waits
+from agui_gate.engine.lease import Lease, Written, nobody_waits
 from agui_gate.errors import LeaseLost, NotSaved, Unavailable
 from agui_gate.stores.base import Change, Store, Thread
 
@@ -56,12 +56,12 @@ async def patiently(save: Callable[[], Awaitable[T]], seconds: float) -> T:
 
 
 class Keeper:
-    """Saves for all runs of one store. ``leases`` are those that are still needed for it; ``happened`` is told of
-    threads that are written to.
+    """Saves for all runs of one store. ``leases`` are those that are still needed for it; ``written`` is told of
+    what is written.
     """
 
-    def __init__(self, store: Store, happened: Happened = nobody_waits) -> None:
-        self._store, self.happened = store, happened
+    def __init__(self, store: Store, written: Written = nobody_waits) -> None:
+        self._store, self.written = store, written
         self._results: dict[str, dict[str, asyncio.Task[Approval]]] = {}
         self._ends: dict[str, asyncio.Task[None]] = {}
 
@@ -79,8 +79,7 @@ class Keeper:
         owed = self._results.setdefault(run_key, {})
         save = owed.get(approval.id)
         if save is None:
-            move = patiently(lambda: self._store.move(approval.id, to, output=output), OWED_SECONDS)
-            owed[approval.id] = save = asyncio.create_task(move, name=f"save {approval.id}")
+            owed[approval.id] = save = asyncio.create_task(self._move(approval, to, output), name=f"save {approval.id}")
             save.add_done_callback(lambda _: self._saved(run_key, approval.id))
         done, _ = await asyncio.wait({save}, timeout=KEEP_SECONDS)
         if done:
@@ -105,7 +104,7 @@ class Keeper:
 
     async def give_back(self, thread: Thread, run_key: str) -> None:
         """Give back, as `end` does, a lease under which nothing was done. ``thread`` is as it was opened."""
-        lease = Lease(self._store, thread, run_key, self.happened)
+        lease = Lease(self._store, thread, run_key, self.written)
         change = Change(status=thread.run_status or "cancelled")
         await self.end(thread, run_key, lambda: lease.commit(change), END_SECONDS)
 
@@ -117,6 +116,11 @@ class Keeper:
         if tasks:
             log.error("not_saved_at_the_end", results=sum(map(len, self._results.values())), runs=len(self._ends))
             await asyncio.wait(tasks)
+
+    async def _move(self, approval: Approval, to: State, output: Output) -> Approval:
+        moved = await patiently(lambda: self._store.move(approval.id, to, output=output), OWED_SECONDS)
+        self.written(approval.principal, approval.thread_id, True)
+        return moved
 
     async def _end(self, thread: Thread, run_key: str, save: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if results := list(self._results.get(run_key, {}).values()):

@@ -20,21 +20,21 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import Change, Store, Thread
 
-Happened = Callable[[str, str], None]
-"""Told the principal and the id of a thread to which something was written."""
+Written = Callable[[str, str, bool], None]
+"""Told the principal and the id of a thread to which something was written here, and whether that was an approval."""
 
 
-def nobody_waits(principal: str, thread_id: str) -> None:
+def nobody_waits(principal: str, thread_id: str, approval: bool) -> None:
     """Nobody wants to know."""
 
 
 class Lease:
-    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be. ``happened`` is told of writes."""
+    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be. ``written`` is told of writes."""
 
-    __slots__ = ("_happened", "_store", "lost", "run_key", "thread")
+    __slots__ = ("_store", "_written", "lost", "run_key", "thread")
 
-    def __init__(self, store: Store, thread: Thread, run_key: str, happened: Happened = nobody_waits) -> None:
-        self._store, self.thread, self.run_key, self._happened = store, thread, run_key, happened
+    def __init__(self, store: Store, thread: Thread, run_key: str, written: Written = nobody_waits) -> None:
+        self._store, self.thread, self.run_key, self._written = store, thread, run_key, written
         self.lost = False
 
     def check(self) -> None:
@@ -56,7 +56,7 @@ class Lease:
         except LeaseLost:
             self.lost = True
             raise
-        self._happened(self.thread.principal, self.thread.id)
+        self._written(self.thread.principal, self.thread.id, bool(change.approvals))
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
@@ -68,7 +68,7 @@ class Lease:
         except LeaseLost:
             self.lost = True
             raise
-        self._happened(self.thread.principal, self.thread.id)
+        self._written(self.thread.principal, self.thread.id, True)
         return moved
 
     async def approval(self, approval_id: str) -> Approval | None:

@@ -37,7 +37,7 @@ class LeasedThread:
         self, store: Store, thread: Thread, run_key: str, limits: Limits = DEFAULTS, keeper: Keeper | None = None
     ) -> None:
         self._keeper = keeper or Keeper(store)
-        self.lease = Lease(store, thread, run_key, self._keeper.happened)
+        self.lease = Lease(store, thread, run_key, self._keeper.written)
         self.limits = limits
         self.capacity = Capacity(self.limits, thread)
         self.run_key = run_key
