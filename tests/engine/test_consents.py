@@ -1,0 +1,101 @@
+"""Consent that could not be sent after all: the provider was told nothing, so nothing counts as passed on."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import CallPart, TurnEntry
+from agui_gate.engine.consents import Consents
+from agui_gate.engine.open_thread import OpenThread
+from agui_gate.engine.settlement import Settlement
+from agui_gate.errors import Unavailable
+from agui_gate.stores.base import Change
+from agui_gate.stores.memory import MemoryStore
+from tests.requirements import shows
+
+pytestmark = pytest.mark.anyio
+AGENT = SimpleNamespace(name="a", adapter=SimpleNamespace(origin="model"))
+
+
+async def two_agreed(store):
+    """A thread with two held calls that somebody approved, and what passes their consents on."""
+    await store.start()
+    names = ("a1", "a2")
+    turn = TurnEntry("turn", tuple(CallPart(n, n, "pay", "{}", "m", "held") for n in names), "model")
+    asked = [
+        Approval(
+            id=n, principal="p", thread_id="t", agent="a", run_key="r", turn_id="turn", call_id=n, tool="pay",
+            arguments="{}", runner="provider",
+        )
+        for n in names
+    ]  # fmt: skip
+    first = await store.open_thread("p", "t", "a", "r")
+    await store.commit(first, Change(entries=[turn], approvals=asked, status="waiting"), "r")
+    for name in names:
+        await store.move(name, State.CLAIMED)
+    thread = OpenThread(store, await store.open_thread("p", "t", "a", "r2"), "r2")
+    settlement = Settlement(thread.lease, None, thread.decided, thread.keep)
+    return thread, Consents(thread, settlement, AGENT, lambda: None)
+
+
+async def states(store):
+    return [(await store.approval("p", name)).state for name in ("a1", "a2")]
+
+
+@shows("B1", "B9")
+async def test_if_one_of_two_can_not_be_saved_the_other_is_given_back():
+    class SecondFails(MemoryStore):
+        async def move(self, approval_id, to, **more):
+            if (approval_id, to) == ("a2", State.PASSED):
+                raise Unavailable("The disk is full.")
+            return await super().move(approval_id, to, **more)
+
+    store = SecondFails()
+    thread, consents = await two_agreed(store)
+    with pytest.raises(Unavailable):
+        await consents.pass_on()
+    assert await states(store) == [State.GIVEN_BACK, State.CLAIMED]
+    assert not consents.passing
+    assert [approval.id for approval in thread.journal.agreed()] == ["a1", "a2"], "the next run passes both on"
+    assert thread.journal.consents() == {}
+
+
+@shows("B1", "S29")
+async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way():
+    class Slow(MemoryStore):
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        async def move(self, approval_id, to, **more):
+            if to is State.PASSED:
+                self.begun.set()
+                await self.gate.wait()
+            return await super().move(approval_id, to, **more)
+
+    store = Slow()
+    async with asyncio.timeout(5):
+        thread, consents = await two_agreed(store)
+        passing = asyncio.ensure_future(consents.pass_on())
+        await store.begun.wait()
+        passing.cancel()
+        store.gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await passing
+    assert await states(store) == [State.GIVEN_BACK, State.GIVEN_BACK]
+    assert not consents.passing
+    assert len(thread.journal.agreed()) == 2
+
+
+@shows("B1", "B9")
+async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts():
+    store = MemoryStore()
+    thread, consents = await two_agreed(store)
+    await consents.pass_on()
+    await store.move("a1", State.GIVEN_BACK)
+    again = OpenThread(store, await store.open_thread("p", "t", "a", "r2"), "r2")
+    assert again.journal.consents() == {"a2": True}
+    await Consents(again, Settlement(again.lease, None, again.decided, again.keep), AGENT, lambda: None).pass_on()
+    assert again.journal.consents() == {"a1": True, "a2": True}
+    assert await states(store) == [State.PASSED, State.PASSED]
+    assert thread.journal.consents() == {"a1": True, "a2": True}
