@@ -181,14 +181,14 @@ def check_calls(journal: Journal, read: Read) -> None:
 
 def check_messages(journal: Journal, read: Read) -> None:
     for message_id in {*read.messages(), "nobody's"}:
-        assert journal.has_shown(message_id) == (message_id in read.messages())
-        assert journal.place_of(message_id) == read.place_of(message_id)
+        assert (message_id in journal.messages) == (message_id in read.messages())
+        assert journal.messages.place_of(message_id) == read.place_of(message_id)
     for name in ("search", "refund", "send_email", "nobody's"):
         assert journal.has_issued(name) == (name in read.issued())
     unnamed = read.unnamed()
-    assert journal.unnamed == len(unnamed)
+    assert journal.messages.unnamed == len(unnamed)
     for content in [*unnamed, ()]:
-        assert list(journal.places_of(content)) == [i for i, one in enumerate(unnamed) if one == content]
+        assert list(journal.messages.places_of(content)) == [i for i, one in enumerate(unnamed) if one == content]
     for place in range(len(journal.entries)):
         assert journal.is_answered(place) == read.is_answered(place)
 

@@ -8,8 +8,8 @@ import pytest
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, TurnEntry
 from agui_gate.engine.consents import Consents
-from agui_gate.engine.open_thread import OpenThread
-from agui_gate.engine.settlement import Settlement
+from agui_gate.engine.gated_calls import GatedCalls
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.errors import Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
@@ -31,13 +31,13 @@ async def two_agreed(store):
         )
         for n in names
     ]  # fmt: skip
-    first = await store.open_thread("p", "t", "a", "r")
+    first = await store.lease_thread("p", "t", "a", "r")
     await store.commit(first, Change(entries=[turn], approvals=asked, status="waiting"), "r")
     for name in names:
         await store.move(name, State.CLAIMED)
-    thread = OpenThread(store, await store.open_thread("p", "t", "a", "r2"), "r2")
-    settlement = Settlement(thread.lease, None, thread.decided, thread.keep)
-    return thread, Consents(thread, settlement, AGENT, lambda: None)
+    thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
+    gated_calls = GatedCalls(thread.lease, None, thread.decided, thread.keep)
+    return thread, Consents(thread, gated_calls, AGENT, lambda: None)
 
 
 async def states(store):
@@ -93,9 +93,9 @@ async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts():
     thread, consents = await two_agreed(store)
     await consents.pass_on()
     await store.move("a1", State.GIVEN_BACK)
-    again = OpenThread(store, await store.open_thread("p", "t", "a", "r2"), "r2")
+    again = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
     assert again.journal.consents() == {"a2": True}
-    await Consents(again, Settlement(again.lease, None, again.decided, again.keep), AGENT, lambda: None).pass_on()
+    await Consents(again, GatedCalls(again.lease, None, again.decided, again.keep), AGENT, lambda: None).pass_on()
     assert again.journal.consents() == {"a1": True, "a2": True}
     assert await states(store) == [State.PASSED, State.PASSED]
     assert thread.journal.consents() == {"a1": True, "a2": True}

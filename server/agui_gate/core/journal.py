@@ -1,8 +1,8 @@
 """A thread's journal, and all that it says of itself.
 
 Entries go in one by one, and each question about them has one answer, here: which calls are open, what waits and for
-whom, which cards are open, which ids are taken, what a cut drops and what outlives it. What became of gated calls is in
-the ledger alone; their records go in too, as they are now.
+whom, which cards are open (`cards`), which messages are known (`messages`), which ids are taken, what a cut drops and
+what outlives it. What became of gated calls is in the ledger alone; their records go in too, as they are now.
 
 What is known is a function of the entries, the records and the reference: a journal that is read again from the store
 answers as the one that was added to. An entry costs the same however long the journal is, and so does a question, but
@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
 from agui_gate.core.cards_shown import CardsShown
+from agui_gate.core.messages_shown import MessagesShown
 from agui_gate.core.transcript import (
     ActionEntry,
     CallPart,
     CardClosedEntry,
     CardEntry,
-    Content,
     ConversationRef,
     Entry,
     LeftOutEntry,
@@ -68,6 +68,7 @@ class Journal:
         """Begin anew, with these entries."""
         self.entries: list[Entry] = []
         self.cards = CardsShown()
+        self.messages = MessagesShown()
         self.replaced: list[ReplacedEntry] = []
         self.newest_turn: TurnEntry | None = None
         self.call_ids = set(self.approvals)
@@ -79,11 +80,6 @@ class Journal:
         self._results: set[str] = set()
         self._reported: set[str] = set()
         self._actions: set[str] = set()
-        self._users: dict[str, int] = {}
-        self._shown: set[str] = set()
-        self._unnamed: dict[tuple[Content, ...], list[int]] = {}
-        self.unnamed = 0
-        """How many users' messages came without an id."""
         for entry in entries:
             self.note(entry)
 
@@ -97,7 +93,7 @@ class Journal:
                 self._results.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
             case UserEntry():
-                self._note_user(entry)
+                self.messages.note_user(entry, len(self.entries))
             case ReportedEntry():
                 self._reported.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
@@ -111,27 +107,17 @@ class Journal:
         self.entries.append(entry)
 
     def _note_turn(self, turn: TurnEntry) -> None:
-        self._standing = [*self._standing, turn] if turn.silent else [turn]
+        if turn.silent:
+            self._standing.append(turn)
+        else:
+            self._standing = [turn]
         self.newest_turn, self._newest_place = turn, len(self.entries)
-        for part in turn.parts:
-            if isinstance(part, CallPart):
-                self._note_call(part, ours=bool(turn.origin))
-            else:
-                self._shown.add(part.id)
-
-    def _note_call(self, call: CallPart, *, ours: bool) -> None:
-        self._calls[call.id] = call
-        self.call_ids.add(call.id)
-        self._shown.add(call.parent_id)
-        if ours and call.kind != "client":
-            self._issued.add(call.name)
-
-    def _note_user(self, entry: UserEntry) -> None:
-        self._users[entry.id] = len(self.entries)
-        self._shown.add(entry.id)
-        if entry.minted:
-            self._unnamed.setdefault(entry.content, []).append(self.unnamed)
-            self.unnamed += 1
+        self.messages.note_turn(turn)
+        for call in turn.calls:
+            self._calls[call.id] = call
+            self.call_ids.add(call.id)
+            if turn.origin and call.kind != "client":
+                self._issued.add(call.name)
 
     def _note_card(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
         self.cards.note(entry)
@@ -173,7 +159,7 @@ class Journal:
             case CardClosedEntry():
                 return entry.card_id in cards
             case LeftOutEntry():
-                said = entry.message_id in self._users or entry.message_id in self._actions
+                said = self.messages.place_of(entry.message_id) is not None or entry.message_id in self._actions
                 return said or entry.call_id in self._calls
             case _:
                 return isinstance(entry, ReportedEntry)
@@ -185,10 +171,6 @@ class Journal:
         (And turns after it that were cut off before they said anything, which leave everything as it was.)
         """
         return self._standing
-
-    def stands(self, turn_id: str) -> bool:
-        """Whether this is one of `standing_turns`."""
-        return any(turn.id == turn_id for turn in self._standing)
 
     def open_calls(self) -> list[CallPart]:
         """Calls without a result for which nobody is asked: what the client is to run, and what a crash left."""
@@ -280,19 +262,6 @@ class Journal:
     def unreported(self) -> list[Approval]:
         """Outcomes that no stream has told the client yet. Looks at every record."""
         return [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
-
-    # --- what the client knows --------------------------------------------------------------------------------------
-    def place_of(self, message_id: str) -> int | None:
-        """Where the user's message with this id stands in the journal."""
-        return self._users.get(message_id)
-
-    def places_of(self, content: tuple[Content, ...]) -> Sequence[int]:
-        """The places, among users' messages that came without an id, of those that say just this."""
-        return self._unnamed.get(content, ())
-
-    def has_shown(self, message_id: str) -> bool:
-        """Whether a message of this id is part of the conversation."""
-        return message_id in self._shown
 
     def is_action(self, call_id: str) -> bool:
         """Whether this call is what the user did in a component."""

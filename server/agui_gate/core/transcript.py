@@ -163,14 +163,19 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     @property
     def told_calls(self) -> tuple[CallPart, ...]:
         """The calls that a transcript has: no cards, and of a turn that was cut no calls but those that have run."""
-        told = (call for call in self.calls if call.name != CARD_TOOL)
-        return tuple([call for call in told if call.kind == "hosted" or not self.cut])
+        return tuple([call for call in self.calls if _is_told(call, self.cut)])
 
     @property
     def silent(self) -> bool:
         """Whether a transcript has nothing of it."""
-        texts = (part.text for part in self.parts if isinstance(part, TextPart))
-        return not self.told_calls and all(not text or text.isspace() for text in texts)
+        return not any(_is_told(part, self.cut) for part in self.parts)
+
+
+def _is_told(part: TextPart | ReasoningPart | CallPart, cut: bool) -> bool:
+    """Whether the model hears of this part, in a turn that may have been ``cut``. Reasoning alone says nothing."""
+    if isinstance(part, CallPart):
+        return part.name != CARD_TOOL and (not cut or part.kind == "hosted")
+    return isinstance(part, TextPart) and bool(part.text) and not part.text.isspace()
 
 
 class ResultEntry(Struct, tag="result", tag_field="type"):

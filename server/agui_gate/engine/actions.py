@@ -59,7 +59,7 @@ def _first_new(messages: Sequence[Message], journal: Journal) -> int:
     """The place behind the last message that the thread knows. What stands before it is history, of whatever kind."""
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        if journal.has_shown(message.id or ""):
+        if (message.id or "") in journal.messages:
             return place + 1
         if message.role == "tool" and journal.knows_call(message.tool_call_id or ""):
             return place + 1

@@ -189,8 +189,8 @@ class _Comparison:
 
     def _is_known(self, message: Message) -> bool:
         if message.id:
-            return message.id in self.users or self.journal.place_of(message.id) is not None
-        places = self.journal.places_of(parts(message.content))
+            return message.id in self.users or self.journal.messages.place_of(message.id) is not None
+        places = self.journal.messages.places_of(parts(message.content))
         at = bisect_left(places, self.matched)
         if at == len(places) or (message is self.run.messages[-1] and not self._repeats(places)):
             return False  # said again, as the newest message (B12)
@@ -202,7 +202,7 @@ class _Comparison:
 
         Without an answer it is what the request is for, whatever was said before.
         """
-        return bool(self.run.resume or self.intake.answers) and places[-1] == self.journal.unnamed - 1
+        return bool(self.run.resume or self.intake.answers) and places[-1] == self.journal.messages.unnamed - 1
 
     def _branch(self) -> None:
         """A history that ends at a message the server has answered means "go back to it".
@@ -213,8 +213,10 @@ class _Comparison:
         if intake.answers or intake.repeated or intake.unknown or intake.entries or self.run.resume:
             return
         last = next((m for m in reversed(self.run.messages) if m.role not in ("activity", "reasoning")), None)
-        index = self.journal.place_of(last.id) if last is not None and last.role == "user" and last.id else None
-        if last is None or index is None:
+        if last is None or last.role != "user" or not last.id:
+            return
+        index = self.journal.messages.place_of(last.id)
+        if index is None:
             return
         entry = self.journal.entries[index]
         content = parts(last.content)
