@@ -75,12 +75,13 @@ class LocalThread:
         thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
         found = thread.approvals if thread else []
         return [
-            self._asked(a, thread)
+            self._with_earlier(a, thread)
             for a in found
             if thread and a.state is State.PENDING and not a.expired_at(thread.now)
         ]
 
-    def _asked(self, approval: Approval, thread: Thread) -> Approval:
+    def _with_earlier(self, approval: Approval, thread: Thread) -> Approval:
+        """The question, with a sentence about what its tool did before."""
         tool = self._agent.by_name.get(approval.tool)
         ran = already_ran(approval, tool.parameters if tool else {}, thread.approvals, thread.entries)
         if ran is None or ran.words is None:

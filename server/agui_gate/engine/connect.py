@@ -107,7 +107,7 @@ class Reserving:
 def as_it_stands(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which nothing is at work, to the end."""
     journal = _conversation(thread, frames)
-    frames.sequencer.finish(_asked(agent, run, journal, thread.now))
+    frames.sequencer.finish(_interrupts(agent, run, journal, thread.now))
     return frames.take()
 
 
@@ -137,7 +137,7 @@ def _cards_to_end(journal: Journal, approvals: Sequence[Approval]) -> list[CardC
     ]
 
 
-def _asked(agent: Agent, run: RunInput, journal: Journal, now: int) -> ev.InterruptOutcome | None:
+def _interrupts(agent: Agent, run: RunInput, journal: Journal, now: int) -> ev.InterruptOutcome | None:
     """The interrupts of what waits and has no open card. For a page that knows no cards they are no cards."""
     pending = [approval for approval in journal.pending() if not approval.expired_at(now)]
     if agent.hitl == "card" or (agent.hitl == "auto" and CARD_TOOL in run.client_tools):

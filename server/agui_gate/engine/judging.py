@@ -62,22 +62,24 @@ async def _look_at(tool: Tool, arguments: str, owner: str, limits: Limits) -> Ju
         judged = await off_loop(arguments, lambda: tool.judged(given))
     except ToolError as error:
         return Judged(problem=error.message)
-    return Judged(judged, await _asks(tool.name, tool.gate, _Asked(judged, owner, limits)))
+    return Judged(judged, await _asks(tool.name, tool.gate, _Question(judged, owner, limits)))
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _Question(msgspec.Struct, frozen=True):
+    """What a predicate is asked, and for whom."""
+
     arguments: str
     owner: str
     limits: Limits
 
 
-async def _asks(name: str, gate: Gate, asked: _Asked) -> bool:
+async def _asks(name: str, gate: Gate, question: _Question) -> bool:
     """Whether the call waits for a person. Fails closed."""
     if gate.when is None:
         return True
     try:
         async with asyncio.timeout(PREDICATE_SECONDS):
-            return await _said(gate.when, asked) is not False
+            return await _predicate_says(gate.when, question) is not False
     except asyncio.CancelledError:
         if is_cancelled():
             raise
@@ -87,12 +89,13 @@ async def _asks(name: str, gate: Gate, asked: _Asked) -> bool:
     return True
 
 
-async def _said(when: Any, asked: _Asked) -> object:
-    arguments = parse_object(asked.arguments) or {}
+async def _predicate_says(when: Any, question: _Question) -> object:
+    """What the predicate returns, wherever it has to run."""
+    arguments = parse_object(question.arguments) or {}
     if inspect.iscoroutinefunction(when):
         return await in_task(_contained(when(arguments)))
-    threads = tool_threads(asked.limits.tool_threads, "predicates")
-    async with threads.slot(asked.owner, PREDICATE_SECONDS) as slot:
+    threads = tool_threads(question.limits.tool_threads, "predicates")
+    async with threads.slot(question.owner, PREDICATE_SECONDS) as slot:
         said = await threads.run(slot, lambda: when(arguments))
     return await in_task(_contained(said)) if inspect.isawaitable(said) else said
 
