@@ -250,10 +250,18 @@ async def stalling() -> list[Row]:
         over += best.over
     with asking.provider() as url:
         for way in asking.WAYS:
-            made = [_best([await asking.measure(way, case, url) for _ in range(3)]) for case in asking.CASES]
+            made = [await _asked(way, case, url) for case in asking.CASES]
             rows.append(_row(f"asking with {way}", max(made, key=lambda heartbeat: max(heartbeat.work))))
             over += sum(heartbeat.over for heartbeat in made)
     return [*rows, Row(what="stalls over 50 ms", unit="", ours=over, note="on the clock, other work included")]
+
+
+async def _asked(way: str, case: asking.Case, url: str) -> Heartbeat:
+    """The best of three, or the first that is good."""
+    rounds: list[Heartbeat] = []
+    while len(rounds) < 3 and (not rounds or max(rounds[-1].work) > GOAL):
+        rounds.append(await asking.measure(way, case, url))
+    return _best(rounds)
 
 
 def _best(rounds: list[Heartbeat]) -> Heartbeat:
