@@ -28,6 +28,26 @@ export async function unread(t) {
   assert.equal(await t.userMessages(page), 1);
 }
 
+/** Another client lets it go on, and is done before this page looks again: the answer is shown all the same. */
+export async function goneOn(t) {
+  await t.script(calls("I'll refund it.", refund()), says("Somebody asked me to go on."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await decide(t, page, "refund", { approved: true });
+  const row = page.getByTestId("unread");
+  await row.waitFor();
+  const threadId = new URL(page.url()).hash.slice(3);
+  const { messages } = await (await fetch(`${t.urls.server}/threads/${threadId}`)).json();
+  const body = { threadId, runId: `on-${threadId}`, messages, tools: [], context: [], state: {}, forwardedProps: {} };
+  const run = await fetch(`${t.urls.server}/agents/support`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  assert.match(await run.text(), /RUN_FINISHED/);
+  await t.answered(page, "Somebody asked me to go on.");
+  assert.equal(await row.count(), 0);
+  await t.chipsAre(page, ["refund:done"]);
+}
+
 /** What comes from elsewhere is in sight for who was at the end of the chat; who reads further up is left there. */
 export async function staysAtEnd(t) {
   const long = Array.from({ length: 30 }, (_, at) => `Paragraph ${at} of a long answer.`).join("\n\n");
