@@ -14,7 +14,7 @@ from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore, backup
 from agui_gate.stores.sqlite.backup import back_up
 from tests.cli.conftest import Cli
-from tests.stores.support import ask, gated, ids, said
+from tests.stores.support import ask, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ async def test_a_copy_of_a_store_that_is_in_use_has_everything(cli: Cli, tmp_pat
     copy = SQLiteStore(str(tmp_path / "copy.db"))
     await copy.start()
     assert ids(await copy.read_thread("alice", "t2")) == ["said 2"]
-    assert [approval.id for approval in await copy.pending_approvals("alice")] == ["a1"]
+    assert [approval.id for approval in await pending(copy, "alice")] == ["a1"]
     await copy.aclose()
     assert sqlite3.connect(tmp_path / "by-hand.db").execute("SELECT * FROM sqlite_master").fetchall() == [], (
         "which is why there is this command"

@@ -14,7 +14,7 @@ from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput
 from agui_gate.stores.base import LEASE_MS, Change
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, calls, says
-from tests.stores.support import Clock
+from tests.stores.support import Clock, pending
 
 PAYS = [*calls("pay", {}), adapter.TurnDone()]
 LOOKS = [*calls("look", {}), adapter.TurnDone()]
@@ -62,7 +62,7 @@ class House:
         live = await self.start("pay")
         assert live.task is not None
         await live.task
-        return await self.store.pending_approvals("alice")
+        return await pending(self.store, "alice")
 
     async def take_over(self) -> None:
         """Somebody else works on the thread, after this process was silent for long, and is done."""

@@ -18,7 +18,7 @@ from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.product.inprocess import Parrot, request, run, run_body, says, started, user
 from tests.requirements import shows
-from tests.stores.support import said
+from tests.stores.support import pending, said
 
 pytestmark = [pytest.mark.anyio, shows("T13", "T15")]
 
@@ -99,7 +99,7 @@ async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room(
     async with started(app), asyncio.timeout(20):
         engine = app.state.engine
         assert (await run(app, run_body("t", user("refund")))).status == 200
-        (waiting,) = await engine.store.pending_approvals("local")
+        (waiting,) = await pending(engine.store, "local")
         path, yes = f"/approvals/{waiting.id}", b'{"approved": true}'
         others = engine.budget.reserve("local", engine.budget.limit // 2)
         assert (await request(app, "POST", path, yes)).status == 429
@@ -129,7 +129,7 @@ async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest
         await store.commit(thread, Change(entries=said(*["x"] * (LARGE + 1)), status="finished"), "r")
         monkeypatch.setattr(leasing, "LeasedThread", opened)
         assert (await run(app, run_body("t", user("refund")))).status == 200
-        (waiting,) = await store.pending_approvals("local")
+        (waiting,) = await pending(store, "local")
         answer = await request(app, "POST", f"/approvals/{waiting.id}", b'{"approved": true}')
         assert answer.json()["state"] == "done"
     assert [place.startswith("agui-gate-heavy") for place in places] == [True, True]

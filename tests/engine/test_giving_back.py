@@ -11,6 +11,7 @@ from agui_gate.errors import IllegalMove, Unavailable
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.requirements import shows
+from tests.stores.support import pending
 
 pytestmark = [pytest.mark.anyio, shows("T7", "T8")]
 
@@ -106,7 +107,7 @@ async def test_where_nobody_can_say_what_was_decided_that_is_said(
     app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store=store)
     async with started(app), asyncio.timeout(20):
         assert (await run(app, run_body("t", user("refund")))).status == 200
-        (waiting,) = await store.pending_approvals("local")
+        (waiting,) = await pending(store, "local")
         with monkeypatch.context() as patch:
             patch.setattr(store, "move", too_late)
             answer = await request(app, "POST", f"/approvals/{waiting.id}", b'{"approved": true}')

@@ -14,7 +14,7 @@ from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite.database import Database
-from tests.stores.support import gated, said
+from tests.stores.support import gated, pending, said
 
 
 async def hold(store: Store) -> None:
@@ -35,10 +35,10 @@ async def decide(store: Store) -> None:
 
 
 async def race(store: Store) -> None:
-    pending = await store.pending_approvals("alice")
+    waiting = await pending(store, "alice")
     ready()
     won = []
-    for approval in pending:
+    for approval in waiting:
         try:
             await store.move(approval.id, State.CLAIMED)
             won.append(approval.id)

@@ -54,3 +54,8 @@ async def ask(store: Store, *approvals: Approval, principal: str = "alice", thre
     after = await store.read_thread(principal, thread_id)
     assert after is not None
     return after
+
+
+async def pending(store: Store, principal: str) -> list[Approval]:
+    """What waits for this principal, oldest first."""
+    return (await store.list_approvals(principal, limit=1000)).approvals

@@ -9,7 +9,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove, LeaseLost, NotFound
 from agui_gate.stores.base import LEASE_MS, Change, Store, Which
 from agui_gate.stores.memory import MemoryStore
-from tests.stores.support import Clock, ask, gated
+from tests.stores.support import Clock, ask, gated, pending
 
 pytestmark = pytest.mark.anyio
 
@@ -125,7 +125,7 @@ async def test_moving_what_does_not_exist(store: Store) -> None:
 async def test_reading_is_for_the_principal_alone(store: Store) -> None:
     await ask(store, gated())
     assert await store.approval("bob", "a1") is None
-    assert await store.pending_approvals("bob") == []
+    assert await pending(store, "bob") == []
     assert await store.approval("alice", "a2") is None
 
 
@@ -135,18 +135,18 @@ async def test_pending_are_listed_oldest_first_over_all_threads(store: Store, cl
     await ask(store, gated("b1", principal="bob"), principal="bob")
     await ask(store, gated("a3"), gated("a0"), thread_id="t2")
     await store.move("a2", State.SUPERSEDED)
-    assert [approval.id for approval in await store.pending_approvals("alice")] == ["a1", "a3", "a0"]
-    assert [approval.id for approval in await store.pending_approvals("bob")] == ["b1"]
+    assert [approval.id for approval in await pending(store, "alice")] == ["a1", "a3", "a0"]
+    assert [approval.id for approval in await pending(store, "bob")] == ["b1"]
 
 
-@pytest.mark.parametrize("look", ["approval", "pending_approvals", "lease_thread", "read_thread"])
+@pytest.mark.parametrize("look", ["approval", "list_approvals", "lease_thread", "read_thread"])
 async def test_whoever_looks_finds_the_overdue_expired(store: Store, clock: Clock, look: str) -> None:
     await ask(store, gated("a1", expires_at=10), gated("a2", expires_at=11), gated("a3"))
     clock.advance(10)
     if look == "approval":
         found = await store.approval("alice", "a1")
-    elif look == "pending_approvals":
-        assert [approval.id for approval in await store.pending_approvals("alice")] == ["a2", "a3"]
+    elif look == "list_approvals":
+        assert [approval.id for approval in await pending(store, "alice")] == ["a2", "a3"]
         found = await store.approval("alice", "a1")
     else:
         if look == "lease_thread":
@@ -185,7 +185,7 @@ async def test_the_memory_store_bounds_what_waits_and_says_what_became_of_the_ol
     await store.start()
     for number in range(5):
         await ask(store, gated(f"a{number}", provider_ref="conv"), thread_id=f"t{number}")
-    assert [approval.id for approval in await store.pending_approvals("alice")] == ["a2", "a3", "a4"]
+    assert [approval.id for approval in await pending(store, "alice")] == ["a2", "a3", "a4"]
     oldest = await store.approval("alice", "a0")
     assert oldest is not None
     assert oldest.state is State.CANCELLED

@@ -13,7 +13,7 @@ from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite import machine as machine_statements
 from tests.requirements import shows
-from tests.stores.support import Clock, ask, gated
+from tests.stores.support import Clock, ask, gated, pending
 
 pytestmark = [pytest.mark.anyio, shows("T9")]
 
@@ -87,7 +87,7 @@ async def test_setting_the_clock_back_brings_no_approval_back(make: Callable[[],
     machine.wall.advance(-HOUR)
     with pytest.raises(IllegalMove):
         await store.move("a1", State.CLAIMED)
-    assert await store.pending_approvals("alice") == []
+    assert await pending(store, "alice") == []
     found = await store.approval("alice", "a1")
     assert found is not None
     assert found.state is State.EXPIRED
@@ -132,7 +132,7 @@ async def test_after_a_new_start_of_the_machine_what_had_expired_is_expired(path
     store = SQLiteStore(path, clock=clocks.wall_clock)
     await store.start()
     assert store.now() == machine.wall.now
-    assert [approval.id for approval in await store.pending_approvals("alice")] == ["a2"]
+    assert [approval.id for approval in await pending(store, "alice")] == ["a2"]
     await store.aclose()
 
 

@@ -18,7 +18,7 @@ from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
-from tests.stores.support import Clock, ask, gated
+from tests.stores.support import Clock, ask, gated, pending
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class Ledger(RuleBasedStateMachine):
     def wait(self, ms: int) -> None:
         for row in self.model.values():
             row.look(self.clock.now)
-        self.run(self.store.pending_approvals("alice"))
+        self.run(pending(self.store, "alice"))
         self.clock.advance(ms)
 
     @rule(
@@ -131,7 +131,7 @@ class Ledger(RuleBasedStateMachine):
     def pending_are_those_the_model_believes(self) -> None:
         now = self.clock.now
         waiting = [key for key, row in self.model.items() if row.state is State.PENDING and not row.overdue(now)]
-        assert [approval.id for approval in self.run(self.store.pending_approvals("alice"))] == waiting
+        assert [approval.id for approval in self.run(pending(self.store, "alice"))] == waiting
         for row in self.model.values():
             row.look(now)
 

@@ -12,7 +12,7 @@ from agui_gate.stores.base import Bounds, Change, Store, Thread
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.requirements import shows
-from tests.stores.support import Clock, ask, gated, ids, said
+from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = [pytest.mark.anyio, shows("T13")]
 
@@ -100,8 +100,8 @@ async def test_nobody_evicts_what_another_principal_asked_for(clock: Clock) -> N
     await ask(store, gated("hers"))
     for number in range(5):
         await ask(store, gated(f"b{number}", principal="bob", thread_id=f"t{number}"), principal="bob")
-    assert [approval.id for approval in await store.pending_approvals("alice")] == ["hers"]
-    assert [approval.id for approval in await store.pending_approvals("bob")] == ["b3", "b4"]
+    assert [approval.id for approval in await pending(store, "alice")] == ["hers"]
+    assert [approval.id for approval in await pending(store, "bob")] == ["b3", "b4"]
     (oldest,) = [await store.approval("bob", "b0")]
     assert oldest is not None
     assert oldest.state is State.CANCELLED

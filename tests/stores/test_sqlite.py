@@ -17,7 +17,7 @@ from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ConfigurationError, ThreadBusy, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore, database, records
-from tests.stores.support import Clock, ask, gated, ids, said
+from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +78,7 @@ async def test_what_was_stored_is_there_after_a_restart(store: SQLiteStore) -> N
     await store.aclose()
     await store.start()
     await store.start()
-    assert [approval.id for approval in await store.pending_approvals("alice")] == ["a1"]
+    assert [approval.id for approval in await pending(store, "alice")] == ["a1"]
 
 
 async def test_closing_leaves_one_file_that_only_its_owner_reads(store: SQLiteStore, path: str) -> None:

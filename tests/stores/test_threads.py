@@ -23,7 +23,7 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.errors import IllegalMove, LeaseLost, ThreadBusy, Unavailable
 from agui_gate.stores.base import LEASE_MS, AtWork, Change, RunStatus, Store, provider_id
-from tests.stores.support import Clock, gated, ids, said
+from tests.stores.support import Clock, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
 
@@ -342,7 +342,7 @@ async def test_one_call_of_a_commit_twice_is_refused(store: Store) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     with pytest.raises(IllegalMove):
         await store.commit(thread, Change(approvals=[gated("a1", "same"), gated("a2", "same")]), "r1")
-    assert await store.pending_approvals("alice") == []
+    assert await pending(store, "alice") == []
 
 
 async def test_the_same_call_id_on_two_threads_is_two_calls(store: Store) -> None:
@@ -350,7 +350,7 @@ async def test_the_same_call_id_on_two_threads_is_two_calls(store: Store) -> Non
         thread = await store.lease_thread("alice", f"t{number}", "support", "r")
         approval = gated(f"a{number}", "call", provider_ref="conv")
         await store.commit(thread, Change(approvals=[approval], status="waiting"), "r")
-    assert [approval.id for approval in await store.pending_approvals("alice")] == ["a1", "a2"]
+    assert [approval.id for approval in await pending(store, "alice")] == ["a1", "a2"]
 
 
 async def test_a_closed_store_says_so(store: Store) -> None:
@@ -365,4 +365,4 @@ async def test_a_closed_store_says_so(store: Store) -> None:
     with pytest.raises(Unavailable):
         await store.commit(thread, Change(), "r1")
     with pytest.raises(Unavailable):
-        await store.pending_approvals("alice")
+        await pending(store, "alice")

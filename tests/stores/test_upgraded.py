@@ -15,7 +15,7 @@ from agui_gate.stores.base import Change, Store
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.product.inprocess import Parrot, request, started
 from tests.requirements import shows
-from tests.stores.support import ask, gated, said
+from tests.stores.support import ask, gated, pending, said
 
 pytestmark = [pytest.mark.anyio, shows("T9")]
 
@@ -42,7 +42,9 @@ ATTEMPTS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "open": lambda store: store.lease_thread("alice", "new", "support", "r9"),
     "read": lambda store: store.read_thread("alice", "t"),
     "move": lambda store: store.move("a1", State.CLAIMED),
-    "pending": lambda store: store.pending_approvals("alice"),
+    "pending": lambda store: pending(store, "alice"),
+    "threads": lambda store: store.list_threads("alice", limit=10),
+    "tombstones": lambda store: store.tombstones("alice"),
     "approval": lambda store: store.approval("alice", "a1"),
     "title": lambda store: store.update_thread("alice", "t", title="x"),
     "renew": lambda store: store.renew(["r2"]),

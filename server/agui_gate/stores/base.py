@@ -285,10 +285,6 @@ class ApprovalStore(Protocol):
         """One record (overdue pending ones are expired first), or None if it isn't this principal's."""
         ...
 
-    async def pending_approvals(self, principal: str) -> list[Approval]:
-        """What waits for this principal, oldest first; overdue ones are expired first and left out."""
-        ...
-
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
     ) -> ApprovalPage:

@@ -44,11 +44,6 @@ class MemoryLedger:
         """These records, after the overdue ones were expired."""
         return [self._fresh(approval_id, now) for approval_id in approval_ids]
 
-    def pending(self, principal: str, now: int) -> list[Approval]:
-        """What waits for this principal, oldest first, after the overdue ones were expired."""
-        mine = list(self._pending.get(principal, ()))
-        return [approval for approval in self.all(mine, now) if approval.state is State.PENDING]
-
     def page(self, principal: str, which: Which, limit: int, after: int | None, now: int) -> ApprovalPage:
         """A part of this principal's list, after the overdue ones were expired."""
         pending, ids = which == "pending", list(self._mine.get(principal, ()))

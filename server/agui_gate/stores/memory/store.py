@@ -309,11 +309,6 @@ class MemoryStore:
             return None
         return self._ledger.all([approval_id], self._clock())[0]
 
-    async def pending_approvals(self, principal: str) -> list[Approval]:
-        """See `ApprovalStore`."""
-        self._require_open()
-        return self._ledger.pending(principal, self._clock())
-
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
     ) -> ApprovalPage:

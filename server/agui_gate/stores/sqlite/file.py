@@ -96,5 +96,14 @@ class StoreFile:
         with errors_as_unavailable():
             return job(self._db)
 
+    async def _read(self, job: Callable[[Database], T]) -> T:
+        """A job that reads, all of it from one state."""
+
+        def in_snapshot(db: Database) -> T:
+            with db.snapshot():
+                return job(db)
+
+        return await self._run(in_snapshot)
+
     async def _run(self, job: Callable[[Database], T]) -> T:
         return await self._submit(job)

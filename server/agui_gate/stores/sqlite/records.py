@@ -5,7 +5,7 @@ import msgspec
 from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.paging import Place, to_cursor
 from agui_gate.stores.sqlite.database import Database
-from agui_gate.stores.sqlite.ledger import approvals_where, expire
+from agui_gate.stores.sqlite.ledger import approvals_where
 
 _LAST = 2**63 - 1
 
@@ -33,10 +33,13 @@ _REPLACED = "UPDATE approvals SET replaced = 1 WHERE thread = ? AND id IN (SELEC
 _decode_places = msgspec.json.Decoder(list[int]).decode
 
 
-def list_approvals(db: Database, principal: str, which: Which, after: int | None, limit: int, now: int) -> ApprovalPage:
-    """One page, after the overdue ones were expired. It asks for one more than it shows, to know whether there is."""
-    if db.execute(_OVERDUE, (principal, now)).fetchone() is not None:
-        expire(db, now, "principal = :principal", {"principal": principal})
+def has_overdue(db: Database, principal: str, now: int) -> bool:
+    """Whether some of this principal's are to be expired before a list is right."""
+    return db.execute(_OVERDUE, (principal, now)).fetchone() is not None
+
+
+def list_approvals(db: Database, principal: str, which: Which, after: int | None, limit: int) -> ApprovalPage:
+    """One page. It asks for one more than it shows, to know whether there is."""
     values = {"principal": principal, "after": _FIRST[which] if after is None else after, "limit": limit + 1}
     (body,) = db.execute(_LIST[which], values).fetchone()
     places = _decode_places(body)

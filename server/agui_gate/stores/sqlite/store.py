@@ -100,7 +100,7 @@ class SQLiteStore(StoreFile):
         """See `ThreadStore`."""
         after = None if cursor is None else from_cursor(cursor)
         wanted = Wanted(principal=principal, archived=archived, agent=agent)
-        return await self._run(lambda db: heads.list_heads(db, wanted, after, limit, self._clock.moment()))
+        return await self._read(lambda db: heads.list_heads(db, wanted, after, limit, self._clock.moment()))
 
     async def update_thread(
         self,
@@ -238,17 +238,12 @@ class SQLiteStore(StoreFile):
         )
         return found[0] if found else None
 
-    async def pending_approvals(self, principal: str) -> list[Approval]:
-        """See `ApprovalStore`."""
-        condition = "principal = :principal AND state = 'pending'"
-        return await self._run(lambda db: self._read_approvals(db, condition, {"principal": principal}))
-
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
     ) -> ApprovalPage:
         """See `ApprovalStore`."""
         after = None if cursor is None else from_cursor(cursor).key
-        return await self._run(lambda db: records.list_approvals(db, principal, which, after, limit, self._clock()))
+        return await self._run(lambda db: self._list_approvals(db, principal, which, after, limit))
 
     async def move(
         self,
@@ -266,7 +261,18 @@ class SQLiteStore(StoreFile):
         self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
     ) -> list[Tombstone]:
         """See `ApprovalStore`."""
-        return await self._run(lambda db: ends.read_tombstones(db, principal, thread_id, approval_id, limit))
+        return await self._read(lambda db: ends.read_tombstones(db, principal, thread_id, approval_id, limit))
+
+    def _list_approvals(
+        self, db: Database, principal: str, which: Which, after: int | None, limit: int
+    ) -> ApprovalPage:
+        now = self._clock()
+        with db.snapshot():
+            if not records.has_overdue(db, principal, now):
+                return records.list_approvals(db, principal, which, after, limit)
+        with db.transaction(durable=False):
+            ledger.expire(db, now, "principal = :principal", {"principal": principal})
+            return records.list_approvals(db, principal, which, after, limit)
 
     def _read_approvals(self, db: Database, condition: str, values: Mapping[str, object]) -> list[Approval]:
         now = self._clock()
