@@ -2,7 +2,7 @@
  * What waits for the person in any chat, to be decided without opening it: what the server says of each call, and what
  * became of what was decided here. DOM-free; the server's word counts, never the click.
  *
- * What is settled stays until the inbox is closed, with how it ended: nothing moves under somebody's finger.
+ * What is decided stays until the inbox is closed, with how it ended: nothing moves under somebody's finger.
  */
 
 import { editedArguments } from "./asks.js";
@@ -20,7 +20,7 @@ export const isOver = ({ record, gone }) => gone || (isClosed(record) && record.
 
 export const isWaiting = ({ record, gone }) => !gone && !isClosed(record);
 
-/** `onChange(entries)` after every change; `onDecided(record, run)` once what was decided here is settled, by whomever. */
+/** `onChange(entries)` after every change; `onDecided(record, run)` once what is asked here was decided, by whomever. */
 export function createInbox({ api, onChange, onDecided }) {
   let entries = new Map();
   let open = false;

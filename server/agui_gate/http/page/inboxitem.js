@@ -19,7 +19,7 @@ export function createItem(row, actions) {
   });
   withKeys(view.node);
   let last = null;
-  let settled = false;
+  let decided = false;
   return {
     node: view.node,
     update(next) {
@@ -27,8 +27,8 @@ export function createItem(row, actions) {
       const { call, ...rest } = next;
       if (call) tool.update(call);
       if (call && !tool.node.isConnected) view.detail.prepend(tool.node);
-      if (call && !call.ask && !settled) tool.node.querySelector(".tool-line").open = true; // what ran is read where it was asked
-      settled = Boolean(call && !call.ask);
+      if (call && !call.ask && !decided) tool.node.querySelector(".tool-line").open = true; // what ran is read where it was asked
+      decided = Boolean(call && !call.ask);
       if (had && !view.node.contains(document.activeElement)) view.line.focus();
       const flat = { ...rest, thread: rest.thread.id };
       if (same(flat, last)) return;

@@ -39,8 +39,8 @@ export function toItem(entry, { threads, current, schemaOf }) {
 }
 
 function statusOf(entry) {
-  const settled = recordStatus(entry.record);
-  if (settled) return settled;
+  const decided = recordStatus(entry.record);
+  if (decided) return decided;
   if (entry.gone) return "deleted";
   return entry.sending ? "sending" : "waiting";
 }

@@ -14,7 +14,7 @@ const RAN = ["done", "failed", "unknown"];
 /** What `message` or a call says in its metadata, or null. */
 export const fromMetadata = (item) => item?.metadata?.[KEY] ?? null;
 
-/** Records merged into `known`: `entries` are `[callId, record]`. What is settled doesn't open again. */
+/** Records merged into `known`: `entries` are `[callId, record]`. What is decided doesn't wait again. */
 export function learn(known, entries) {
   const next = { ...known };
   for (const [callId, record] of entries) {

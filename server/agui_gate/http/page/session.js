@@ -8,7 +8,7 @@ import { isReady, openAsks, takeDrafts } from "./asks.js";
 import { createId } from "./ids.js";
 import { failure, patiently, runInput, wait } from "./input.js";
 import { createSight } from "./sight.js";
-import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, settle, startRun, withoutHalf } from "./state.js";
+import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, atRest, startRun, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 
 const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
@@ -235,7 +235,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return;
     abort = null;
-    if (state.run) set({ ...settle(state), run: null });
+    if (state.run) set({ ...atRest(state), run: null });
     await learn();
     if (broken) sight.lost(key);
   }

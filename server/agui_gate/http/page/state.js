@@ -70,11 +70,11 @@ export function setDraft(state, { key }, decision) {
 }
 
 /** Nothing is open any more once a run is over. */
-export const settle = (state) => ({ ...state, openCalls: [], sent: {} });
+export const atRest = (state) => ({ ...state, openCalls: [], sent: {} });
 
 /** The run is over without success: it was refused, failed, was stopped, or the stream broke off. */
 export function failRun(state, code, message) {
-  return { ...settle(state), run: null, notice: { code, message } };
+  return { ...atRest(state), run: null, notice: { code, message } };
 }
 
 /** A thread as `GET /threads/{id}` returns it. What was decided here and not sent stays, where it still can be. */

@@ -2,7 +2,7 @@
 
 import { applyPatch } from "./patch.js";
 import { CARD_TOOL, entriesOf, fromMessages, fromMetadata } from "./records.js";
-import { failRun, findCall, settle, withRecords } from "./state.js";
+import { failRun, findCall, atRest, withRecords } from "./state.js";
 
 export function reduce(state, event, now) {
   const handler = HANDLERS[event.type];
@@ -38,8 +38,8 @@ const HANDLERS = {
 
 function finishRun(state, { outcome, usage }, now) {
   if (outcome?.type === "cancelled") return failRun(state, "abort", "");
-  if (outcome?.type === "interrupt") return { ...settle(state), run: null, interrupts: outcome.interrupts };
-  return { ...addFooter(settle(state), usage, now), run: null, interrupts: [] };
+  if (outcome?.type === "interrupt") return { ...atRest(state), run: null, interrupts: outcome.interrupts };
+  return { ...addFooter(atRest(state), usage, now), run: null, interrupts: [] };
 }
 
 function addFooter(state, usage, now) {

@@ -3,7 +3,7 @@
  * waits, seldom else. DOM-free: what is visible and the timers are passed in. One look at a time; it never hammers.
  */
 
-const SOON = 1500; // ms: a stale card settles within 3 s
+const SOON = 1500; // ms: a stale card is noticed within 3 s
 const SELDOM = 10_000; // ms, when nothing waits, or nobody has stirred for long
 const MOST = 30_000; // ms between looks at a server that doesn't answer
 const PATIENCE = 400; // looks until nobody seems to be there: ten minutes
