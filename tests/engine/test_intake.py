@@ -259,3 +259,13 @@ def test_whatever_is_replayed(messages, known):
         assert told <= kept
         assert intake.answers == []
     assert intake.keep is None or 0 <= intake.keep <= len(entries)
+
+
+@shows("B1")
+@pytest.mark.parametrize(("told", "late"), [(YES, False), ('{"approved":false}', True)])
+def test_a_result_that_looks_like_an_answer_is_no_answer_where_a_client_sends_it_back(told, late):
+    """A tool may well return what an answer looks like. Only something else than its result was said by a person."""
+    done = approval(state=State.DONE, output=Output(YES))
+    journal = Journal([said("hi", "u"), turn("turn", call("c"))], [done])
+    taken = take(run(user("hi", "u"), Message("tool", "m", told, tool_call_id="c")), journal, new_id())
+    assert taken.repeated == ([done] if late else [])

@@ -10,6 +10,7 @@ from agui_gate.engine import watch as watching
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import Unavailable
 from agui_gate.stores.base import AtWork
+from tests.engine.house import house
 
 pytestmark = pytest.mark.anyio
 
@@ -139,3 +140,13 @@ async def test_nobody_waits_for_a_server_that_stops() -> None:
         with watch.on(HERE) as again:
             assert await again.wait(0) is False
     await watch.aclose()
+
+
+async def test_an_engine_that_is_started_again_lets_people_wait_again() -> None:
+    """An application may be served twice by one process: closing it the first time is not for ever."""
+    async with house() as h:
+        await h.engine.aclose()
+        await h.engine.start()
+        with h.engine._watch.on(HERE) as watcher:
+            watcher.wake()
+            assert await watcher.wait(LONG) is False

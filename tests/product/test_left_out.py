@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agui_gate import Agent, create_app
+from agui_gate import Agent, create_app, tool
 from agui_gate.adapter import ConversationRef, Media, Text, TurnDone, UserTurn
 from agui_gate.engine.refusals import REFUSED, TOO_LONG, TOO_LONG_RESULT
 from agui_gate.errors import ContextLength, MediaRefused, ProviderAuth, ProviderRejected
@@ -15,7 +15,7 @@ from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from agui_gate_adapters.testkit.conformance.ground import SeenRequest
 from tests.product import poison
-from tests.product.inprocess import Parrot, run, run_body, says, started
+from tests.product.inprocess import Parrot, calls, run, run_body, says, started, user
 from tests.product.shop import call, say
 from tests.requirements import shows
 
@@ -185,6 +185,28 @@ async def test_a_result_that_is_too_long_ends_one_run(name):
         assert (await client.say("read it")).error == "context_length"
         assert (await client.say("and now?")).text == "Fine."
         assert SeenRequest(emulator.accepted[-1].items).outputs == [TOO_LONG_RESULT]
+
+
+@shows("T10")
+async def test_a_result_that_was_approved_and_is_too_long_ends_one_run():
+    """The result is in the approval's record alone; there it is found, and left out, as any other is."""
+
+    @tool(gate=True)
+    def read() -> str:
+        """Read a long file."""
+        return "long " * 1_000
+
+    parrot = Parrot([[*calls("read", {}), TurnDone()], [ContextLength("too long")], [*says("Fine."), TurnDone()]])
+    app = create_app(Agent(name="a", model=parrot, tools=[read], hitl="interrupt"), store="memory://")
+    async with started(app):
+        asked = await run(app, run_body("t", user("read it", "u1")))
+        (interrupt,) = asked.events()[-1]["outcome"]["interrupts"]
+        yes = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
+        ended = await run(app, run_body("t", user("read it", "u1"), resume=yes))
+        assert ended.events()[-1]["code"] == "context_length"
+        await run(app, run_body("t", user("read it", "u1"), user("and now?", "u2")))
+    outputs = [call.output.content for turn in parrot.requests[-1].transcript for call in getattr(turn, "calls", ())]
+    assert outputs == [TOO_LONG_RESULT]
 
 
 @shows("T10")

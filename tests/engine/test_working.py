@@ -1,0 +1,48 @@
+"""A decision at work can be stopped, once: before it began, and while it is carried out."""
+
+import asyncio
+
+import pytest
+
+from agui_gate.engine.working import Stopped, Work
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_stopped_before_it_begins_never_runs() -> None:
+    """A stop may come while the decision still waits for its lease: nothing of it is carried out then."""
+    ran = []
+
+    async def pay() -> None:
+        ran.append("paid")
+
+    work = Work("decide_1")
+    work.stop()
+    with pytest.raises(Stopped):
+        await work.carry(pay())
+    assert ran == []
+
+
+async def test_a_second_stop_does_not_cut_short_what_the_first_one_lets_save() -> None:
+    begun, saving, go_on, saved = asyncio.Event(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def pay() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            saving.set()
+            await go_on.wait()
+            saved.set()
+
+    work = Work("decide_1")
+    carried = asyncio.ensure_future(work.carry(pay()))
+    async with asyncio.timeout(10):
+        await begun.wait()
+        work.stop()
+        await saving.wait()
+        work.stop()
+        go_on.set()
+        with pytest.raises(Stopped):
+            await carried
+    assert saved.is_set()
