@@ -11,7 +11,7 @@ that issued the call. From there:
        └──► rejected | superseded | cancelled | expired
 
 * ``claimed``: somebody with the right to say so approved it, and exactly one process is about to run it. A process that
-  dies here leaves the record claimed; the next one that holds the thread's lease moves it to ``unknown``, which is
+  dies here leaves the record claimed; the next run of the thread moves it to ``unknown``, which is
   reported and never re-run by itself unless the tool is `idempotent`.
 * ``done`` / ``failed``: it ran; the output is in the record, committed before it is sent.
 * ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was

@@ -1,4 +1,4 @@
-"""A thread while a run holds its lease: what is stored, plus what this run has added and not saved yet."""
+"""A thread while a run or a decision holds its lease: what is stored, plus what was added and is not saved yet."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
