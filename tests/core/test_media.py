@@ -77,3 +77,8 @@ def test_an_address_has_an_end():
 def test_anything_has_one_normal_form(one):
     assert normal(normal(one)) == normal(one)
     assert problem(normal(one)) == problem(one)
+
+
+@pytest.mark.parametrize("label", ["image/jpg", "IMAGE/JPG; q=1", "image/jpeg"])
+def test_a_jpeg_has_one_label_also_where_its_bytes_say_nothing(label):
+    assert normal(Media("image", "data", "AAAA", label)).mime_type == "image/jpeg"

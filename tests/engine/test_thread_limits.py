@@ -151,6 +151,27 @@ async def test_runs_of_one_principal_have_a_limit_and_others_go_on() -> None:
         assert last(await run(app, run_body("t3", user("hello")), headers=hers))[0] == "RUN_FINISHED"
 
 
+async def test_a_run_that_ends_makes_room_for_one_and_not_for_more() -> None:
+    gate = asyncio.Event()
+
+    class WaitingWhenAsked(Parrot):
+        async def stream(self, request: adapter.TurnRequest) -> Any:
+            if "wait" in str(request.transcript):
+                await gate.wait()
+            yield [*says("ok"), adapter.TurnDone()]
+
+    app = app_of(WaitingWhenAsked(), principal_runs=2)
+    async with started(app), asyncio.timeout(10):
+        tasks = [asyncio.create_task(run(app, run_body("t0", user("wait"))))]
+        await in_flight(app, 1)
+        assert last(await run(app, run_body("t1", user("hello"))))[0] == "RUN_FINISHED"
+        tasks.append(asyncio.create_task(run(app, run_body("t2", user("wait")))))
+        await in_flight(app, 2)
+        assert (await run(app, run_body("t3", user("hello")))).status == 429
+        gate.set()
+        assert [last(answer)[0] for answer in await asyncio.gather(*tasks)] == ["RUN_FINISHED"] * 2
+
+
 async def test_the_memory_store_keeps_so_much_of_one_principal() -> None:
     app = app_of(Parrot(), principal_threads=3, principal_bytes=30_000, tokens={"alice": "A", "bob": "B"})
     hers, his = {"authorization": "Bearer A"}, {"authorization": "Bearer B"}
