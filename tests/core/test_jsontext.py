@@ -97,3 +97,13 @@ def test_the_deepest_that_is_read() -> None:
     text = '{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH
     assert canonical(text) == text
     assert parse_object(text) is not None
+
+
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"a": value}], ids=["lists", "objects"])
+def test_values_too_deep_are_refused_however_they_are_nested(wrap: Any) -> None:
+    value: Any = 1
+    for _ in range(MAX_DEPTH):
+        value = wrap(value)
+    assert canonical(value)
+    with pytest.raises(ValueError, match="nested deeper"):
+        canonical(wrap(value))

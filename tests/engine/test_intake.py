@@ -269,3 +269,14 @@ def test_a_result_that_looks_like_an_answer_is_no_answer_where_a_client_sends_it
     journal = Journal([said("hi", "u"), turn("turn", call("c"))], [done])
     taken = take(run(user("hi", "u"), Message("tool", "m", told, tool_call_id="c")), journal, new_id())
     assert taken.repeated == ([done] if late else [])
+
+
+@shows("B1")
+def test_an_answer_beside_one_that_was_given_before_counts():
+    """A message that is known says again what was decided; what else it says about other calls is heard."""
+    journal = Journal(
+        [said("hi", "u"), turn("turn", call("c1"), call("c2"))], [approval("c1", State.DONE), approval("c2")]
+    )
+    items = [{"call_id": "c1", "approved": True}, {"call_id": "c2", "approved": True}]
+    taken = take(run(Message("user", "u", "hi", function_approvals=items)), journal, new_id())
+    assert [answer.id for answer in taken.answers] == ["apr_c2"]
