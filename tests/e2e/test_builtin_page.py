@@ -33,7 +33,7 @@ def test_what_waits_in_any_chat_is_decided_from_the_list(stack: Stack, scenario:
     stack.run(f"builtinInbox{scenario}", {"style": style})
 
 
-@pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired"])
+@pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired", "Followed"])
 def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
-    """Issue 9: names, hidden characters, keys, the list of chats, what has expired."""
+    """Issue 9: names, hidden characters, keys, the list of chats, expiry. Issue 10: what waits is followed."""
     stack.run(f"builtin{scenario}", {"style": "interrupt"})

@@ -80,3 +80,18 @@ test("after ten minutes in which nobody stirred it looks seldom, and soon again 
   world.watch.stir();
   assert.equal(world.looks - before, 7);
 });
+
+test("what happened is looked at without waiting; what happens during a look, right after it, and once", async () => {
+  const world = watched({ waits: false });
+  world.watch.now();
+  assert.equal(world.looks, 1);
+  for (let more = 0; more < 30; more += 1) world.watch.now();
+  await new Promise(setImmediate);
+  await world.run(1000);
+  assert.equal(world.looks, 2);
+  await world.run(9000);
+  assert.equal(world.looks, 2, "then seldom again");
+  world.visible = false;
+  world.watch.now();
+  assert.equal(world.looks, 2, "for nobody");
+});

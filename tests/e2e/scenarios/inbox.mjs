@@ -119,6 +119,22 @@ export async function builtinInboxEdit(t) {
   await row(page, "Refund Carla").locator('[data-mark="new"]').first().waitFor();
 }
 
+/** What begins to wait in another chat, and what is decided elsewhere, is there at once: the page follows, and asks for the list much later. */
+export async function builtinFollowed(t) {
+  const page = await open(t);
+  await page.locator(".welcome").waitFor();
+  const thread = await waiting(t, "Refund Zoe", calls("I'll refund it.", refund()));
+  const waits = row(page, "Refund Zoe").locator(".thread-waits");
+  await waits.waitFor({ timeout: SOON });
+  const count = await page.locator("#inbox-open").textContent();
+  assert.match(count, /^\d+ waiting$/);
+  const { approvals } = await (await fetch(`${t.urls.server}/approvals?limit=100`)).json();
+  const { id } = approvals.find(({ thread_id }) => thread_id === thread);
+  await fetch(`${t.urls.server}/approvals/${id}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ approved: false }) });
+  await waits.waitFor({ state: "detached", timeout: SOON });
+  assert.notEqual(await page.locator("#inbox-open").textContent(), count);
+}
+
 /** Two calls of one chat: the conversation goes on once both are decided; until then the item says what it waits for. */
 export async function builtinInboxTwo(t) {
   const thread = await waiting(t, "Refund twins", calls("Both.", refund("1001", 1), refund("1002", 2)));

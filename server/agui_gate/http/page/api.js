@@ -80,6 +80,15 @@ export async function listApprovals() {
   return { approvals, more: next_cursor !== null };
 }
 
+/**
+ * What waits for this person, as it comes and goes: first a record for each, then `{ids}` of them all, then a record for
+ * each change, or `{id}` where its chat was deleted. `heard()` is called at every sign of life.
+ */
+export async function* followApprovals(signal, heard) {
+  const response = await call("approvals/events", { headers: { Accept: "text/event-stream" }, signal });
+  yield* readEvents(response, heard);
+}
+
 /** An approval's record. Gone where its thread was deleted: the error's `record` has what is kept of it. */
 export async function getApproval(id) {
   return (await call(`approvals/${encodeURIComponent(id)}`)).json();

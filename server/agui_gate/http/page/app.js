@@ -9,12 +9,14 @@ import { createChats } from "./chats.js";
 import { createComposer } from "./composer.js";
 import { createList, icon, perFrame, setText } from "./dom.js";
 import { humanize } from "./fields.js";
+import { createFollower } from "./follow.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { setUpEscape } from "./keys.js";
 import { createActivity, createFooter, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
 import { createInboxView } from "./inboxview.js";
 import { createNews } from "./news.js";
 import { createNotice } from "./notices.js";
+import { isVisible, setUpPresence } from "./presence.js";
 import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
 import { createSession } from "./session.js";
@@ -110,9 +112,9 @@ const inbox = createInboxView(
   },
 );
 const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), schemasOf });
-const isVisible = () => !document.hidden;
 const watch = createWatch({ look: session.look, waits: session.waits, isVisible });
-const lists = createWatch({ look: lookAtList, waits: () => inbox.isOpen() || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
+const lists = createWatch({ look: lookAtList, waits: () => (inbox.isOpen() && !stream.isLive()) || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
+const stream = createFollower({ open: api.followApprovals, onNews: () => lists.now(), onLost: () => lists.update(), isWanted: () => isVisible() && agents.length > 0 });
 
 function schemasOf(agent) {
   const tools = agents.find(({ name }) => name === agent)?.tools ?? [];
@@ -209,19 +211,13 @@ async function start() {
     clearAddress();
     void show(agent);
   });
+  stream.update();
   const listed = chats.refresh();
   await show(session.state.agent || agents[0]?.name || "");
   await listed;
 }
 
-/** Somebody is back: what happened meanwhile is shown at once. */
-function back() {
-  if (document.hidden) return;
-  watch.back();
-  lists.back();
-}
-
-const refreshList = () => void (!document.hidden && chats.refresh());
+const refreshList = () => void (isVisible() && chats.refresh());
 
 /** Nobody is asked before it is known what is served, and to whom. */
 async function lookAtList() {
@@ -229,7 +225,10 @@ async function lookAtList() {
 }
 
 setUpTheme();
-setUpToken(() => void (session.state.notice?.code === "unauthorized" ? session.retry() : start()));
+setUpToken(() => {
+  stream.renew();
+  void (session.state.notice?.code === "unauthorized" ? session.retry() : start());
+});
 setUpEscape({ isFree: () => session.state.run === null, back: () => composer.focus() });
 element("new-chat").replaceChildren(icon("plus"), "New chat");
 element("menu").replaceChildren(icon("menu"));
@@ -240,9 +239,6 @@ element("new-chat").addEventListener("click", () => {
   composer.focus();
 });
 addEventListener("popstate", () => void show());
-addEventListener("focus", back);
-document.addEventListener("visibilitychange", back);
 addEventListener("storage", () => chats.tell()); // another tab has read what was new
-const stir = () => [watch, lists].forEach((each) => each.stir());
-for (const sign of ["pointermove", "keydown"]) addEventListener(sign, stir, { passive: true });
+setUpPresence({ watches: [watch, lists], stream });
 void start();

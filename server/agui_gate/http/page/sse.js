@@ -29,9 +29,10 @@ function frameData(frame) {
 
 /**
  * The events of a streamed response, one parsed JSON object at a time.
- * Leaving the loop early cancels the body, which the server sees as a disconnect.
+ * Leaving the loop early cancels the body, which the server sees as a disconnect. `heard()` is called whenever
+ * something came, be it a comment.
  */
-export async function* readEvents(response) {
+export async function* readEvents(response, heard = () => {}) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   const parser = createParser();
@@ -39,6 +40,7 @@ export async function* readEvents(response) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      heard();
       for (const data of parser.push(decoder.decode(value, { stream: true }))) yield JSON.parse(data);
     }
   } finally {

@@ -3,6 +3,7 @@
  * waits, seldom else. DOM-free: what is visible and the timers are passed in. One look at a time; it never hammers.
  */
 
+const AT_ONCE = 250; // ms between a look and the next one, where something happened meanwhile
 const SOON = 1500; // ms: a stale card is noticed within 3 s
 const SELDOM = 10_000; // ms, when nothing waits, or nobody has stirred for long
 const MOST = 30_000; // ms between looks at a server that doesn't answer
@@ -18,12 +19,14 @@ export function createWatch({ look, waits, isVisible, seldom = SELDOM, later = s
   let timer = null;
   let planned = 0; // ms, the delay of that timer
   let looking = false;
+  let behind = false; // something happened while it looked
   let failures = 0;
   let quiet = 0; // looks since somebody stirred
   let linger = 0;
 
   const isSoon = () => (waits() || linger > 0) && quiet <= PATIENCE;
-  const delay = () => Math.max(isSoon() ? SOON : seldom, failures > 0 ? Math.min(MOST, SOON * 2 ** failures) : 0);
+  const usual = () => (isSoon() ? SOON : seldom);
+  const delay = () => (failures > 0 ? Math.max(usual(), Math.min(MOST, SOON * 2 ** failures)) : behind ? AT_ONCE : usual());
 
   function schedule() {
     if (timer !== null || looking || !isVisible()) return;
@@ -36,6 +39,7 @@ export function createWatch({ look, waits, isVisible, seldom = SELDOM, later = s
 
   async function once() {
     looking = true;
+    behind = false;
     quiet += 1;
     linger = Math.max(0, linger - 1);
     try {
@@ -58,6 +62,13 @@ export function createWatch({ look, waits, isVisible, seldom = SELDOM, later = s
     update() {
       if (!isVisible() || delay() < planned) cancel();
       schedule();
+    },
+    /** Something happened: look at once, or once more after the look that is under way. */
+    now() {
+      behind = looking;
+      if (looking || !isVisible()) return;
+      cancel();
+      void once();
     },
     /** Somebody came back to the page: look at once. */
     back() {
