@@ -37,8 +37,8 @@ REASONING = "microsoft/agent-framework#4083, #4047: reasoning models, hand-off b
 DANGLING = "bytedance/deer-flow, DanglingToolCallMiddleware: ids are not globally unique"
 CANCEL = "loopstack#214: cancel leaves tool_use without tool_result"
 AHEAD = "our own promises"
-HOUSE = "the house, ready for more rooms (issue 10)"
-TRUTH = "what is judged, what runs and what people see are one and the same (issue 9)"
+HOUSE = "the house, ready for more rooms"
+TRUTH = "what is judged, what runs and what people see are one and the same"
 
 
 def _lines(source: str, lines: dict[str, str]) -> dict[str, Requirement]:

@@ -1,4 +1,4 @@
-"""Judged = shown = recorded = run (issue 9, line 1): what a function gets is what the JSON says that a person saw."""
+"""Judged = shown = recorded = run (T1): what a function gets is what the JSON says that a person saw."""
 
 import datetime
 import enum

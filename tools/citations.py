@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 FILE = re.compile(
     r"(?<![\w/@.:-])((?:[\w@.-]+/)*[\w.-]*\w\.(?:md|py|mjs|js|tsx?|sql|css|toml))(?:#([\w-]+))?\b(?![\w(])"
 )
-ID = re.compile(r"(?<![\w#./-])([SBT]\d{1,2}|R\d{1,2}[bc]?|A\d{1,2}|C\d)\b(?![-.]\w)")
+ID = re.compile(r"(?<![\w#./-])([SBTH]\d{1,2}|R\d{1,2}[bc]?|A\d{1,2}|C\d)\b(?![-.]\w)")
 DECISION = re.compile(r"\bADR (\d{4})\b")
 SPECIFICATION = re.compile(
     r"\b((?:GEN|EVT|IN|PROC|VER|CAP|META|PAT|STR|SNAP|INT|TR|SSE|PB|LIFE|USE|TEXT|TOOL|STATE|ACT|REAS|SUB)-\d{1,2})\b"

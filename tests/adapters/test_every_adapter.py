@@ -225,7 +225,7 @@ def wrong(subject: Subject, what: str) -> tuple[httpx2.Response, str]:
 async def test_check_names_a_fix(subject: Subject, what: str) -> None:
     reply, fix = wrong(subject, what)
     (finding,) = await subject.answering(lambda _: reply).check()
-    assert finding.ok is (None if what in ("address", "page") else False)  # there, nobody can tell (issue 9, line 20)
+    assert finding.ok is (None if what in ("address", "page") else False)  # there, nobody can tell (T20)
     assert fix in finding.fix
     assert "secret" not in finding.detail
 

@@ -1,4 +1,4 @@
-"""`agui-gate backup`: a copy of what is in use, whole or not there (issue 9)."""
+"""`agui-gate backup`: a copy of what is in use, whole or not there."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What lives as long as the server is out of the garbage collector's sight (issue 9, line 15)."""
+"""What lives as long as the server is out of the garbage collector's sight (T15)."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Attacks on the connections of `agui-gate serve`, with real sockets (issue 9, line 13): bounded, on loopback."""
+"""Attacks on the connections of `agui-gate serve`, with real sockets (T13): bounded, on loopback."""
 
 import asyncio
 import importlib.util

@@ -53,7 +53,7 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_the_demo_says_when_the_other_page_is_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is built while the demo serves already; where there is no checkout, there is none (issue 9)."""
+    """It is built while the demo serves already; where there is no checkout, there is none."""
     built = tmp_path / "frontend-demo" / "dist"
     await tell_of_other_page("http://x", built)
     assert capsys.readouterr().out == ""

@@ -1,4 +1,4 @@
-"""The demo tells what happened, whatever one types, edits, rejects or repeats (issue 9): server, agent, emulator."""
+"""The demo tells what happened, whatever one types, edits, rejects or repeats: server, agent, emulator."""
 
 import random
 import re

@@ -137,7 +137,7 @@ async def test_an_address_that_answers_html(name: str) -> None:
 
 @asynccontextmanager
 async def describing_nothing(status: int, body: Any) -> AsyncIterator[str]:
-    """A server that answers runs and knows no route for its models, as eight that were tried (issue 9, line 20)."""
+    """A server that answers runs and knows no route for its models, as eight that were tried (T20)."""
 
     async def nothing(_: Request) -> Response:
         return HTMLResponse(body, status) if isinstance(body, str) else JSONResponse(body, status)

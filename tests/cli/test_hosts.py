@@ -1,4 +1,4 @@
-"""What `docs/operations.md` says about mounts and about other hosts (issue 9, line 24)."""
+"""What `docs/operations.md` says about mounts and about other hosts (T24)."""
 
 import json
 import os

@@ -149,7 +149,7 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(tmp_path: Path, cli: Cli)
 
 @pytest.mark.parametrize(("level", "told"), [("info", True), ("warning", False)])
 def test_a_decision_is_a_line_on_stderr(tmp_path: Path, level: str, told: bool) -> None:
-    """Keys and values, as stderr is no terminal here; nothing for what goes well (issue 9)."""
+    """Keys and values, as stderr is no terminal here; nothing for what goes well."""
     arguments = ("cli_shop:agent", "--store", "memory://", "--log-level", level)
     with serving(tmp_path, *arguments) as (server, client):
         before = server.text
@@ -174,7 +174,7 @@ def test_a_second_server_on_one_file_says_so(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_key_is_told_at_the_start(tmp_path: Path) -> None:
-    """What `doctor` would say, without asking anybody; it serves all the same (issue 9)."""
+    """What `doctor` would say, without asking anybody; it serves all the same."""
     with serving(tmp_path, "cli_keyless:both", "--store", "memory://", ANTHROPIC_API_KEY="") as (server, client):
         server.wait_for(r"note: model gpt-5.4-mini at api.openai.com: There is no API key: set OPENAI_API_KEY")
         server.wait_for(

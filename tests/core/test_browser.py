@@ -1,4 +1,4 @@
-"""Integers that a browser would round (issue 9, line 3): out as text, and back as the very same integer."""
+"""Integers that a browser would round (T3): out as text, and back as the very same integer."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Hidden characters are shown as what they are (issue 9)."""
+"""Hidden characters are shown as what they are."""
 
 import pytest
 

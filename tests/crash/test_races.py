@@ -1,6 +1,6 @@
 """Approving, stopping and deleting raced over two servers on one file, one of which is killed now and then.
 
-Whatever happens: no call runs twice, and none that ran leaves no trace (issue 9, line 7).
+Whatever happens: no call runs twice, and none that ran leaves no trace (T7).
 """
 
 import asyncio

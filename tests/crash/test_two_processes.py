@@ -1,4 +1,4 @@
-"""Two servers on one SQLite file: stopping and deleting reach what the other one is at (issue 9, line 7)."""
+"""Two servers on one SQLite file: stopping and deleting reach what the other one is at (T7)."""
 
 import asyncio
 import time

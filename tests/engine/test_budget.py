@@ -1,4 +1,4 @@
-"""What all open threads together may have in memory (issue 9, lines 13 and 15)."""
+"""What all open threads together may have in memory (T13, T15)."""
 
 import asyncio
 import gc
@@ -110,7 +110,7 @@ async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room(
 
 
 async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a decision, too: nobody else waits for it (issue 9, line 15)."""
+    """For a decision, too: nobody else waits for it (T15)."""
     places: list[str] = []
 
     def opened(*args: Any) -> LeasedThread:

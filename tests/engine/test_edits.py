@@ -1,4 +1,4 @@
-"""An edit is judged as the call was (issue 9, line 1): it changes what may change, and the rest is what was shown."""
+"""An edit is judged as the call was (T1): it changes what may change, and the rest is what was shown."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Coming back to a thread on which something works that has no live events here (issue 10)."""
+"""Coming back to a thread on which something works that has no live events here."""
 
 import asyncio
 import json

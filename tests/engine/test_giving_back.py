@@ -1,4 +1,4 @@
-"""A lease under which nothing was done is given back, whatever went wrong (issue 9, lines 7 and 8)."""
+"""A lease under which nothing was done is given back, whatever went wrong (T7, T8)."""
 
 import asyncio
 from typing import Any
@@ -93,7 +93,7 @@ async def test_a_run_that_can_not_begin_gives_its_lease_back(
 async def test_where_nobody_can_say_what_was_decided_that_is_said(
     store: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process was first, and just then its record can't be read (issue 9, line 4)."""
+    """Another process was first, and just then its record can't be read (T4)."""
 
     @tool(gate=True)
     async def refund(order_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What a process does for its runs while they run (issue 9, line 8)."""
+"""What a process does for its runs while they run (T8)."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Gates judge what will run (issue 9, line 1): one value, and never a free pass by accident."""
+"""Gates judge what will run (T1): one value, and never a free pass by accident."""
 
 import asyncio
 import functools

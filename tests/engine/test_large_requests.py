@@ -1,4 +1,4 @@
-"""An adapter is told that a request is large: it works on it beside the event loop then (issue 9, line 15)."""
+"""An adapter is told that a request is large: it works on it beside the event loop then (T15)."""
 
 import json
 from typing import Any

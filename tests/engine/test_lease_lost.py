@@ -1,4 +1,4 @@
-"""A run whose lease is lost, while its process was silent, changes nothing more, and says why it ends (issue 10)."""
+"""A run whose lease is lost, while its process was silent, changes nothing more, and says why it ends."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls side by side: what becomes of one is not the other's business, and what never began is told so (issue 9)."""
+"""Calls side by side: what becomes of one is not the other's business, and what never began is told so."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the log tells, and what it doesn't (issue 9: "the log is silent")."""
+"""What the log tells, and what it doesn't."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How large a thread may be (issue 9, line 13): clear errors, answers still count, and it can be deleted."""
+"""How large a thread may be (T13): clear errors, answers still count, and it can be deleted."""
 
 import asyncio
 import json

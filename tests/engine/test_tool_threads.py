@@ -1,4 +1,4 @@
-"""Threads of sync tools: bounded, shared fairly, counted where nobody waits for them (issue 9, line 13)."""
+"""Threads of sync tools: bounded, shared fairly, counted where nobody waits for them (T13)."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""What a model may say, call and take in one turn (issue 9, line 13): the thread goes on, others are served."""
+"""What a model may say, call and take in one turn (T13): the thread goes on, others are served."""
 
 import asyncio
 import threading

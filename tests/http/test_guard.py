@@ -1,4 +1,4 @@
-"""Whom a server without auth answers, and what it says to those that it doesn't (issue 9, line 14)."""
+"""Whom a server without auth answers, and what it says to those that it doesn't (T14)."""
 
 import asyncio
 import socket

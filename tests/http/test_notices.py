@@ -1,4 +1,4 @@
-"""The words of notices on both pages: what to do about each error that a person can meet (issue 9)."""
+"""The words of notices on both pages: what to do about each error that a person can meet."""
 
 import re
 from collections.abc import Iterator

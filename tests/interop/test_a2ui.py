@@ -1,4 +1,4 @@
-"""What the user does in a component, as A2UI's own middleware reports it from a real client (issue 9, line 18)."""
+"""What the user does in a component, as A2UI's own middleware reports it from a real client (T18)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The emulator before somebody else's checker (issue 9, line 23): `llm-comply`, with the public schemas in it.
+"""The emulator before somebody else's checker (T23): `llm-comply`, with the public schemas in it.
 
 It asks a server as its own users would and holds each answer against the schema. Then the same schemas are held against
 every event of streams that it doesn't ask for: reasoning, calls, refusals, and answers that end badly.

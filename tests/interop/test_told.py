@@ -1,5 +1,4 @@
-"""What the ledger says of calls reaches pages through both real clients, and stays in their messages (issue 9, lines 4
-and 5).
+"""What the ledger says of calls reaches pages through both real clients, and stays in their messages (T4, T5).
 
 Measured with 0.0.59 and 1.0.0: `metadata` is kept on a call, on a tool message, on an assistant message and on
 TOOL_CALL_RESULT (whose metadata becomes the tool message's); a snapshot replaces a message of the same id whole, and

@@ -1,4 +1,4 @@
-"""Heavy requests don't keep others waiting (issue 9, line 15). The figures: `python -m tests.bench.stalls`."""
+"""Heavy requests don't keep others waiting (T15). The figures: `python -m tests.bench.stalls`."""
 
 from collections.abc import Awaitable, Callable, Iterator
 

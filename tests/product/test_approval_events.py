@@ -1,4 +1,4 @@
-"""`GET /approvals/events`: what waits for somebody, as it comes and goes (issue 10)."""
+"""`GET /approvals/events`: what waits for somebody, as it comes and goes."""
 
 import asyncio
 import json

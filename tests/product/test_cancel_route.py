@@ -319,7 +319,7 @@ async def test_what_is_over_can_not_be_stopped_and_says_so(hitl: str) -> None:
 
 
 async def test_what_was_asked_to_stop_and_goes_on_is_said_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever holds the lease doesn't hear of it: another process that hangs (issue 9)."""
+    """Whoever holds the lease doesn't hear of it: another process that hangs."""
     monkeypatch.setattr(endings, "STOP_SECONDS", 0.3)
     async with product([], [BACK]) as p:
         chat, store = p.chat(), p.app.state.engine.store

@@ -1,4 +1,4 @@
-"""What a client says reaches the model as the client's word (issue 9, line 12)."""
+"""What a client says reaches the model as the client's word (T12)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the user did in a component, as `@ag-ui/a2ui-middleware` 0.0.10 reports it (issue 9, line 18)."""
+"""What the user did in a component, as `@ag-ui/a2ui-middleware` 0.0.10 reports it (T18)."""
 
 import json
 

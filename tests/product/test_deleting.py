@@ -1,4 +1,4 @@
-"""Deleting a thread while something that a person approved is at work on it (issue 9, line 7).
+"""Deleting a thread while something that a person approved is at work on it (T7).
 
 It waits for that, or it is refused; whichever door it comes through. What ran leaves a mark.
 """

@@ -1,4 +1,4 @@
-"""Events of a tool's own (`ctx.emit`), in the stream of a run, for whoever reads it and whenever (issue 10)."""
+"""Events of a tool's own (`ctx.emit`), in the stream of a run, for whoever reads it and whenever."""
 
 import asyncio
 import threading

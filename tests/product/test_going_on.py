@@ -1,4 +1,4 @@
-"""`POST /approvals/{id}` with `"continue": true`: the conversation goes on without a page (issue 9, line 6)."""
+"""`POST /approvals/{id}` with `"continue": true`: the conversation goes on without a page (T6)."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Judged = shown = recorded = edited = run (issue 9, lines 1 to 3), through the whole product."""
+"""Judged = shown = recorded = edited = run (T1, T3), through the whole product."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""A known result is kept: the store can't be written at the very moment a tool ends (issue 9, line 8).
+"""A known result is kept: the store can't be written at the very moment a tool ends (T8).
 
 Another process keeps the file locked, or the disk is full. The result is saved as soon as that is over, the tool runs
 once, and the thread is free again at once.

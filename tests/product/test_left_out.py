@@ -1,4 +1,4 @@
-"""What a provider can't take ends one request, never the thread; and what is remembered of it (issue 9, line 10)."""
+"""What a provider can't take ends one request, never the thread; and what is remembered of it (T10)."""
 
 from contextlib import asynccontextmanager
 

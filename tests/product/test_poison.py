@@ -1,4 +1,4 @@
-"""Nothing that comes in can end a thread (issue 9, lines 10, 11, 12 and 18): random histories against every adapter."""
+"""Nothing that comes in can end a thread (T10, T11, T12, T18): random histories against every adapter."""
 
 from random import Random
 

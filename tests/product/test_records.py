@@ -1,4 +1,4 @@
-"""What was decided is told as it is in the ledger, wherever it is asked for (issue 9, line 4)."""
+"""What was decided is told as it is in the ledger, wherever it is asked for (T4)."""
 
 import json
 from pathlib import Path

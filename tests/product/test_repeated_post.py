@@ -1,4 +1,4 @@
-"""A `POST` that comes again with `Last-Event-ID` goes on and begins nothing (issue 9, line 16).
+"""A `POST` that comes again with `Last-Event-ID` goes on and begins nothing (T16).
 
 So do fetch-event-source, when a tab was hidden and is shown again, and TanStack AI, after any break: the same body,
 with the id of the last event that came.

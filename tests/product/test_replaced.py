@@ -1,5 +1,5 @@
 """What took effect is not erased: it stays done when its answer is regenerated or edited away, and everybody is told
-(issue 9, line 5)."""
+(T5)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A client that writes snake_case (issue 9, line 17), as Microsoft's `AGUIChatClient` does: all that others can do."""
+"""A client that writes snake_case (T17), as Microsoft's `AGUIChatClient` does: all that others can do."""
 
 import json
 from typing import Any

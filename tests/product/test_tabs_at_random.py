@@ -1,4 +1,4 @@
-"""Three tabs and a shell on one thread, doing anything in any order, histories of any age (issue 9, lines 4 to 6)."""
+"""Three tabs and a shell on one thread, doing anything in any order, histories of any age (T4, T6)."""
 
 import json
 import random

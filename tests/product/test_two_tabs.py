@@ -1,5 +1,4 @@
-"""One thread in two tabs, or in a tab and a shell: what counts, what comes too late, and what is said of it (issue 9,
-line 4)."""
+"""One thread in two tabs, or in a tab and a shell: what counts, what comes too late, and what is said of it (T4)."""
 
 import json
 from typing import Any

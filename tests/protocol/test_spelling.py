@@ -1,4 +1,4 @@
-"""Input that is spelled in snake_case (issue 9, line 17): the same input, wherever the protocol has a name for it."""
+"""Input that is spelled in snake_case (T17): the same input, wherever the protocol has a name for it."""
 
 import json
 

@@ -193,7 +193,7 @@ async def test_the_memory_store_bounds_what_waits_and_says_what_became_of_the_ol
 
 
 async def test_who_decides_has_to_hold_the_thread(store: Store, clock: Clock) -> None:
-    """A process that slept for so long that its lease ended, and then goes on with an approval (issue 9, line 7)."""
+    """A process that slept for so long that its lease ended, and then goes on with an approval (T7)."""
     await ask(store, gated("a1"), gated("a2"))
     await store.lease_thread("alice", "t", "support", "slept")
     assert (await store.move("a1", State.CLAIMED, run_key="slept")).state is State.CLAIMED

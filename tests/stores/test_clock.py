@@ -1,4 +1,4 @@
-"""The store's one clock: what happens to leases and approvals when somebody sets the machine's (issue 9, line 9)."""
+"""The store's one clock: what happens to leases and approvals when somebody sets the machine's (T9)."""
 
 from collections.abc import AsyncIterator, Callable
 

@@ -1,4 +1,4 @@
-"""Who else uses the file: known when it is opened, so that a server can say so (issue 9)."""
+"""Who else uses the file: known when it is opened, so that a server can say so."""
 
 import pytest
 

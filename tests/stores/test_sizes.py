@@ -1,4 +1,4 @@
-"""How large a thread is, known without reading it; and what may be read (issue 9, line 13). Over every store."""
+"""How large a thread is, known without reading it; and what may be read (T13). Over every store."""
 
 from collections.abc import Callable, Sized
 

@@ -1,4 +1,4 @@
-"""Asking the run that holds a lease to stop, wherever it is (issue 9)."""
+"""Asking the run that holds a lease to stop, wherever it is."""
 
 import pytest
 

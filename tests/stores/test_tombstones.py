@@ -1,4 +1,4 @@
-"""What outlives a deleted thread: that something ran or was decided, and nothing that was said (issue 9, line 7)."""
+"""What outlives a deleted thread: that something ran or was decided, and nothing that was said (T7)."""
 
 import asyncio
 import hashlib

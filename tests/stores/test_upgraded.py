@@ -1,4 +1,4 @@
-"""A file that is migrated while a server of this version uses it: nothing of it is touched (issue 9, line 9)."""
+"""A file that is migrated while a server of this version uses it: nothing of it is touched (T9)."""
 
 import asyncio
 import sqlite3

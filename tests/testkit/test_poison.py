@@ -1,4 +1,4 @@
-"""The emulator refuses what the providers refuse: attachments, names, orders, roles, content (issue 9, line 11)."""
+"""The emulator refuses what the providers refuse: attachments, names, orders, roles, content (T11)."""
 
 from typing import Any
 

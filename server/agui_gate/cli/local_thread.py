@@ -11,7 +11,7 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
-from agui_gate.core.approvals import LOCAL, Approval, State
+from agui_gate.core.approvals import LOCAL, Approval
 from agui_gate.core.dialect import Dialect
 from agui_gate.engine.engine import Engine
 from agui_gate.from_settings import engine_limits, store_from
@@ -74,11 +74,7 @@ class LocalThread:
         """What waits for a person on this thread, the question ending in what ran before."""
         thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
         found = thread.approvals if thread else []
-        return [
-            self._with_earlier(a, thread)
-            for a in found
-            if thread and a.state is State.PENDING and not a.expired_at(thread.now)
-        ]
+        return [self._with_earlier(a, thread) for a in found if thread and a.waits_at(thread.now)]
 
     def _with_earlier(self, approval: Approval, thread: Thread) -> Approval:
         """The question, with a sentence about what its tool did before."""

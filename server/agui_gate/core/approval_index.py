@@ -15,7 +15,7 @@ conditional update is the authority.
 from collections.abc import Iterable, Mapping
 
 from agui_gate.core.answers import Target
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import Approval
 from agui_gate.core.registry import PendingApprovalRegistry, Status
 
 
@@ -31,7 +31,7 @@ class ApprovalIndex:
             shown.setdefault(approval_id, []).append(_key("card", card_id))
         for key, approval in self._records.items():
             keys = [key, _key("call", approval.call_id), *shown.get(approval.id, ())]
-            if approval.state is State.PENDING:
+            if approval.is_pending:
                 self._pending.register(keys, approval.tool, approval.arguments)
             else:
                 self._decided |= dict.fromkeys(keys, approval)

@@ -164,6 +164,11 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     runner: Runner = "here"
 
     @property
+    def is_pending(self) -> bool:
+        """Whether nobody has decided it, and nothing else has: a person may, unless it has expired meanwhile."""
+        return self.state is State.PENDING
+
+    @property
     def is_held(self) -> bool:
         """Whether the provider runs the call: there is no tool of ours to run then."""
         return self.runner == "provider"
@@ -182,6 +187,14 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     def expired_at(self, now: int) -> bool:
         """Whether it can no longer be decided at ``now``."""
         return self.expires_at is not None and self.expires_at <= now
+
+    def waits_at(self, now: int) -> bool:
+        """Whether it waits for a person at ``now``: it is pending, and has not expired."""
+        return self.is_pending and not self.expired_at(now)
+
+    def overdue_at(self, now: int) -> bool:
+        """Whether its record has to be moved to ``expired`` at ``now``."""
+        return self.is_pending and self.expired_at(now)
 
 
 def check_move(approval: Approval, to: State, now: int) -> None:

@@ -179,7 +179,7 @@ class Journal:
 
     def pending(self) -> list[Approval]:
         """What waits for a person, oldest first."""
-        return [a for a in self._unfinished.values() if a.state is State.PENDING]
+        return [a for a in self._unfinished.values() if a.is_pending]
 
     def claimed(self) -> list[Approval]:
         """What is run here, or was, by a process that died."""
@@ -199,7 +199,7 @@ class Journal:
 
         A call that nobody was asked about is one that nobody agreed to.
         """
-        held = [call.id for turn in self._standing for call in turn.told_calls if call.kind == "held"]
+        held = [call.id for turn in self._standing for call in turn.told_calls if call.is_held]
         states = {call_id: self.approvals[call_id].state if call_id in self.approvals else None for call_id in held}
         told = (None, State.PENDING, State.PASSED, *NO)
         return {call_id: state is State.PASSED for call_id, state in states.items() if state in told}
@@ -249,7 +249,7 @@ class Journal:
     def has_outcome(self, call_id: str) -> bool:
         """Whether it is known what came of this call, or at least what was decided."""
         approval = self.approvals.get(call_id)
-        return call_id in self._results or (approval is not None and approval.state is not State.PENDING)
+        return call_id in self._results or (approval is not None and not approval.is_pending)
 
     def shows(self, call_id: str) -> bool:
         """Whether the client shows this gated call and has not been told its outcome."""

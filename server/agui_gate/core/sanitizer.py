@@ -133,11 +133,11 @@ def carrying(transcript: Transcript, consents: Mapping[str, bool]) -> Transcript
 
 
 def _carrying(turn: AssistantTurn, consents: Mapping[str, bool]) -> AssistantTurn:
-    if not any(call.part.kind == "held" and call.part.id in consents for call in turn.calls):
+    if not any(call.part.is_held and call.part.id in consents for call in turn.calls):
         return turn
     parts = tuple(
         msgspec.structs.replace(part, consent=consents.get(part.part.id))
-        if isinstance(part, SettledCall) and part.part.kind == "held"
+        if isinstance(part, SettledCall) and part.part.is_held
         else part
         for part in turn.parts
     )

@@ -120,6 +120,11 @@ class CallPart(Struct, tag="call", tag_field="type"):
         """Whether it is resolved on our side, so that the model has to be given its output."""
         return self.kind not in ("hosted", "held")
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the provider runs it, and has held it back until it is told that it may."""
+        return self.kind == "held"
+
 
 class Output(Struct):
     """What a call came to: the text that the model and the user get."""

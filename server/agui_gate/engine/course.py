@@ -98,7 +98,7 @@ class Course:
         if intake.keep is not None:
             size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
             dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
-            await self._gated_calls.close([a for a in dropped if a.state is State.PENDING], State.SUPERSEDED)
+            await self._gated_calls.close([a for a in dropped if a.is_pending], State.SUPERSEDED)
             await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.

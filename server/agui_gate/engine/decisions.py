@@ -104,7 +104,7 @@ class Decisions:
     async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """As `decide`, without waiting."""
         approval = await self._approval(principal, approval_id)
-        if approval.state is not State.PENDING:
+        if not approval.is_pending:
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:
@@ -132,11 +132,11 @@ class Decisions:
                     fresh := index.find(answer.id, "approval")
                 ) is None:  # its thread was deleted, and the id leads to another one
                     raise NotFound("There is no such approval.")
-                if fresh.state is not State.PENDING:
+                if not fresh.is_pending:
                     return _decided_before(fresh)
                 verdict = self._verdict(agent, opened, index, answer)
                 done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
-                if done.state is State.PENDING:  # somebody else was first, and the store can't say who
+                if done.is_pending:  # somebody else was first, and the store can't say who
                     raise Unavailable("What was decided can't be read right now. Look again in a moment.")
                 ours = done.decision == verdict.decision
                 return Decided(record=outcomes.completed(done), ours=ours, waits=opened.journal.waits)
@@ -170,7 +170,7 @@ class Decisions:
             return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.NOT_SAVED)
         except Stopped:
             now = await self._store.approval(opened.thread.principal, verdict.approval.id)
-            if now is None or now.state is State.PENDING:
+            if now is None or now.is_pending:
                 raise Unavailable("This was stopped before it was decided.") from None
             if now.state is State.CLAIMED and not now.is_held:  # stopped between the claim and its tool
                 (now,) = await gated_calls.recover([now], lambda _: False)

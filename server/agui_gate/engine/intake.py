@@ -16,7 +16,7 @@ import msgspec
 from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import Approval
 from agui_gate.core.cards_shown import is_answerable
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CardClosedEntry, Entry, LeftOutEntry, ResultEntry, UserEntry
@@ -97,7 +97,7 @@ class _Comparison:
         found = self._found(answer)
         if found is None:
             self.intake.unknown = True
-        elif found.state is State.PENDING:
+        elif found.is_pending:
             self.intake.answers.append(msgspec.structs.replace(answer, target="approval", id=found.id))
         else:
             self._too_late(found, answer)
@@ -130,7 +130,7 @@ class _Comparison:
 
     def _on_call(self, approval: Approval, message: Message) -> None:
         """A tool message for a gated call: an answer, or what clients replay of its result, which says nothing."""
-        if approval.state is State.PENDING:
+        if approval.is_pending:
             self._answer(an.from_text("call", approval.call_id, message.text))
             return
         said, result = message.text, approval.output.content if approval.output else None
@@ -139,7 +139,7 @@ class _Comparison:
 
     def _card(self, card_id: str, message: Message) -> None:
         approval = self.index.find(card_id, "card")
-        decided = approval is not None and approval.state is not State.PENDING
+        decided = approval is not None and not approval.is_pending
         said = self.said.setdefault(card_id, set(self.journal.cards.said(card_id)))
         if message.text in said:
             if approval is not None and decided and approval.call_id not in self.shown:
@@ -175,7 +175,7 @@ class _Comparison:
 
     def _is_decided(self, answer: Answer) -> bool:
         found = self._found(answer)
-        return found is None or found.state is not State.PENDING
+        return found is None or not found.is_pending
 
     def _names_two(self, item: Any, answer: Answer) -> bool:
         """Whether a function approval's ``id`` is another call's than its ``call_id``: ambiguous means no."""

@@ -94,7 +94,7 @@ class TurnCalls:
 
     def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
         """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
-        if call.kind == "held":
+        if call.is_held:
             return self._asker.record(call, gate, turn_id)
         approval = self._asker.record(call, gate, turn_id, self._judged[call.id].arguments)
         return belonging.signed(approval, self._agent)
@@ -103,7 +103,7 @@ class TurnCalls:
         """What has to happen before the call runs, if a person is to be asked."""
         if call.kind == "gated":
             return self._agent.by_name[call.name].gate
-        if call.kind == "held" and not call.malformed:
+        if call.is_held and not call.malformed:
             asks = self._recorder.held[call.id]
             return Gate(expires_after=asks.expires_after, message=asks.message)
         return None
@@ -114,7 +114,7 @@ class TurnCalls:
         for call in turn.calls:
             if call.kind == "hosted" and call.id not in self._recorder.results:
                 self._scope.result(call, outcomes.NO_RESULT)
-            elif call.kind == "held" and call.malformed:  # can't be shown, so nobody can agree to it
+            elif call.is_held and call.malformed:  # can't be shown, so nobody can agree to it
                 self._scope.result(call, self._unrunnable(call))
 
     def _unrunnable(self, call: CallPart) -> Output:

@@ -53,7 +53,7 @@ class Asker:
             arguments=canonical(arguments),
             style=self.style,
             provider_ref=provider_id(self._thread.ref),
-            runner="provider" if call.kind == "held" else "here",
+            runner="provider" if call.is_held else "here",
             editable=tuple(gate.editable),
             message=_fill(gate.message, arguments),
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.agent import Agent
-from agui_gate.core.approvals import Approval, State
+from agui_gate.core.approvals import Approval
 from agui_gate.engine import outcomes
 from agui_gate.engine.belonging import tool_of
 from agui_gate.engine.budget import Reservation
@@ -82,7 +82,7 @@ def listed_view(approval: Approval, agents: Agents) -> dict[str, Any]:
 def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     """A thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
-    pending = [a for a in approvals if a.state is State.PENDING and not a.expired_at(thread.now)]
+    pending = [a for a in approvals if a.waits_at(thread.now)]
     return {
         "id": thread.id,
         "agent": thread.agent,

@@ -1,4 +1,4 @@
-"""Names of tools that providers don't take: one way there and back, for every adapter (issue 9, line 10)."""
+"""Names of tools that providers don't take: one way there and back, for every adapter (T10)."""
 
 import re
 from collections.abc import AsyncGenerator, Sequence

@@ -1,4 +1,4 @@
-"""What refusals of attachments and of content look like, in the words of public reports (issue 9, line 10)."""
+"""What refusals of attachments and of content look like, in the words of public reports (T10)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Servers that continue nothing (issue 9, line 19): no thread gets stuck there, and no model forgets."""
+"""Servers that continue nothing (T19): no thread gets stuck there, and no model forgets."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -72,7 +72,7 @@ async def test_a_forgotten_conversation_is_replayed_once(mode: str, after_calls:
 
 
 async def test_zero_data_retention_works_by_replaying() -> None:
-    """R6b. It is asked for a continuation once, and then never again (issue 9, line 19)."""
+    """R6b. It is asked for a continuation once, and then never again (T19)."""
     async with talking([ANSWER, ANSWER, ANSWER], zdr=True) as (emulator, thread):
         for question in ("One", "Two", "Three"):
             thread.say(question)

@@ -1,4 +1,4 @@
-/** The list of chats is the server's (issue 9). */
+/** The list of chats is the server's. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -49,7 +49,7 @@ test("where the list can't be had, it stays as it was", async () => {
   assert.deepEqual([list.ids(), list.last().approvals.length], [["a"], 1]);
 });
 
-// --- at work, and new (issue 9, line 6) ---
+// --- at work, and new (T6) ---
 
 const running = (id) => ({ ...thread(id), run: { key: `r-${id}`, status: "running" } });
 

@@ -1,4 +1,4 @@
-/** The inbox says the ledger's word of every call, whatever was clicked (issue 9, line 6). */
+/** The inbox says the ledger's word of every call, whatever was clicked (T6). */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** What is shown of a decision is the ledger's word (issue 9, line 4). */
+/** What is shown of a decision is the ledger's word (T4). */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

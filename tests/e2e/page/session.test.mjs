@@ -135,7 +135,7 @@ test("moving on to another thread leaves the old run's events behind", async () 
   assert.deepEqual([session.state.threadId, session.state.messages, session.state.notice], ["t2", [], null]);
 });
 
-// --- decided elsewhere (issue 9, lines 4 to 6) ---
+// --- decided elsewhere (T4, T6) ---
 
 const done = (callId, more = {}) => ({ id: `apr-${callId}`, call_id: callId, tool: "refund", state: "done", decision: { approved: true, by: "alice", at: "2026-11-22T12:03:00Z", way: "http" }, result: "ok", ...more });
 const seen = (updated_at, calls, run = null) => ({ updated_at, run, calls });

@@ -1,4 +1,4 @@
-/** The list of chats: what waits comes first and says what it is; what has expired waits for nobody (issue 9). */
+/** The list of chats: what waits comes first and says what it is; what has expired waits for nobody. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** A stale card settles within 3 s; nothing is asked where nobody looks; a server that fails is left in peace (issue 9). */
+/** A stale card settles within 3 s; nothing is asked where nobody looks; a server that fails is left in peace. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

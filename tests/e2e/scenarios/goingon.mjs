@@ -1,4 +1,4 @@
-/** The conversation goes on, or waits to, after something was decided elsewhere (issue 9, line 6). */
+/** The conversation goes on, or waits to, after something was decided elsewhere (T6). */
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";

@@ -1,4 +1,4 @@
-/** "Waiting for you", where something comes in between: another answer, a refusal, a server that is away (issue 9, line 6). */
+/** "Waiting for you", where something comes in between: another answer, a refusal, a server that is away (T6). */
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";

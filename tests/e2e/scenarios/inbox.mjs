@@ -1,4 +1,4 @@
-/** The built-in page's inbox: what waits in any chat is looked at and decided from the list (issue 9, line 6). */
+/** The built-in page's inbox: what waits in any chat is looked at and decided from the list (T6). */
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";

@@ -1,4 +1,4 @@
-/** The list of chats: readable, and what can be done with a chat says what it does (issue 9). */
+/** The list of chats: readable, and what can be done with a chat says what it does. */
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";

@@ -1,4 +1,4 @@
-/** Pages tell what the server's ledger says, whoever clicked what where (issue 9, lines 4 to 6). */
+/** Pages tell what the server's ledger says, whoever clicked what where (T4, T6). */
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";

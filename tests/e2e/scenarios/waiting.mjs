@@ -1,4 +1,4 @@
-/** "Waiting for you": what waits in any chat is looked at and decided from one list (issue 9, line 6). */
+/** "Waiting for you": what waits in any chat is looked at and decided from one list (T6). */
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";

@@ -53,7 +53,7 @@ class MemoryLedger:
             if after is not None and (seq <= after if pending else seq >= after):
                 continue
             approval = self._fresh(approval_id, now)
-            if which == "all" or (approval.state is State.PENDING) is pending:
+            if which == "all" or approval.is_pending is pending:
                 found.append(approval)
             if len(found) > limit:
                 return ApprovalPage(found[:limit], to_cursor(Place(0, self._seq[found[limit - 1].id])))
@@ -67,7 +67,7 @@ class MemoryLedger:
     def waiting(self, approval_ids: Iterable[str], now: int) -> int:
         """How many of these wait for somebody. Changes nothing."""
         found = (self._approvals[approval_id] for approval_id in approval_ids)
-        return sum(approval.state is State.PENDING and not approval.expired_at(now) for approval in found)
+        return sum(approval.waits_at(now) for approval in found)
 
     def check_new(self, thread_key: str, approvals: Sequence[Approval]) -> None:
         """Raise `IllegalMove` if one of them exists already, by its id or by its call."""
@@ -84,7 +84,7 @@ class MemoryLedger:
         self._seq[approval.id], self._next = self._next, self._next + 1
         self._mine.setdefault(approval.principal, {})[approval.id] = None
         self._calls.add((thread_key, approval.call_id))
-        if approval.state is State.PENDING:
+        if approval.is_pending:
             self._index(approval, now)
 
     def move(
@@ -94,7 +94,7 @@ class MemoryLedger:
         approval = self._approvals[approval_id]
         check_move(approval, to, now)
         changes: dict[str, Any] = {"state": to}
-        if approval.state is State.PENDING:
+        if approval.is_pending:
             changes["decided_at"] = now
             self._unindex(approval)
         if decision is not None:
@@ -128,6 +128,6 @@ class MemoryLedger:
 
     def _fresh(self, approval_id: str, now: int) -> Approval:
         approval = self._approvals[approval_id]
-        if approval.state is State.PENDING and approval.expired_at(now):
+        if approval.overdue_at(now):
             return self.move(approval_id, State.EXPIRED, now)
         return approval

@@ -312,7 +312,7 @@ def _fresh(
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:
-    return any(approval.state is State.PENDING and approval.expired_at(now) for approval in approvals)
+    return any(approval.overdue_at(now) for approval in approvals)
 
 
 def _forget(future: asyncio.Future[None]) -> None:
