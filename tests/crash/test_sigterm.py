@@ -84,11 +84,12 @@ class Busy:
     async def _line(self) -> list[str]:
         """The next thing that the parent or the server says; what it logs is kept."""
         assert self.parent.stdout is not None
-        async with asyncio.timeout(TIMEOUT):
-            while line := (await self.parent.stdout.readline()).decode():
-                if line.startswith(("port ", "exit ")):
-                    return line.split()
-                self.logged.append(line)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(6 * TIMEOUT):  # a start alone takes seconds where much else runs
+                while line := (await self.parent.stdout.readline()).decode():
+                    if line.startswith(("port ", "exit ")):
+                        return line.split()
+                    self.logged.append(line)
         raise AssertionError("".join(self.logged))
 
 
