@@ -11,6 +11,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TurnEntry, UserEntry
 from agui_gate.engine import keeping
 from agui_gate.engine.engine import Engine
+from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import Unavailable
@@ -18,6 +19,7 @@ from agui_gate.settings import Settings
 from agui_gate.stores.memory import MemoryStore
 from tests.product.inprocess import Parrot, calls, run, run_body, started, user
 from tests.requirements import shows
+from tests.stores.support import ask, gated
 
 pytestmark = pytest.mark.anyio
 
@@ -158,3 +160,53 @@ async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_di
         *_, told, last = (await run(app, run_body("t", user("mail them", "u1")))).events()
     assert json.loads(told["content"])["status"] == "unknown"
     assert (last["type"], last["code"]) == ("RUN_ERROR", "unavailable")
+
+
+class Away(MemoryStore):
+    """Can't record what came of a call until it is ``back``."""
+
+    def __init__(self):
+        super().__init__()
+        self.tried, self.back = asyncio.Event(), asyncio.Event()
+
+    async def move(self, approval_id, to, **more):
+        if to is State.DONE:
+            self.tried.set()
+            await self.back.wait()
+        return await super().move(approval_id, to, **more)
+
+
+@shows("T8")
+async def test_a_lease_is_renewed_while_only_a_result_is_owed():
+    store = Away()
+    async with asyncio.timeout(5):
+        await store.start()
+        await ask(store, gated())
+        claimed = await store.move("a1", State.CLAIMED)
+        keeper = Keeper(store)
+        keeping_it = asyncio.create_task(keeper.keep("run_1", claimed, State.DONE, Output("paid")))
+        await store.tried.wait()
+        assert keeper.leases == {"run_1"}
+        store.back.set()
+        await keeping_it
+        assert keeper.leases == set()
+
+
+@shows("T8")
+async def test_a_lease_is_renewed_while_only_the_end_of_its_run_is_owed():
+    store, tried, back = MemoryStore(), asyncio.Event(), asyncio.Event()
+
+    async def save():
+        tried.set()
+        await back.wait()
+
+    async with asyncio.timeout(5):
+        await store.start()
+        thread = await store.lease_thread("p", "t", "a", "run_1")
+        keeper = Keeper(store)
+        ending = asyncio.create_task(keeper.end(thread, "run_1", save, 5))
+        await tried.wait()
+        assert keeper.leases == {"run_1"}
+        back.set()
+        await ending
+        assert keeper.leases == set()
