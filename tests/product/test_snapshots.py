@@ -136,6 +136,17 @@ async def test_only_where_it_is_needed() -> None:
             assert snapshots(await chat.say("thanks")) == 0
 
 
+@shows("S10")
+async def test_a_client_that_left_before_a_result_was_told_is_shown_it_by_its_next_run() -> None:
+    """It shows a call without a result, which looks as if it still ran."""
+    async with product(Shop().tools, script(SEARCH)) as p:
+        chat = p.chat()
+        (call_id,) = (await chat.say("look")).results
+        chat.messages = [message for message in chat.messages if message["role"] != "tool"]
+        (snapshot,) = (await chat.say("thanks")).of("MESSAGES_SNAPSHOT")
+        assert [m["toolCallId"] for m in snapshot["messages"] if m["role"] == "tool"] == [call_id]
+
+
 async def test_the_state_is_saved_and_found_under_the_clients_id() -> None:
     from agui_gate import ToolContext, tool
 
