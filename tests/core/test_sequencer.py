@@ -101,6 +101,18 @@ def test_an_ordinary_run():
     assert_valid(wire)
 
 
+@shows("B14")
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_the_end_of_reasoning_that_never_began_shows_nothing(nothing):
+    """Only a sealed value is worth a span without words."""
+    sequencer, events = made()
+    sequencer.started()
+    sequencer.reasoning_end("never", nothing)
+    assert [event["type"] for event in decoded(events)] == ["RUN_STARTED"]
+    sequencer.reasoning_end("never", "sealed")
+    assert "REASONING_ENCRYPTED_VALUE" in [event["type"] for event in decoded(events)]
+
+
 @shows("S29", "B14")
 @pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
 def test_everything_open_is_closed_before_the_end(end):
