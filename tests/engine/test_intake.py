@@ -13,6 +13,7 @@ from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
     CardEntry,
+    LeftOutEntry,
     Output,
     ResultEntry,
     Text,
@@ -23,6 +24,7 @@ from agui_gate.core.transcript import (
 from agui_gate.engine.importing import UNTRUSTED
 from agui_gate.engine.intake import take
 from agui_gate.protocol.inbound import FunctionCall, Message, ResumeEntry, RunInput, ToolCall
+from tests.product import poison
 from tests.requirements import shows
 
 YES = '{"approved":true}'
@@ -280,3 +282,11 @@ def test_an_answer_beside_one_that_was_given_before_counts():
     items = [{"call_id": "c1", "approved": True}, {"call_id": "c2", "approved": True}]
     taken = take(run(Message("user", "u", "hi", function_approvals=items)), journal, new_id())
     assert [answer.id for answer in taken.answers] == ["apr_c2"]
+
+
+@shows("T10")
+def test_the_first_message_of_a_thread_is_said_although_its_attachment_is_left_out():
+    picture = poison.AT_THE_DOOR["no picture"]
+    intake = taken(run(user([poison.text("What is this?"), picture], "u")), [])
+    assert [type(entry) for entry in intake.entries] == [UserEntry, LeftOutEntry]
+    assert intake.said

@@ -110,6 +110,18 @@ async def test_after_the_first_token_nothing_is_retried(mode, kind):
         p.assert_clean()
 
 
+@shows("B19", "S30")
+@pytest.mark.parametrize("kind", ["cut before anything", "cut"])
+async def test_a_run_that_failed_is_kept_as_failed(kind):
+    """Whoever comes later reads of it what the stream said."""
+    fault, code = {**TRANSIENT, **MIDDLE}[kind]
+    text = {"type": "message", "deltas": ["Half ", "of ", "an ", "answer"], "text": "Half of an answer"}
+    async with product([], [{"output": [text], "fault": {**fault, "times": 2}}, BACK]) as p:
+        chat = p.chat()
+        check_error(await chat.say("hello"), code)
+        assert (await p.get(f"/threads/{chat.thread_id}"))["run"]["status"] == "failed"
+
+
 @shows("B25", "S27", "S29")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("after", range(5, 12))

@@ -112,6 +112,16 @@ async def test_none_means_none_all_along() -> None:
         assert p.inputs()[-1]["tool_choice"] == "none"
 
 
+async def test_none_holds_for_what_follows_a_result_too() -> None:
+    """Another tool is not forced there: that would never end. No tool at all is what the client still wants."""
+    async with product([pay], [{"output": [PAY]}, {"output": [say("Paid.")]}]) as p:
+        chat = p.chat()
+        asked = await chat.say("pay")
+        chat.extra = {"forwardedProps": {"toolChoice": "none"}}
+        assert (await chat.decide(asked, approved=True)).text == "Paid."
+        assert [body.get("tool_choice") for body in p.inputs()] == [None, "none"]
+
+
 async def test_a_tool_that_is_none_of_the_run_is_an_error_that_says_so() -> None:
     async with product([look], [{"output": [say("No.")], "repeat": True}]) as p:
         choice = {"type": "function", "function": {"name": "gone"}}
