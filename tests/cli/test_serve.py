@@ -67,6 +67,20 @@ def test_an_open_stream_does_not_hold_up_the_exit(tmp_path: Path, target: str) -
     assert "Traceback" not in server.text
 
 
+def test_a_stream_of_approvals_ends_whole_with_the_server(tmp_path: Path) -> None:
+    """A browser would tell its page of a broken connection, and the log of an error."""
+    with (
+        serving(tmp_path, "cli_shop:agent", "--store", "memory://") as (server, client),
+        client.stream("GET", "/approvals/events") as response,
+    ):
+        lines = response.iter_lines()
+        assert next(lines) == "event: waiting"
+        code, seconds = server.stop(signal.SIGTERM)
+        list(lines)  # raises if the body is cut
+    assert (code, seconds < LIMIT / 2) == (0, True)
+    assert "ERROR" not in server.text
+
+
 def test_an_idle_connection_does_not_hold_up_the_exit(tmp_path: Path) -> None:
     with (
         serving(tmp_path, "cli_shop:agent", "--store", "memory://") as (server, client),

@@ -21,6 +21,9 @@ from agui_gate.http.views import Agents, listed_view
 RETRY_MS = 3000
 """After which a browser connects again by itself."""
 
+END_SECONDS = 2.0
+"""How long a stream may take to end by itself once the server stops. Its watcher ends with the engine."""
+
 log = structlog.get_logger("agui_gate.http")
 
 
@@ -35,6 +38,7 @@ class InboxStream(EventSourceResponse):
             ping=PING_INTERVAL,
             ping_message_factory=lambda: ServerSentEvent(comment="ping", sep="\n"),
             send_timeout=send_timeout,
+            shutdown_grace_period=END_SECONDS,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
