@@ -41,9 +41,9 @@ def is_yes(payload):
 def test_only_a_strict_yes_is_a_yes(payload):
     answer = an.from_payload("approval", "a", payload)
     if answer.problem is None:
-        assert (answer.verdict == "approve") == is_yes(payload)
+        assert (answer.choice == "approve") == is_yes(payload)
     else:
-        assert answer.verdict == "reject"
+        assert answer.choice == "reject"
         assert answer.edited is None
     in_text = an.from_text("approval", "a", json.dumps(payload))
     assert in_text == answer or not isinstance(payload, dict)
@@ -54,7 +54,7 @@ def test_only_a_strict_yes_is_a_yes(payload):
 @pytest.mark.parametrize("key", ["approved", "accepted"])
 def test_every_way_in_means_the_same(key):
     payload = {key: True, "reason": "fine", "editedArgs": {"a": 1}}
-    expected = an.Answer(target="call", id="c", verdict="approve", reason="fine", edited={"a": 1})
+    expected = an.Answer(target="call", id="c", choice="approve", reason="fine", edited={"a": 1})
     assert an.from_payload("call", "c", payload) == expected
     assert an.from_text("call", "c", json.dumps(payload)) == expected
     resumed = msgspec.structs.replace(expected, way="resume")
@@ -70,12 +70,12 @@ def test_every_way_in_means_the_same(key):
 def test_text_that_is_no_answer(content):
     answer = an.from_text("card", "c", content)
     assert answer.problem is not None
-    assert answer.verdict == "reject"
+    assert answer.choice == "reject"
 
 
 def test_what_goes_with_a_no_is_dropped():
     answer = an.from_payload("call", "c", {"approved": False, "reason": "  ", "editedArgs": {"a": 1}})
-    assert (answer.verdict, answer.reason, answer.edited, answer.problem) == ("reject", None, None, None)
+    assert (answer.choice, answer.reason, answer.edited, answer.problem) == ("reject", None, None, None)
     assert an.from_payload("call", "c", {"approved": True, "reason": 5}).reason is None
     assert an.from_payload("call", "c", {"approved": True, "editedArgs": None}).edited is None
     assert an.from_payload("call", "c", {"approved": True, "editedArgs": []}).problem
@@ -83,7 +83,7 @@ def test_what_goes_with_a_no_is_dropped():
 
 def test_a_cancelled_interrupt_is_nobodys_no():
     assert an.from_resume("i", "cancelled", {"approved": True}) == an.Answer(
-        target="approval", id="i", verdict="cancel", way="resume"
+        target="approval", id="i", choice="cancel", way="resume"
     )
     assert an.from_resume("i", "resolved", None).problem
 
@@ -102,7 +102,7 @@ def test_a_command_that_names_nothing_answers_nothing(command):
 def test_a_command_may_name_the_interrupt():
     for key in ("id", "interruptId"):
         answer = an.from_command({"resume": {"approved": True}, "interruptEvent": {key: "apr"}})
-        assert (answer.target, answer.id, answer.verdict) == ("approval", "apr", "approve")
+        assert (answer.target, answer.id, answer.choice) == ("approval", "apr", "approve")
 
 
 @shows("B28")

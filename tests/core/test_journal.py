@@ -246,8 +246,8 @@ def happened(entropy: bytes) -> Journal:
             asked = choose.of(calls)
             journal.record(moved(choose, asked, journal.approvals.get(asked.id), len(journal.approvals)))
         if choose.rarely(4):
-            cut = journal.cut(choose.below(len(journal.entries) + 1))
-            for entry in (*cut.outlives, *cut.replaced):
+            dropped = journal.branch(choose.below(len(journal.entries) + 1))
+            for entry in (*dropped.outlives, *dropped.replaced):
                 journal.note(entry)
     return journal
 
@@ -285,13 +285,13 @@ def test_whether_the_model_has_something_to_answer_is_what_its_transcript_says(e
 
 @CHECKED
 @given(THREADS, st.integers(0, 40))
-def test_nothing_that_stays_loses_what_it_was_given_behind_a_cut(entropy: bytes, keep: int) -> None:
+def test_nothing_that_stays_loses_what_it_was_given_behind_a_branch(entropy: bytes, keep: int) -> None:
     journal = happened(entropy)
     before, taken = list(journal.entries), {c.id for c in Read(journal.entries, ()).calls()}
     results, reported = Read(before, ()).results(), Read(before, ()).reported()
-    cut = journal.cut(keep)
-    assert (journal.entries, cut.entries) == (before[:keep], before[keep:])
-    for entry in (*cut.outlives, *cut.replaced):
+    dropped = journal.branch(keep)
+    assert (journal.entries, dropped.entries) == (before[:keep], before[keep:])
+    for entry in (*dropped.outlives, *dropped.replaced):
         journal.note(entry)
     read = Read(journal.entries, ())
     assert journal.replaced == [e for e in before if isinstance(e, ReplacedEntry)], "what ran stays done"
@@ -329,14 +329,14 @@ def test_a_turn_that_broke_off_before_its_first_word_leaves_everything_as_it_was
 
 
 @pytest.mark.parametrize(("keep", "response"), [(0, None), (1, None), (2, "resp_1"), (4, None)])
-def test_a_cut_goes_on_from_the_response_before_it(keep: int, response: str | None) -> None:
+def test_a_branch_goes_on_from_the_response_before_it(keep: int, response: str | None) -> None:
     """A conversation of the provider's has later items already, so it is left."""
     chain = ConversationRef("t1", "model", previous_response_id="resp_1")
     conversation = ConversationRef("t2", "model", conversation_id="conv_1")
     said = UserEntry("u1", (Text("hi"),))
     hi, ho = turn("t1", TextPart("m1", "Hi."), ref=chain), turn("t2", TextPart("m2", "Ho."), ref=conversation)
     journal = Journal([said, hi, said, ho, said], ref=conversation)
-    journal.cut(keep)
+    journal.branch(keep)
     assert (journal.reference() and journal.reference().previous_response_id) == response
 
 

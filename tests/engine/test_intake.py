@@ -160,7 +160,7 @@ def test_answers_find_their_record_by_any_of_its_names():
     ]
     for request in ways:
         (answer,) = taken(request, entries, [approval()]).answers
-        assert (answer.target, answer.id, answer.verdict) == ("approval", "apr_c", "approve")
+        assert (answer.target, answer.id, answer.choice) == ("approval", "apr_c", "approve")
     for request in ways:
         settled = taken(request, entries, [approval(state=State.DONE, output=Output("x"))])
         assert settled.answers == []

@@ -13,8 +13,8 @@ ASKED = Approval(
     id="apr_1", principal="p", thread_id="t", agent="a", run_key="r", turn_id="turn", call_id="c1", tool="refund",
     arguments='{"amount":50}',
 )  # fmt: skip
-YES = Answer(target="approval", id="apr_1", verdict="approve")
-NO = msgspec.structs.replace(YES, verdict="reject")
+YES = Answer(target="approval", id="apr_1", choice="approve")
+NO = msgspec.structs.replace(YES, choice="reject")
 
 
 def about(**claimed):

@@ -17,8 +17,9 @@ from agui_gate.core.replies import NotUnderstood, read
 
 Target = Literal["approval", "call", "card"]
 """What an answer's id is the id of."""
-Verdict = Literal["approve", "reject", "cancel"]
-Way = Literal["card", "resume", "message", "http", "shell", "grant"]
+Choice = Literal["approve", "reject", "cancel"]
+"""What an answer says. To cancel is to leave the call undone without denying it."""
+Way = Literal["card", "resume", "message", "http", "shell"]
 """How an answer came: to a card, in `resume[]` (or the legacy command), in another message, out of band, …"""
 
 
@@ -36,7 +37,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     target: Target
     id: str
-    verdict: Verdict = "reject"
+    choice: Choice = "reject"
     reason: str | None = None
     edited: dict[str, Any] | None = None
     name: str | None = None
@@ -55,7 +56,7 @@ def from_payload(target: Target, target_id: str, payload: Any, way: Way = "messa
     return Answer(
         target=target,
         id=target_id,
-        verdict="approve" if reply.approved else "reject",
+        choice="approve" if reply.approved else "reject",
         reason=_kept(reason) if reason.strip() else None,
         edited=reply.edited if reply.approved and reply.edited is not msgspec.UNSET else None,
         way=way,
@@ -70,7 +71,7 @@ def from_text(target: Target, target_id: str, content: str, way: Way = "message"
 def from_resume(entry_id: str, status: str, payload: Any, way: Way = "resume") -> Answer:
     """An answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying it."""
     if status == "cancelled":
-        return Answer(target="approval", id=entry_id, verdict="cancel", way=way)
+        return Answer(target="approval", id=entry_id, choice="cancel", way=way)
     return from_payload("approval", entry_id, payload, way)
 
 

@@ -1,12 +1,12 @@
 """A thread's journal, and all that it says of itself.
 
 Entries go in one by one, and each question about them has one answer, here: which calls are open, what waits and for
-whom, which cards are open (`cards`), which messages are known (`messages`), which ids are taken, what a cut drops and
-what outlives it. What became of gated calls is in the ledger alone; their records go in too, as they are now.
+whom, which cards are open (`cards`), which messages are known (`messages`), which ids are taken, what a branch drops
+and what outlives it. What became of gated calls is in the ledger alone; their records go in too, as they are now.
 
 What is known is a function of the entries, the records and the reference: a journal that is read again from the store
 answers as the one that was added to. An entry costs the same however long the journal is, and so does a question, but
-where its docstring says otherwise. A cut costs as much as reading what stays.
+where its docstring says otherwise. A branch costs as much as reading what stays.
 
 Two assumptions have their one place here, as threads with several agents at work will break them: that only the newest
 turn's calls can be open (`standing_turns`), and that a provider remembers a thread in one place (`reference`).
@@ -37,8 +37,8 @@ from agui_gate.core.transcript import (
 )
 
 
-class Cut(NamedTuple):
-    """What a cut took out of a journal.
+class Dropped(NamedTuple):
+    """What a branch took out of a journal.
 
     ``entries``: all that stood behind it. ``calls``: the ids of the calls in it. ``outlives``: what is to be added
     again at once. ``replaced``: what outlives it too, and belongs behind the message that is answered anew.
@@ -133,7 +133,7 @@ class Journal:
         else:
             self._unfinished.pop(approval.call_id, None)
 
-    def cut(self, keep: int) -> Cut:
+    def branch(self, keep: int) -> Dropped:
         """Go back: only the first ``keep`` entries stay. The caller adds what outlives it.
 
         The provider's conversation is left (it has later items); a response that was committed before is gone on from.
@@ -147,10 +147,10 @@ class Journal:
         outlives = [entry for entry in gone if self._outlives(entry, cards)]
         # Their ids are not given again: idempotency keys are made of them.
         outlives += [ReportedEntry(call_id) for call_id in calls if call_id not in reported]
-        return Cut(gone, calls, outlives, [entry for entry in gone if isinstance(entry, ReplacedEntry)])
+        return Dropped(gone, calls, outlives, [entry for entry in gone if isinstance(entry, ReplacedEntry)])
 
     def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
-        """Whether ``entry`` stays although it is behind a cut: what a call, a card or a message that stays was given
+        """Whether ``entry`` stays although a branch dropped it: what a call, a card or a message that stays was given
         later. ``cards``: the ids of those cards.
         """
         match entry:

@@ -219,7 +219,7 @@ class CardClosedEntry(Struct, tag="card_closed", tag_field="type"):
 class ReportedEntry(Struct, tag="reported", tag_field="type"):
     """A gated call's outcome was sent to the client. The outcome itself is in the ledger; this only says: not again.
 
-    Of a call that a branch has cut off it says that its id is taken.
+    Of a call that a branch has dropped it says that its id is taken.
     """
 
     call_id: str

@@ -48,7 +48,7 @@ class Consents:
         await self._gated_calls.close(self._journal.passed(), State.UNKNOWN)
 
     async def branched(self, dropped: Sequence[Approval]) -> None:
-        """Those of ``dropped``, which a branch has cut off, that were agreed to are not passed on any more."""
+        """Those of ``dropped``, which a branch has dropped, that were agreed to are not passed on any more."""
         await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
 
     async def pass_on(self) -> None:

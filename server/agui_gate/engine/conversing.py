@@ -12,9 +12,9 @@ from agui_gate.engine import belonging
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.intake import Intake
-from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.showing import Showing
+from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.turn import Turns
 from agui_gate.engine.verdicts import judge
 from agui_gate.engine.waiting import Asker
@@ -37,7 +37,7 @@ class Conversing:
         self.agent, self._scope, self._thread = agent, scope, scope.thread
         self.asker = Asker(agent, scope)
         self.showing = Showing(scope, self.asker)
-        tools = ToolRunner(agent, self._thread, scope.seq.other)
+        tools = Toolbox(agent, self._thread, scope.seq.other)
         self.gated_calls = GatedCalls(self._thread.lease, tools.approved, self.showing.closed, self.showing.keep)
         self.consents = Consents(self._thread, self.gated_calls, agent, self.showing.snapshot)
         self.turns = Turns(agent, scope, self.asker, self.consents, tools)

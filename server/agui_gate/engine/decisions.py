@@ -18,7 +18,7 @@ from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits
-from agui_gate.engine.runner import ToolRunner
+from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Stopped, Work, Working
@@ -112,7 +112,7 @@ class Decisions:
         agent = self._agents.get(approval.agent)
         if agent is None:
             raise Unavailable(f"The agent {approval.agent!r} that asked is not served here now.")
-        if answer.verdict == "approve":  # a rejection needs no tools
+        if answer.choice == "approve":  # a rejection needs no tools
             agent = await agent.ready()
         return await self._carry_out(agent, approval, answer)
 
@@ -161,7 +161,7 @@ class Decisions:
         self, agent: Agent, opened: LeasedThread, verdict: Verdict, work: Work
     ) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
-        run_call = ToolRunner(agent, opened).approved
+        run_call = Toolbox(agent, opened).approved
         gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
             return await work.carry(gated_calls.decide(verdict))

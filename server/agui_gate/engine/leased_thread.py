@@ -87,17 +87,17 @@ class LeasedThread:
         """Go back: only the first ``keep`` entries stay, and ``said`` is new. Returns what was unfinished in the part
         that goes. What ran there stays done: the journal and the records say so (`engine/replaced.py`).
         """
-        cut = self.journal.cut(keep)
-        gone = replaced.what_goes(cut.entries, self.approvals)
-        self.capacity.dropped(cut.entries)
-        self._unsaved = []  # is behind every cut, and what stays of it is added again
+        dropped = self.journal.branch(keep)
+        gone = replaced.what_goes(dropped.entries, self.approvals)
+        self.capacity.dropped(dropped.entries)
+        self._unsaved = []  # is dropped by every branch, and what stays of it is added again
         self._keep = keep
-        self.append([*cut.outlives, *said, *cut.replaced, *([gone] if gone else [])])
-        dropped = [self.approvals[call_id] for call_id in cut.calls if call_id in self.approvals]
-        self._replaced += [approval.id for approval in dropped if not approval.replaced]
-        for approval in dropped:
+        self.append([*dropped.outlives, *said, *dropped.replaced, *([gone] if gone else [])])
+        approvals = [self.approvals[call_id] for call_id in dropped.calls if call_id in self.approvals]
+        self._replaced += [approval.id for approval in approvals if not approval.replaced]
+        for approval in approvals:
             self.journal.record(msgspec.structs.replace(approval, replaced=True))
-        return [self.approvals[a.call_id] for a in dropped if a.state in UNFINISHED]
+        return [self.approvals[a.call_id] for a in approvals if a.state in UNFINISHED]
 
     def decided(self, approval: Approval) -> None:
         """Take over a record that was moved in the store."""

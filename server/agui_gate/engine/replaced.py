@@ -1,6 +1,6 @@
 """What ran in an answer that is regenerated or edited away: it stays done, and everybody is told.
 
-A branch cuts the end of the journal off, and with it the calls of that answer. Those that ran are kept in a
+A branch drops the end of the journal, and with it the calls of that answer. Those that ran are kept in a
 `ReplacedEntry`, which outlives every later branch. From it
 
 * people see them in the thread (`protocol/messages.py`), and with each later question about the same tool
@@ -36,21 +36,21 @@ HEAD = (
 _MAY_HAVE_RUN = (outcomes.INTERRUPTED, outcomes.CANCELLED_RUNNING)
 
 
-def what_goes(cut: Sequence[Entry], approvals: Mapping[str, Approval]) -> ReplacedEntry | None:
-    """What is to be remembered of ``cut``, the part of a journal that goes; None if nothing ran or was shown there.
+def what_goes(dropped: Sequence[Entry], approvals: Mapping[str, Approval]) -> ReplacedEntry | None:
+    """What is to be remembered of ``dropped``, the part of a journal that goes; None if nothing ran or was shown there.
 
     ``approvals`` are the thread's, by call id.
     """
-    calls = [call for entry in cut if isinstance(entry, TurnEntry) for call in entry.calls]
+    calls = [call for entry in dropped if isinstance(entry, TurnEntry) for call in entry.calls]
     gated = [(call.id, call.arguments) for call in calls if call.id in approvals and _ran(approvals[call.id])]
-    outputs = {entry.call_id: entry.output for entry in cut if isinstance(entry, ResultEntry)}
+    outputs = {entry.call_id: entry.output for entry in dropped if isinstance(entry, ResultEntry)}
     free = [
         RanCall(call.id, call.name, canonical(call.arguments), outputs[call.id])
         for call in calls
         if call.kind in ("server", "hosted") and not call.malformed and call.id in outputs
     ]
     took_effect = [_short(ran) for ran in free if not ran.output.is_error or ran.output in _MAY_HAVE_RUN]
-    cards = [(entry.id, entry.approval_id) for entry in cut if isinstance(entry, CardEntry)]
+    cards = [(entry.id, entry.approval_id) for entry in dropped if isinstance(entry, CardEntry)]
     if not (gated or took_effect or cards):
         return None
     name = f"{(calls[0].id if calls else cards[0][0])}-replaced"

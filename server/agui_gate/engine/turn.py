@@ -22,8 +22,8 @@ from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.leased_thread import committed_ref
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.refusals import Withheld, blamed, left_out
-from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.scope import Scope
+from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.turn_calls import TurnCalls
 from agui_gate.engine.waiting import Asker
 from agui_gate.engine.words import Words
@@ -46,7 +46,7 @@ BREATH_SECONDS = 0.005
 class Turns:
     """Runs turns of one agent in one run. ``done`` collects how each ended, for the usage."""
 
-    def __init__(self, agent: Agent, scope: Scope, asker: Asker, consents: Consents, tools: ToolRunner) -> None:
+    def __init__(self, agent: Agent, scope: Scope, asker: Asker, consents: Consents, tools: Toolbox) -> None:
         self._agent, self._scope, self._run = agent, scope, scope.input
         self._thread, self._seq = scope.thread, scope.seq
         self._asker, self._consents, self._tools = asker, consents, tools

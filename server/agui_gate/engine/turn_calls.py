@@ -14,8 +14,8 @@ from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, T
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.judging import Judged
 from agui_gate.engine.recorder import Recorder
-from agui_gate.engine.runner import ToolRunner
 from agui_gate.engine.scope import Scope
+from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.waiting import Asker
 from agui_gate.protocol.messages import result_id
 from agui_gate.tool import Gate
@@ -29,7 +29,7 @@ class TurnCalls:
         agent: Agent,
         scope: Scope,
         asker: Asker,
-        tools: ToolRunner,
+        tools: Toolbox,
         recorder: Recorder,
         judged: Mapping[str, Judged],
     ) -> None:

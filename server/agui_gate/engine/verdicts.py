@@ -85,8 +85,8 @@ def _verdict(
         except (ApprovalRefused, Unavailable) as error:
             refused.append(error)
         else:
-            decision = Decision(answer.verdict == "approve", principal, answer.reason, edited, answer.way)
-            verdicts.append(Verdict(approval, _TO[answer.verdict], decision))
+            decision = Decision(answer.choice == "approve", principal, answer.reason, edited, answer.way)
+            verdicts.append(Verdict(approval, _TO[answer.choice], decision))
     if not verdicts:
         raise refused[-1]
     if len({(verdict.to, verdict.decision.edited_arguments) for verdict in verdicts}) > 1:
@@ -105,7 +105,7 @@ def _edit(approval: Approval, answer: Answer, status: Status, tool: Tool | None,
         raise ApprovalRefused(f"The answer was not understood: {answer.problem}.")
     if status in ("missing", "name_mismatch"):
         raise ApprovalRefused(_REFUSED[status])
-    if answer.verdict == "approve" and (reason := why_not(approval)) is not None:
+    if answer.choice == "approve" and (reason := why_not(approval)) is not None:
         raise reason
     if status != "ok":
         raise ApprovalRefused(_REFUSED[status])
@@ -120,7 +120,7 @@ def agrees(answer: Answer, approval: Approval) -> bool:
     made = approval.decision
     if answer.problem is not None:
         return True
-    if made is None or (answer.verdict == "approve") is not made.approved or answer.way != made.way:
+    if made is None or (answer.choice == "approve") is not made.approved or answer.way != made.way:
         return False
     if not made.approved or answer.edited is None:
         return not made.approved or made.edited_arguments is None

@@ -2,7 +2,7 @@
 
 A *thread* belongs to a principal: (principal, client's thread id) names it, and nothing else does, except that an id
 which is not known as a thread id but is the provider's current id of one of that principal's threads finds that thread
-(`provider_id`, S2). A thread's journal only grows, by whole batches; a branch cuts its end off.
+(`provider_id`, S2). A thread's journal only grows, by whole batches; a branch drops its end.
 
 A *lease* is the right to change a thread: one run at a time (B18). `lease_thread` takes it, `commit(..., status=…)`
 gives it back, `renew` keeps it. It ends by itself `LEASE_MS` after the last renewal, or as soon as its holder is known
@@ -138,7 +138,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What one commit does, in this order: cut the journal, append, record approvals, set fields, give the lease back.
 
     ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
-    ``replaced``: ids of approvals of this thread whose calls a branch has cut off; the records stay, and say so.
+    ``replaced``: ids of approvals of this thread whose calls a branch has dropped; the records stay, and say so.
     Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id. ``default_title``
     becomes the title of a thread that has none: a person may have given it one since it was read.
     """

@@ -71,7 +71,7 @@ function change(name: string, values: unknown[], unit: Unit): string {
 const by = ({ decision }: CallRecord): string => (decision?.by && decision.by !== "local" ? ` by ${shorten(reveal(decision.by), LONGEST)}` : "");
 
 const IN_CHAT = ", in the chat";
-const WAYS: Record<string, string> = { card: IN_CHAT, resume: IN_CHAT, message: IN_CHAT, http: ", outside the chat", shell: ", in the shell", grant: ", by a standing permission" };
+const WAYS: Record<string, string> = { card: IN_CHAT, resume: IN_CHAT, message: IN_CHAT, http: ", outside the chat", shell: ", in the shell" };
 
 const way = (name: string | null): string => WAYS[name ?? ""] ?? "";
 

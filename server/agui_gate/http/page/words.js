@@ -9,7 +9,6 @@ const WAYS = {
   message: "in the chat",
   http: "outside the chat",
   shell: "in the shell",
-  grant: "by a standing permission",
 };
 const ALONE = "local"; // the one person of a server that asks nobody who they are
 

@@ -25,7 +25,7 @@ def nobody(event: ev.Event) -> None:
     """Nobody listens: there is no stream."""
 
 
-class ToolRunner:
+class Toolbox:
     """Runs the tools of one agent on one open thread. What they do to the shared state is told, and stays in it."""
 
     def __init__(self, agent: Agent, thread: LeasedThread, tell: Tell = nobody) -> None:
