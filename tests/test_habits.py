@@ -1,8 +1,11 @@
 """What CI, the package and the papers say of each other: the same targets, the same versions, the same messages."""
 
+import ast
 import re
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+COME_ALONG = {"mcp-types": "mcp", "pydantic-core": "pydantic", "referencing": "jsonschema"}
+"""What is imported and is a part of another package, by its name."""
+UNNAMED = {"uvloop"}
+"""What is used and imported by nobody here: uvicorn takes it by itself."""
 TARGETS = set(re.findall(r"^([a-z0-9]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -34,6 +41,26 @@ def test_every_supported_python_is_tested() -> None:
 
 def test_the_version_is_one_of_the_scheme() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(rc\d+)?", PROJECT["version"])
+
+
+def test_each_package_that_is_asked_for_is_used_and_the_other_way_round() -> None:
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    named = {re.split(r"[^\w.-]", line)[0] for lines in lists for line in lines} - {PROJECT["name"]}
+    assert used_packages() - named == {"pytest"}, "the test kit is used under pytest, which its users have"
+    assert named - used_packages() == UNNAMED
+
+
+def used_packages() -> set[str]:
+    """The distributions whose modules the product imports, wherever in its code."""
+    files = [*(ROOT / "server").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")]
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    modules = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    whole = [node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    modules |= {node.module.split(".")[0] for node in whole if node.module}
+    foreign = modules - sys.stdlib_module_names - {"agui_gate", "agui_gate_adapters"}
+    owners = packages_distributions()
+    found = {owners[module][0].replace("_", "-").lower() for module in foreign}
+    return {COME_ALONG.get(name, name) for name in found}
 
 
 @pytest.mark.parametrize(
