@@ -124,9 +124,9 @@ class Engine:
         decisions = asyncio.ensure_future(self._decisions.working.stop_all(grace))
         await asyncio.wait([decisions, *tasks], timeout=grace)
 
-    async def aclose(self, grace: float = 5.0) -> None:
+    async def aclose(self) -> None:
         """Drain, then close everything. Safe to call twice; `start` opens it again."""
-        await self.drain(grace)
+        await self.drain()
         self._started, self._starting = False, None
         for task in (self._heart, self._finder):
             if task is not None:

@@ -87,6 +87,7 @@ class Following:
         return b""
 
     async def _tell(self, thread: Thread, reservation: Reservation) -> bytes:
+        """What there is to say of ``thread``. Its ``reservation`` lasts as long as this does, also after `close`."""
         working = at_work(thread)
         make = as_it_stands if working is None else so_far
         data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._frames)

@@ -84,9 +84,9 @@ class Watch:
         self._stopped = False
 
     @contextmanager
-    def on(self, place: Place, seen: AtWork | None = None) -> Iterator[Watcher]:
+    def on(self, place: Place) -> Iterator[Watcher]:
         """Within, what happens on that thread wakes the watcher."""
-        watcher = self.enter(place, seen)
+        watcher = self.enter(place)
         try:
             yield watcher
         finally:

@@ -135,7 +135,9 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What one commit does, in this order: cut the journal, append, record approvals, set fields, give the lease back.
+    """What one commit does.
+
+    In this order: drop the end of the journal, append, record approvals, set fields, give the lease back.
 
     ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
     ``replaced``: ids of approvals of this thread whose calls a branch has dropped; the records stay, and say so.

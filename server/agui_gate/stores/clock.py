@@ -45,14 +45,14 @@ def boot_clock() -> int:
 
 
 class StoreClock:
-    """Reads both clocks. May be called from any thread. Without ``ticks`` a given ``wall`` is both: one made by hand.
+    """Reads both clocks. May be called from any thread. A ``wall`` clock made by hand is both.
 
     ``offset`` is what the wall clock is ahead of the boot clock: the largest that was seen.
     """
 
-    def __init__(self, wall: Clock = wall_clock, ticks: Clock | None = None) -> None:
+    def __init__(self, wall: Clock = wall_clock) -> None:
         self._wall = wall
-        self._ticks = ticks or (boot_clock if wall is wall_clock else wall)
+        self._ticks = boot_clock if wall is wall_clock else wall
         self._lock = threading.Lock()
         self.offset = self._wall() - self._ticks()
 

@@ -42,7 +42,7 @@ LONG = {"type": "message", "deltas": ["Sun", "ny — ", "and wärm", "er than 20
 class Turns(Suite):
     """One turn at a time."""
 
-    async def turn_of(self, *turns: Any, request: TurnRequest = ASK, **options: Any) -> list[ModelEvent]:
+    async def turn_of(self, *turns: Any, **options: Any) -> list[ModelEvent]:
         """The events of one turn. Raises what the adapter raises."""
         emulator = self.emulator(list(turns))
         for name, value in options.items():
@@ -50,7 +50,7 @@ class Turns(Suite):
         async with serve(emulator) as base_url:
             adapter = self.make_adapter(base_url)
             try:
-                return await _events(adapter, request)
+                return await _events(adapter, ASK)
             finally:
                 await adapter.aclose()
 

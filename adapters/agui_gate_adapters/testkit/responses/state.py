@@ -23,6 +23,9 @@ __all__ = ["Conversation", "IssuedItem", "ProviderState", "StoredResponse"]
 RETENTION_SECONDS: Final = 30 * 86_400
 """A response can be continued for 30 days."""
 
+MAX_RESPONSES: Final = 20_000
+"""Responses that are kept. Beyond that the oldest are dropped."""
+
 
 class IssuedItem(msgspec.Struct):
     """An item the provider has seen, with the neighbours that the reasoning rules bind it to."""
@@ -64,11 +67,10 @@ class Conversation(msgspec.Struct):
 
 
 class ProviderState(Memory):
-    """Everything remembered. `max_responses`: the oldest are dropped beyond that."""
+    """Everything remembered."""
 
-    def __init__(self, *, seed: int = 0, clock: Clock | None = None, max_responses: int = 20_000) -> None:
+    def __init__(self, *, seed: int = 0, clock: Clock | None = None) -> None:
         super().__init__(seed=seed, clock=clock)
-        self.max_responses = max_responses
         self.responses: dict[str, StoredResponse] = {}
         self.conversations: dict[str, Conversation] = {}
         self.issued: dict[str, IssuedItem] = {}
@@ -89,7 +91,7 @@ class ProviderState(Memory):
     def keep(self, record: StoredResponse) -> None:
         """Store a response under its id and drop the oldest ones over the limit."""
         self.responses[str(record.response["id"])] = record
-        while len(self.responses) > self.max_responses:
+        while len(self.responses) > MAX_RESPONSES:
             del self.responses[next(iter(self.responses))]
 
     def remember_output(self, items: list[Json], *, stored: bool) -> None:

@@ -22,13 +22,13 @@ EXAMPLES = (
 )
 
 
-def support_agent(model: Adapter, shops: Shops | None = None) -> Agent:
-    """The agent over ``shops`` (fresh ones by default)."""
+def support_agent(model: Adapter) -> Agent:
+    """The agent over shops of its own."""
     return Agent(
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=_tools(shops or Shops()),
+        tools=_tools(Shops()),
         description="Support in a small coffee shop. Refunds and e-mails wait for your yes. "
         "Every chat starts with the same five orders.",
         examples=EXAMPLES,

@@ -159,17 +159,17 @@ def append_journal(db: Database, key: int, seq: int, entries: list[Entry]) -> in
     return len(body)
 
 
-def cut_journal(db: Database, key: int, keep: int) -> int:
-    """Delete what comes after the first ``keep`` entries; a batch that straddles the cut is rewritten.
+def drop_end(db: Database, key: int, keep: int) -> int:
+    """Delete what comes after the first ``keep`` entries; a batch that is partly kept is rewritten.
 
     Returns by how many bytes it has grown, which is negative.
     """
     before = _journal_bytes(db, key)
-    _cut(db, key, keep)
+    _drop_end(db, key, keep)
     return _journal_bytes(db, key) - before
 
 
-def _cut(db: Database, key: int, keep: int) -> None:
+def _drop_end(db: Database, key: int, keep: int) -> None:
     db.execute("DELETE FROM journal WHERE thread = ? AND seq >= ?", (key, keep))
     row = db.execute(_STRADDLING, (key, keep)).fetchone()
     if row is None:

@@ -167,7 +167,7 @@ class SQLiteStore(StoreFile):
             length = sql.length_under_lease(db, key, run_key)
             grown = 0
             if change.keep is not None and change.keep < length:
-                grown += sql.cut_journal(db, key, change.keep)
+                grown += sql.drop_end(db, key, change.keep)
                 length = change.keep
             if change.entries:
                 grown += sql.append_journal(db, key, length, list(change.entries))
