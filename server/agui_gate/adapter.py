@@ -1,9 +1,9 @@
 """The port: what a provider adapter is.
 
-An adapter turns a settled transcript into one provider request, and the provider's byte stream into model events.
-That is all it does: it never runs a tool, never sees an approval, never talks AG-UI, and keeps no thread state
-of its own. What it must remember between turns it puts into the `private` field of the parts it produces and into
-the `ConversationRef` of the turn; both come back to it with the transcript.
+An adapter turns a settled transcript into one provider request, and the provider's byte stream into model events. That
+is all it does: it never runs a tool, never sees an approval, never talks AG-UI, and keeps no thread state of its own.
+It remembers things between turns in two places: the `private` field of the parts that it produces, and the
+`ConversationRef` of the turn. Both come back to it with the transcript.
 
 Adapters import this module and `agui_gate.errors`, and nothing deeper.
 
@@ -12,26 +12,25 @@ once. A turn's events are, per item: a start, deltas, an end; then exactly one `
 Text, reasoning and calls of one turn may interleave; `key` tells them apart and is the adapter's own (unique in a
 turn).
 
-Hosted calls: what a provider runs itself (web search, its own MCP client) is a call that starts with ``hosted=True``
-and, after its `CallEnd`, gets a `CallResult`; or a `CallHeld` if the provider asks before it runs it. Nobody runs such
-a call here. In a transcript it is a settled call whose `part.kind` is ``hosted`` or ``held``, with what the adapter
-kept of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adapter replays those of its own origin if
-and as its provider wants them; all others (another origin's, and those that can't be replayed) it tells as text, in
-their place in the turn, in the words of `retold`.
+Hosted calls: what a provider runs itself (web search, its own MCP client) is a call that starts with ``hosted=True``.
+After its `CallEnd` comes a `CallResult`, or a `CallHeld` if the provider asks before it runs it. Nobody runs such a
+call here. In a transcript it is a settled call whose `part.kind` is ``hosted`` or ``held``, with what the adapter kept
+of it in ``private``; `AssistantTurn.local_calls` leaves these out. An adapter replays those of its own origin, if its
+provider wants them and in the way it wants them. All others it tells as text, in their place in the turn, in the words
+of `retold`: another origin's, and those that can't be replayed.
 
 A request may be large: a thread has up to some tens of megabytes and tens of thousands of messages. One event loop
-serves everybody, so what goes through a whole request is a pure function, and is called beside the loop (`off_loop`)
-where the request is `large`.
+serves everybody. So what goes through a whole request is a pure function. Where the request is `large`, it is called
+beside the loop (`off_loop`).
 
 Names are anybody's: models invent some, clients' tools and histories bring others. What a provider refuses for its
 content (an attachment, a message) it would refuse with every request that follows, so say which it is: `MediaRefused`,
 `ContentRefused`. The engine asks again without the attachment, and leaves out what was refused from then on.
 
-A held call's `consent` is what the provider is to be told with this request. An adapter that can't tell a True
-raises `ConsentLost` before its first event and is asked again, without it; a False that can't be told is told as text.
-True is in one request only, which must never be repeated unless the provider is known not to have acted on it. With it
-in the transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not
-known.
+A held call's `consent` is what the provider is to be told with this request. An adapter that can't tell a True raises
+`ConsentLost` before its first event and is asked again, without it. A False that can't be told is told as text. True is
+in one request only, which must never be repeated unless the provider is known not to have acted on it. With it in the
+transcript, `RateLimited` and `ProviderAuth` mean exactly that: raise `ProviderUnavailable` where it is not known.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -267,8 +266,8 @@ ToolChoice = Literal["none", "required"] | NamedTool
 class TurnRequest(msgspec.Struct, frozen=True):
     """Everything one turn needs.
 
-    ``transcript`` is always complete; ``ref`` says what the provider already has and is None when there is nothing,
-    or nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
+    ``transcript`` is always complete; ``ref`` says what the provider already has. It is None when there is nothing, or
+    nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
     `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out. ``large``: to go
     through all of it takes so long that others would notice.
     """
@@ -325,7 +324,7 @@ class Adapter(Protocol):
         """Run one turn and yield its events in batches.
 
         Closing the generator (or cancelling the task) closes the provider's stream at once. A transient failure before
-        the first event is retried once; a provider that has forgotten the conversation is given the whole transcript,
+        the first event is retried once. A provider that has forgotten the conversation is given the whole transcript,
         once, before the first event (B27). Raises `ProviderError` in one of its classified forms; what was yielded
         before stays valid, but a turn that raised was not committed.
         """

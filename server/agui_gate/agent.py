@@ -35,9 +35,9 @@ class Agent:
       (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``).
     * ``on_disconnect``: whether a run whose client left is cancelled.
     * ``max_turns``: model turns in one run.
-    * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages: they are told in the marked
-      block under the instructions, as its ``context`` is (``context``), keep their roles (``as_sent``), or are not told
-      to the model at all (``drop``).
+    * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
+      the marked block under the instructions, as its ``context`` is. ``as_sent``: they keep their roles. ``drop``: the
+      model is not told of them.
     * ``description`` and ``examples`` (prompts to try) are for people.
 
     Raises `ConfigurationError` if something is off, when it is made rather than when it is used.

@@ -1,7 +1,7 @@
 """What a tool tells the client while it works, besides its result.
 
 The protocol's own types (`ag_ui.core`) come in, checked; ours go out, to be put into the run's stream. A message id is
-the call's own: on the wire it begins with the id of the call, so no tool can write over a message, or over what another
+the call's own: on the wire it begins with the id of the call. So no tool can write over a message, or over what another
 call shows.
 """
 

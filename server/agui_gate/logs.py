@@ -4,8 +4,8 @@ One line for each decision, refused answer, failed call of a provider, unknown o
 goes well. No line has arguments, results, keys or a provider's own words. `AGUI_GATE_LOG_LEVEL` says how much is told.
 
 Unless the application has configured structlog, lines of keys and values go to the standard library's logging. If
-nobody has configured that either, they are written to stderr. structlog's own default prints to stdout, and with a
-traceback the values of every variable on the way, which may be a tool's arguments or a secret.
+nobody has configured that either, they are written to stderr. structlog's own default prints to stdout. With a
+traceback it prints the values of every variable on the way, which may be a tool's arguments or a secret.
 """
 
 import logging

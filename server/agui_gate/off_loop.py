@@ -1,7 +1,7 @@
 """Heavy work of the server's own, on a thread beside the event loop, one piece at a time.
 
-It is for pure functions over what nobody changes meanwhile. Python code lets the event loop in every few milliseconds;
-a single call of the JSON decoder or encoder doesn't, so what is large is encoded piece by piece (`json_list`). The
+It is for pure functions over what nobody changes meanwhile. Python code lets the event loop in every few milliseconds.
+A single call of the JSON decoder or encoder doesn't. So what is large is encoded piece by piece (`json_list`). The
 garbage collector waits until a decoder is done: it would look through millions of new objects again and again.
 """
 

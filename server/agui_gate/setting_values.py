@@ -1,8 +1,8 @@
 """What each setting may be: one reader a setting.
 
-A reader takes text, or what TOML gives, or the checked value itself; it returns the checked value, or raises
-`ValueError` with the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value.
-A reader's docstring is what docs/settings.md says that the setting may be.
+A reader takes text, or what TOML gives, or the checked value itself. It returns the checked value, or raises
+`ValueError` with the end of a sentence that begins with the setting's name. Readers of secrets never repeat a value. A
+reader's docstring is what docs/settings.md says that the setting may be.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,9 +1,9 @@
 """Settings of a deployment, and where each of them came from.
 
-A value is looked for in this order, and the first place that has one wins: an option of the command line, an
-``AGUI_GATE_*`` variable, the file named by ``--config``, the default. An empty variable counts as not set, since that
-is what container tools pass for a value nobody gave. The file is TOML if its name ends in ``.toml``, else lines of
-``NAME=value``; names in it may be written with or without the prefix.
+A value is looked for in this order. The first place that has one wins: a command-line option, an ``AGUI_GATE_*``
+variable, the file of ``--config``, the default. An empty variable counts as not set, since that is what container tools
+pass for a value nobody gave. The file is TOML if its name ends in ``.toml``, else lines of ``NAME=value``; names in it
+may be written with or without the prefix.
 
     store = "sqlite:///support.db"          AGUI_GATE_STORE=sqlite:///support.db
     cors_origins = ["https://shop.example"] AGUI_GATE_CORS_ORIGINS=https://shop.example

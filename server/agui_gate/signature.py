@@ -3,8 +3,8 @@
 * Sloppy (`read`), for tools that run whenever a model asks: models say "5" where a number is meant.
 * Exact (`judged`, `exactly`), for tools with a gate. The arguments are validated once, as the schema says. What comes
   out is written as JSON again, with every default filled in. That one text is what a gate's predicate gets, what a
-  person is shown, what the record keeps, what an edit is compared with, and what the function is called with. So it
-  has to say all: reading it again must give the same values, or the call does not run.
+  person is shown and what the record keeps. An edit is compared with it, and the function is called with it. So it has
+  to say all: reading it again must give the same values, or the call does not run.
 """
 
 import inspect

@@ -79,7 +79,7 @@ class ToolContext:
     """What a tool may know about the call it serves. A parameter annotated with this class is injected.
 
     It is the same whichever way the call was approved. ``thread_id`` is the id under which `GET /threads/{id}` has the
-    thread. ``run_id`` is the client's id of the run in which the model made the call; a person may have agreed to it in
+    thread. ``run_id`` is the client's id of the run in which the model made the call. A person may have agreed to it in
     a later one, or in none. ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for
     every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's shared state;
     what a tool changes in it is saved and sent to the client after the tool returned.
@@ -118,8 +118,8 @@ class ToolContext:
         kept get all of it; of a run that is over the state alone stays. Outside of a run (a decision over HTTP) nobody
         watches, and the state changes all the same.
 
-        Raises TypeError for another kind of event, and ValueError for one that is not JSON, is too large, changes what
-        is not there, or has members besides (``timestamp``, ``rawEvent``, …). Then nothing was sent or changed.
+        Raises TypeError for another kind of event. Raises ValueError for one that is not JSON, is too large, changes
+        what is not there, or has members besides (``timestamp``, ``rawEvent``, …). Then nothing was sent or changed.
         """
         self._emitter.emit(event, self.state)
 

@@ -1,6 +1,6 @@
 """Who has which tool's name: the agent itself first, then its sources in the order in which it names them.
 
-A source may come to list any name at any time; it must not end the agent's runs with it, nor take the place of another
+A source may come to list any name at any time. It must not end the agent's runs with it, nor take the place of another
 tool. So what is listed under a taken name is left out, with one warning. A source that is away keeps the names that it
 had: its tools are not swapped for another server's while it can't be reached.
 """

@@ -1,7 +1,7 @@
 """Tools that are found rather than written: where they come from, and what one looks like.
 
-A source is asked at the start of each run (`Agent.ready`), so that a server that was started later, or that changed
-its tools, needs no restart here.
+A source is asked at the start of each run (`Agent.ready`). So a server that was started later, or that changed its
+tools, needs no restart here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ class ToolSource(Protocol):
     """Tools of somewhere else, such as an MCP server. One instance serves any number of runs and agents.
 
     An approval is good for a tool of the very source that it was asked for. The name tells one source from another, so
-    the sources of an agent have different ones. A source may say more in an attribute ``identity`` (a text, the same
-    after a restart): then an approval is good for tools of that identity alone.
+    the sources of an agent have different ones. A source may say more in an attribute ``identity``, a text that is the
+    same after a restart. Then an approval is good for tools of that identity alone.
     """
 
     @property
@@ -31,8 +31,8 @@ class ToolSource(Protocol):
     async def tools(self) -> Sequence[Tool]:
         """The tools as they are now. Bounded in time, and cheap when nothing changed.
 
-        One whose name is taken (by the agent's own, by a source that the agent names earlier, or in this list) is left
-        out of the agent, with a warning.
+        One whose name is taken is left out of the agent, with a warning. It may be taken by the agent's own, by a
+        source that the agent names earlier, or in this list.
 
         Raises `Unavailable`, in words for people, while they can't be had, and `ConfigurationError` when they can't be
         the tools of an agent. Cancelling harms no other caller.

@@ -120,8 +120,8 @@ class Bus(Protocol):
         """A reader that comes late, and was told nothing of the run: first the run's opening, then the frames from
         there on. None if the run is over, or isn't known: what stands is in the store.
 
-        Where the frames that follow the opening are lost, it is told the opening, waits for the next one, is told that,
-        and goes on from there.
+        Where the frames that follow the opening are lost, it is told the opening and waits for the next one. It is told
+        that one too, and goes on from there.
         """
         ...
 

@@ -2,10 +2,10 @@
 
 Theory of operation
 -------------------
-A run appends; a reader is a position. Frames are written once into blocks of bytes that all readers share, so a second
-reader costs no memory and no copy of its own until it takes what it missed in one piece. Nothing here waits for a
-reader: over ``limit`` bytes the oldest blocks go. One that a reader has not read yet stays up to `PATIENCE` times that,
-so that a burst doesn't cut off a healthy reader; one that is still there has fallen behind for good.
+A run appends; a reader is a position. Frames are written once into blocks of bytes that all readers share. So a second
+reader costs no memory, and no copy of its own until it takes what it missed in one piece. Nothing here waits for a
+reader: over ``limit`` bytes the oldest blocks go. A block that a reader has not read yet stays up to `PATIENCE` times
+that. So a burst doesn't cut off a healthy reader. A reader that is still there then has fallen behind for good.
 
 Positions are sequence numbers: frame 0 is the run's first. A reader that continues after frame n gets n + 1 and on.
 """

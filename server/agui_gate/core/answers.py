@@ -1,7 +1,11 @@
 """Answers to gated calls: every dialect in, one `Answer` out.
 
-A card's tool message, a tool message on the real call, `resume[]`, the legacy interrupt command, a user message's
-`function_approvals`, `POST /approvals/{id}` and the shell all end here, and from here on there is one path (B1).
+These end here, and from here on there is one path (B1):
+
+* a card's tool message, and a tool message on the real call;
+* `resume[]`, and the legacy interrupt command;
+* a user message's `function_approvals`;
+* `POST /approvals/{id}`, and the shell.
 
 It fails closed: booleans are strict, contradictions and unknown shapes are never a yes. An answer that can't be
 understood carries `problem`; its call stays pending and is shown again.

@@ -1,12 +1,12 @@
 """How an answer finds its approval, and what tells whether it is about the call that was asked about.
 
-An answer names its call by the approval's id (which is the interrupt's, too), by the tool call's id, or by the id of a
-card that was shown for it. All of these lead to one record. A provider's reference with the call's id does as well: the
-reference is another name of the thread, so the store has found the thread by it, and the call's id is the key in there.
+An answer names its call by one of three ids: the approval's, the tool call's, or that of a card that was shown for it.
+The approval's id is the interrupt's, too. All of these lead to one record. A provider's reference with the call's id
+does as well. The reference is another name of the thread: the store has found the thread by it, and the call's id is
+the key in there.
 
-What waits is in a `PendingApprovalRegistry`, so that an answer is held against the call's name and arguments by
-`consume`, and a call that was answered is not found again. What was decided before is found too, to say so to whoever
-answers late.
+What waits is in a `PendingApprovalRegistry`. Its `consume` holds an answer against the call's name and arguments, and a
+call that was answered is not found again. What was decided before is found too, to say so to whoever answers late.
 
 An index is made of a thread's records for one request, under the thread's lease. It never decides: the ledger's
 conditional update is the authority.

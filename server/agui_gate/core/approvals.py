@@ -2,17 +2,17 @@
 
 Theory of operation
 -------------------
-A gated call has exactly one record (an `Approval`), kept by the store's ledger, and its `state` is the only answer to
-"is this call still waiting?". Records are made in state ``pending``, in the same transaction that appends the turn
-that issued the call. From there:
+A gated call has exactly one record, an `Approval`, which the store's ledger keeps. Its `state` is the only answer to
+"is this call still waiting?". Records are made in state ``pending``, in the same transaction that appends the turn that
+issued the call. From there:
 
     pending ──► claimed ──► done | failed | unknown
        │            └─────► claimed is entered before the tool starts and committed first, so that it runs at most once
        └──► rejected | superseded | cancelled | expired
 
 * ``claimed``: somebody with the right to say so approved it, and exactly one process is about to run it. A process that
-  dies here leaves the record claimed; the next run of the thread moves it to ``unknown``, which is
-  reported and never re-run by itself unless the tool is `idempotent`.
+  dies here leaves the record claimed. The next run of the thread moves it to ``unknown``. That is reported, and never
+  run again by itself unless the tool is `idempotent`.
 * ``done`` / ``failed``: it ran; the output is in the record, committed before it is sent.
 * ``rejected``: a person said no. ``superseded``: the user went on without answering. ``cancelled``: the run was
   stopped. ``expired``: nobody answered in time, judged by the store's clock.
@@ -127,11 +127,11 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     ``id`` is the approval's and the interrupt's id. ``call_id`` is the client's tool call id (unique in the thread).
     ``arguments`` is the canonical JSON that was shown. ``provider_ref`` is the provider's conversation or response id
-    at the time of asking, for the record; a client that knows its thread by that id finds the thread, and so this
+    at the time of asking, for the record. A client that knows its thread by that id finds the thread, and so this
     (agent-framework#6894).
 
-    ``source`` and ``schema_digest`` say which tool it was asked for: where it comes from ("" for the agent's own) and
-    what its schema was; an approval is good for no other. None: asked before that was recorded. ``replaced``: the
+    ``source`` and ``schema_digest`` say which tool it was asked for: where it comes from ("" for the agent's own), and
+    what its schema was. An approval is good for no other. None: asked before that was recorded. ``replaced``: the
     answer that the call belongs to was regenerated or edited away; the record stays.
 
     ``run_key`` and ``run_id`` are the run in which the model made the call: the server's key, and the client's id.

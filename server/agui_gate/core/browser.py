@@ -1,9 +1,9 @@
-"""What a page can carry. JavaScript reads a JSON number as a double, so that integers beyond ±(2^53 - 1) change their
-last digits on the way: …993 is shown, and comes back, as …992.
+"""What a page can carry. JavaScript reads a JSON number as a double. So integers beyond ±(2^53 - 1) change their last
+digits on the way: …993 is shown, and comes back, as …992.
 
 So such integers go to pages as text (`for_browser`, `schema_for_browser`) and are integers again when they come back
-(`from_browser`). This is about decoded values. Where JSON goes as a text of its own (the arguments of a call, as they
-stream and in messages), every digit is in it, and it is left as it was written.
+(`from_browser`). This is about decoded values. Where JSON goes as a text of its own, every digit is in it, and it is
+left as it was written. So it is with the arguments of a call, as they stream and in messages.
 """
 
 import re
@@ -31,7 +31,7 @@ def for_browser(value: Any) -> Any:
 def from_browser(value: Any, shown: Any, schema: Mapping[str, Any]) -> Any:
     """What a page means by ``value``, an edit of what was ``shown``.
 
-    A text of digits is an integer where it is one that was shown as this very text, and where ``schema`` (the tool's
+    A text of digits is an integer if two things are so. One was shown as this very text, and ``schema`` (the tool's
     JSON Schema) asks for a number and for no text. Anything else stays as it is.
     """
     return _restored(value, shown, [schema], schema)

@@ -1,8 +1,8 @@
 """The cards that a thread has shown, and what was said to each.
 
 A card is *open* until something closed it: an answer, its call's outcome, or a note that its question is asked again
-(`REPLACED`). It is *answerable* a little longer, for such a note is no answer: another tab may still show the card with
-its buttons, its call still waits, and what is asked is the same, since a record's arguments never change. Cards of an
+(`REPLACED`). It is *answerable* a little longer, for such a note is no answer. Another tab may still show the card with
+its buttons, and its call still waits. What is asked is the same, since a record's arguments never change. Cards of an
 answer that was replaced are known too, so that whoever clicks on one is told what is true.
 
 Clients send what was said to a card again with every run, the server's own notes too. What was said before, word for

@@ -1,15 +1,20 @@
 """A thread's journal, and all that it says of itself.
 
-Entries go in one by one, and each question about them has one answer, here: which calls are open, what waits and for
-whom, which cards are open (`cards`), which messages are known (`messages`), which ids are taken, what a branch drops
-and what outlives it. What became of gated calls is in the ledger alone; their records go in too, as they are now.
+Entries go in one by one, and each question about them has one answer, here:
 
-What is known is a function of the entries, the records and the reference: a journal that is read again from the store
-answers as the one that was added to. An entry costs the same however long the journal is, and so does a question, but
-where its docstring says otherwise. A branch costs as much as reading what stays.
+* which calls are open, what waits and for whom, and which ids are taken;
+* which cards are open (`cards`), and which messages are known (`messages`);
+* what a branch drops, and what outlives it.
 
-Two assumptions have their one place here, as threads with several agents at work will break them: that only the newest
-turn's calls can be open (`standing_turns`), and that a provider remembers a thread in one place (`reference`).
+What became of gated calls is in the ledger alone; their records go in too, as they are now.
+
+What is known is a function of the entries, the records and the reference. So a journal that is read again from the
+store answers as the one that was added to. An entry costs the same however long the journal is, and so does a question,
+but where its docstring says otherwise. A branch costs as much as reading what stays.
+
+Two assumptions have their one place here, as threads with several agents at work will break them. One is that only the
+newest turn's calls can be open (`standing_turns`). The other is that a provider remembers a thread in one place
+(`reference`).
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -210,8 +215,8 @@ class Journal:
         return bool(self.pending() or self.open_calls())
 
     def awaits_model(self, transcript: Transcript) -> bool:
-        """Whether the model has something to answer at the end of ``transcript``, which was made of this journal: a
-        message of the user's, or outputs that it has not seen.
+        """Whether the model has something to answer at the end of ``transcript``, which was made of this journal. That
+        is a message of the user's, or outputs that it has not seen.
         """
         if not transcript or isinstance(transcript[-1], UserTurn):
             return bool(transcript)

@@ -1,8 +1,9 @@
 """JSON text that came from models, clients and people: read strictly, compared by meaning.
 
-Two texts mean the same if `canonical` writes them the same: members sorted by name (the last of equal names counts), no
-spaces, and a number that is whole written without a fraction (``10.0``, ``1e1`` and ``10`` are one value to a browser,
-so an answer that went through one still matches; RFC 8785 §3.2.2.3 does the same). Large integers keep every digit.
+Two texts mean the same if `canonical` writes them the same. Members are sorted by name (the last of equal names
+counts), there are no spaces, and a whole number has no fraction. ``10.0``, ``1e1`` and ``10`` are one value to a
+browser, so an answer that went through one still matches (RFC 8785 §3.2.2.3 does the same). Large integers keep every
+digit.
 
 Refused, because no tool, store or provider can be handed them safely: NaN and infinities, numbers out of range,
 unpaired surrogates, and nesting deeper than `MAX_DEPTH`.

@@ -1,15 +1,15 @@
 """The pending approvals of one process, reachable under any of several keys.
 
-An approval is asked for under every name its answer may come back with: the client's thread id and the provider's
-conversation id, each with the call id (agent-framework#6894). All of these keys lead to one entry, and an answer uses
-the entry up with all of them, so that a second answer finds nothing, whichever key it brings (S1–S8).
+An approval is asked for under every name its answer may come back with. These are the client's thread id and the
+provider's conversation id, each with the call id (agent-framework#6894). All of these keys lead to one entry, and an
+answer uses the entry up with all of them. So a second answer finds nothing, whichever key it brings (S1–S8).
 
 What the mapping reads mean: `len` counts entries (approvals that wait), which is what ``max_size`` bounds; iteration,
 `in` and `[]` go by key. An entry equals the bare name of its function, since older callers kept a dict of key to name.
 
-Arguments are the same if their canonical JSON is (`core.jsontext`): key order, whitespace and escapes don't matter, and
-a number is its value (50 and 50.0 are one, since a browser can't send 50.0 back in any other way than 50). A boolean
-is no number and a string neither: true, 1 and "1" differ.
+Arguments are the same if their canonical JSON is (`core.jsontext`). Key order, whitespace and escapes don't matter. A
+number is its value: 50 and 50.0 are one, since a browser can only send 50 back. A boolean is no number and a string
+neither: true, 1 and "1" differ.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,14 +1,14 @@
 """From loose entries to a settled transcript: the only place that makes one.
 
-Whatever went in (a journal with a crash in it, a client's history that was cut, trimmed, repeated or reordered), what
-comes out obeys every provider's pairing rules: each call sits in its turn with exactly one output, in order of issue.
-Nothing is guessed. Where a call's fate is known to the ledger, the caller says so in ``outcomes`` and that counts;
-else its result is looked for among the entries; else the model is told that there is none.
+Whatever went in, what comes out obeys every provider's pairing rules: each call sits in its turn with exactly one
+output, in order of issue. What goes in may be a journal with a crash in it, or a client's history that was cut,
+trimmed, repeated or reordered. Nothing is guessed. Where a call's fate is known to the ledger, the caller says so in
+``outcomes``, and that counts. Else its result is looked for among the entries. If there is none, the model is told so.
 
 Pairing is by occurrence, never by id alone: ids restart with every turn on some providers (S24-S28). For one id, the
-results that come before its next call form a segment. Results go in order to the calls that still wait, and if there
-are fewer results than calls, to the latest ones: a call that never got a result is not given a later turn's. A result
-with no call before it is dropped.
+results that come before its next call form a segment. Results go in order to the calls that still wait. If there are
+fewer results than calls, they go to the latest ones. A call that never got a result is not given a later turn's. A
+result with no call before it is dropped.
 
 What else it does:
 
@@ -21,7 +21,7 @@ What else it does:
 * Messages that say nothing are left out.
 * What no provider could take, or one refused (`LeftOutEntry`), is a note in its place.
 * What only a client says about calls is marked as that: results that nobody here can verify, and what the user did in
-  a component, which is a message of the user's and no call (`ActionEntry`).
+  a component. That is a message of the user's and no call (`ActionEntry`).
 
 Linear in the number of entries. Entries are not changed.
 """
@@ -185,8 +185,8 @@ class _Line:
     def _distinct_results(self) -> list[ResultEntry]:
         """The segment's results without messages sent twice.
 
-        The same message again in a later segment may be a real result, as many servers derive its id from the
-        call's: it steps aside only where there are more results than calls.
+        The same message again in a later segment may be a real result, as many servers derive its id from the call's.
+        So it steps aside only where there are more results than calls.
         """
         results: list[ResultEntry] = []
         seen: set[ResultEntry] = set()

@@ -2,15 +2,15 @@
 
 Theory of operation
 -------------------
-The sequencer knows what is open: the run itself, text messages, reasoning, tool calls and which of those still owe the
-client a result. Its methods may be called in any order with any ids; what would be illegal on the wire is repaired
-(a delta opens its message, a second START is ignored) or dropped (anything after the terminal event). So:
+The sequencer knows what is open: the run itself, text messages, reasoning and tool calls. It knows which calls still
+owe the client a result, too. Its methods may be called in any order with any ids. What would be illegal on the wire is
+repaired: a delta opens its message, a second START is ignored. Or it is dropped: anything after the terminal event. So:
 
 * RUN_STARTED comes first, exactly once, and exactly one RUN_FINISHED or RUN_ERROR comes last;
 * every START has its END before the terminal event, in the right nesting;
 * no id is opened twice, or used for two messages; no delta is empty;
-* every call that was started gets exactly one result before the terminal event, unless it was handed over with
-  `leave_open` because a person or the client owes it.
+* every call that was started gets exactly one result before the terminal event. Not so a call that was handed over with
+  `leave_open`: a person or the client owes its result.
 
 The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams).
 """

@@ -1,7 +1,7 @@
 """What was said on a thread, in the three forms it takes.
 
-*Entries* are loose: the thread's journal as it is stored, appended one by one (a user's message, an assistant's
-turn, a result, a card), or a client's history as it came in. Any order, any gaps.
+*Entries* are loose: the thread's journal as it is stored, or a client's history as it came in. They are appended one by
+one: a user's message, an assistant's turn, a result, a card. Any order, any gaps.
 
 A *transcript* is settled: every tool call sits inside the assistant turn that made it, together with its output.
 `SettledCall.output` is required, so "a call without a result" can't be written down. Only the sanitizer
@@ -40,8 +40,8 @@ Only the adapter whose `origin` made the turn reads it back; everyone else leave
 class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Base: frozen, compact on disk. (Slotted, as every msgspec struct is.)
 
-    Out of the garbage collector's sight: what is frozen and holds JSON can't be part of a cycle, and a history has
-    thousands of these, which every full collection would walk through.
+    Out of the garbage collector's sight: what is frozen and holds JSON can't be part of a cycle. A history has
+    thousands of these, and every full collection would walk through them.
     """
 
 
@@ -69,9 +69,9 @@ Content = Text | Media
 class ConversationRef(Struct):
     """What a provider remembers of this thread: at most one of two typed ids, never a guessed string.
 
-    ``turn_id`` is the assistant turn that was committed with it: the provider knows everything up to and including
-    that turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it.
-    ``committed_at`` is in ms since the epoch.
+    ``turn_id`` is the assistant turn that was committed with it. The provider knows everything up to and including that
+    turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it. ``committed_at``
+    is in ms since the epoch.
     """
 
     turn_id: str
@@ -247,8 +247,8 @@ class RanCall(Struct):
 class ReplacedEntry(Struct, tag="replaced", tag_field="type"):
     """An answer was regenerated or edited away. What ran in it stays done; ``id`` is the AG-UI message that says so.
 
-    ``gated`` are calls with a record that ran (id, arguments as issued), ``free`` others that ran, ``cards``
-    the ids of cards that were shown, each with its approval's.
+    ``gated`` are calls with a record that ran (id, arguments as issued), ``free`` others that ran. ``cards`` are the
+    ids of cards that were shown, each with its approval's.
     """
 
     id: str
@@ -302,8 +302,9 @@ Entry = (
 class SettledCall(Struct, tag="call", tag_field="type"):
     """A call with its output. ``arguments`` is what really ran: an edit may have changed it from `part.arguments`.
 
-    ``consent`` is for held calls (`sanitizer.carrying`): what the provider is told about it with this request, True
-    (run it) in at most one request ever, or False. None: it was told before, or must not be told anything any more.
+    ``consent`` is for held calls (`sanitizer.carrying`): what the provider is told about it with this request. True
+    (run it) is told in at most one request ever, False is a no. None: it was told before, or must not be told anything
+    any more.
     """
 
     part: CallPart

@@ -1,7 +1,7 @@
 """Text in which nothing is hidden: what a model wrote into an argument must not look like something else to a person.
 
-Characters that show nothing, or that change the order in which others are shown (bidi overrides, zero-width spaces,
-tags, controls), are shown by their number, as ``⟦U+202E⟧``. Line breaks and tabs stay.
+Some characters show nothing, or change the order in which others are shown: bidi overrides, zero-width spaces, tags,
+controls. They are shown by their number, as ``⟦U+202E⟧``. Line breaks and tabs stay.
 """
 
 import re

@@ -1,12 +1,12 @@
 """A run's request that comes again: is it the same one?
 
-A client that lost its stream posts the very same body again, with `Last-Event-ID` (fetch-event-source when a tab is
-shown again, TanStack AI after any break). It wants the rest of what it was told. To ask the model once more would be
-wrong, and to run a free tool once more worse. So with this header, whatever may be a repeat begins nothing.
+A client that lost its stream posts the very same body again, with `Last-Event-ID`. So does fetch-event-source when a
+tab is shown again, and TanStack AI after any break. It wants the rest of what it was told. To ask the model once more
+would be wrong, and to run a free tool once more worse. So with this header, whatever may be a repeat begins nothing.
 
-It is a repeat if the run it names is known and has the same `runId`, or if the thread has already had everything that
-the request brings. A request that brings something new (another message, an answer to what waits) can't have been
-posted before. It is a new run, whatever header a careless client has left on it.
+It is a repeat in two cases. The run it names is known and has the same `runId`, or the thread has already had
+everything that the request brings. A request that brings something new (another message, an answer to what waits) can't
+have been posted before. It is a new run, whatever header a careless client has left on it.
 
 Who asks for a run of somebody else, or of another thread, gets the answer of a run that never was.
 """

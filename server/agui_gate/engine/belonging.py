@@ -1,7 +1,7 @@
 """An approval belongs to the tool that it was asked for: of that agent, from that source, with that schema.
 
-What was agreed to with one tool must not run another that happens to have its name: one of another MCP server, or the
-same one after it changed what its arguments mean.
+What was agreed to with one tool must not run another that happens to have its name. That may be one of another MCP
+server, or the same one after it changed what its arguments mean.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ A thread that is worked on takes several times its size in memory. Each is withi
 all of them together. One principal may take half of it, so that others find room.
 
 How large a thread is, is known once it was read. Of large ones it is remembered, so that the next time nothing is read
-that finds no room: reading is work too, and the store does one thing after the other.
+that finds no room. Reading is work too, and the store does one thing after the other.
 """
 
 from collections import Counter

@@ -1,12 +1,12 @@
 """Coming back to a thread: what a client that knows only the thread's id is told first.
 
-While a run is running it is the conversation as it was at the run's last opening, and the run's own frames from there
-on, so that nothing is shown twice. If so much was said since that the log has lost the frames that follow the opening,
-the conversation of then is all there is to show until the run reaches its next one.
+While a run is running it is the conversation as it was at the run's last opening, then the run's own frames from there
+on. So nothing is shown twice. So much may have been said since that the log has lost the frames that follow the
+opening. Then the conversation of then is all there is to show until the run reaches its next one.
 
 Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
 
-Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
+Where nothing is at work it is the conversation as it stands, ending in what waits for a person. Open cards are part of
 the messages, anything else is asked by interrupt.
 """
 

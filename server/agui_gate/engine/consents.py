@@ -1,15 +1,15 @@
 """Consent on its way to the provider: what a person agreed to that the provider runs itself.
 
-A held call (see `agui_gate.adapter`) has a record in the ledger like any gated call, and the same promise: it runs at
-most once, and is never silently lost. But what runs it is the provider, on the request that says so:
+A held call (see `agui_gate.adapter`) has a record in the ledger like any gated call. It has the same promise: it runs
+at most once, and is never silently lost. But what runs it is the provider, on the request that says so:
 
 * Approving moves the record to ``claimed``, wherever it was decided. Nothing is sent for that; the next turn does it.
 * Before that turn's request the record is moved to ``passed``, under the thread's lease. Only that request's transcript
   says ``consent=True`` (`Journal.consents`).
 * The provider's first event proves that it took the request: ``done``. What the call came to is in a hosted call.
 * Found passed, by the next run: the process died between the two, so it may have run: ``unknown``.
-* It failed before the first event: ``unknown`` too, unless the provider is known not to have acted (over its limit, or
-  a key that it does not accept): then it is ``given_back``, and the next run passes it on.
+* It failed before the first event: ``unknown`` too. But where the provider is known not to have acted, it is
+  ``given_back``, and the next run passes it on. That is known when it is over its limit, or does not accept the key.
 * The adapter can't tell the provider any more (`ConsentLost`): ``failed``. The model is told, and may ask again.
 
 The record is all that says so: nothing of it is kept here, or in the journal.

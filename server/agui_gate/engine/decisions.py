@@ -30,8 +30,8 @@ DECIDE_SECONDS = 10.0
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of deciding one approval: its record as it is now, and whether it was this decision that made it so
-    (else it had been decided before).
+    """What came of deciding one approval: its record as it is now, and whether it was this decision that made it so.
+    Else it had been decided before.
 
     ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
     that was wanted; if it couldn't be begun, ``not_continued`` says why.
@@ -69,7 +69,7 @@ class Decisions:
     async def decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """Decide one approval out of band, and run its tool now if it was approved.
 
-        While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most: a run
+        While the thread is busy, with a run or with another decision, this one waits, `DECIDE_SECONDS` at most. A run
         often ends in asking about this very call. It goes on at once when that ends in this process, or decides this
         call; where it is in another process, within `LOOK_SECONDS`. Stopping the thread stops the tool, which is
         `unknown` then.

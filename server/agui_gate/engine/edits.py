@@ -1,7 +1,7 @@
 """What a person changed, held against what was asked: the one place where an edit is read.
 
-An edit replaces all arguments. It is judged as the call itself was (`Tool.judged`), so that it is compared, recorded
-and run as the same kind of value: a default that is left out is the default, a number is no text.
+An edit replaces all arguments. It is judged as the call itself was (`Tool.judged`). So it is compared, recorded and run
+as the same kind of value. A default that is left out is the default, a number is no text.
 """
 
 from collections.abc import Mapping

@@ -153,7 +153,7 @@ class Engine:
     ) -> LiveRun:
         """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream.
 
-        A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now: its client has
+        A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now. Its client has
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
         as the agent's `on_disconnect` says. ``create`` False: raises `NotFound` for an unknown thread. ``way`` is how
         its `resume[]` came. A request for suggestions is run `aside`, whichever way it comes.

@@ -3,7 +3,7 @@
 A run of another process is such a thing (`agui-gate run` beside `agui-gate serve`), and so is a decision, which says no
 events at all. RUN_FINISHED would be a lie then: pages would take messages, and be refused with `thread_busy`. So the
 client is told what was saved so far, and by CUSTOM `agui-gate:at_work` that something goes on. Whenever more was saved
-it is told that; and in the end, when nothing is at work any more, what stands then, what waits for a person, and
+it is told that. In the end, when nothing is at work any more, it is told what stands then, what waits for a person, and
 RUN_FINISHED. For a person it is a chat in which something happens, in larger steps than usual.
 """
 

@@ -1,7 +1,7 @@
 """Verdicts → outcomes: the only place where a gated call is decided and run.
 
-The record is moved first (`claimed` before the tool starts, the output before anybody sees it), one conditional update
-each, so that of any number of clicks, replays and replicas exactly one gets through.
+The record is moved first: `claimed` before the tool starts, the output before anybody sees it. Each move is one
+conditional update. So of any number of clicks, replays and replicas exactly one gets through.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 The store is the only record. A watcher looks at it when something was written in this process (`changed`), and every
 `LOOK_SECONDS` for what other processes write and what expires. It tells what is different from what it told before. So
-nothing is kept that could disagree with the store, and a call that was asked about and decided between two looks may
-never be told.
+nothing is kept that could disagree with the store. A call that was asked about and decided between two looks may never
+be told.
 """
 
 import asyncio

@@ -1,9 +1,13 @@
 """What a request brings to a thread: the pure part of "two transcripts never coexist".
 
 The server's journal is the authority for what the server issued. From the client's replayed history it takes only
-what the client alone can know: new messages of the user (by id; without an id, by their place among equal ones),
-results of client tools, what the user did in a component (`actions.py`), and answers. A thread the server has never
-seen is built from the client's history (`importing.py`).
+what the client alone can know:
+
+* new messages of the user (by id; without an id, by their place among equal ones);
+* results of client tools, and what the user did in a component (`actions.py`);
+* answers.
+
+A thread the server has never seen is built from the client's history (`importing.py`).
 """
 
 from bisect import bisect_left

@@ -1,12 +1,12 @@
 """Calls of gated tools, looked at before anything else is done with them: what would run, and must a person agree?
 
-The arguments are judged once (`Tool.judged`). From here on there is only that one value: the predicate gets it, a card
-or an interrupt shows it, the record keeps it, an edit is compared with it, and the tool is run with it, also where the
+The arguments are judged once (`Tool.judged`). From here on there is only that one value. The predicate gets it, a card
+or an interrupt shows it, the record keeps it, and an edit is compared with it. The tool is run with it, also where the
 predicate let the call go free.
 
 A predicate is other people's code. It gets a copy of the arguments, and a few seconds. A sync one runs in a thread, as
-sync tools do but with slots of its own, so that one that blocks holds up nobody else. Whatever it does but return False
-means: ask.
+sync tools do, but with slots of its own: one that blocks holds up nobody else. Whatever it does but return False means:
+ask.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ growing delays, while the lease is held and renewed:
   whoever takes the lease finds the result. The next run tells it.
 * Only if the process ends before that, nobody knows any more. Then the call is `unknown`, as after any crash.
 
-The same holds for the end of a run: what it has not saved is saved as soon as that is possible, and so is that its
+The same holds for the end of a run. What it has not saved is saved as soon as that is possible, and so is that its
 thread is free again.
 """
 

@@ -9,8 +9,8 @@ lease in the same step in which it writes, and refuses what comes from anybody e
 * A run that notices, at a write or because `Heart` found it out, stops and says so to its client and in the log.
 
 One thing needs no lease: what came of a call. Who ran it knows that and nobody else does. So a tool that is at work
-when the lease is lost is not cut off, and its outcome is recorded as it is, unless somebody who has the lease by now
-has already told people that it is unknown.
+when the lease is lost is not cut off. Its outcome is recorded as it is, unless the next holder has already told people
+that it is unknown.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Runs in flight, apart from the sockets that read them.
 
 A `LiveRun` owns the task of one run. What the run says goes into its log on the bus, where any number of readers follow
-it; the run never waits for one of them. When the last reader leaves a run whose agent says `on_disconnect="cancel"`,
-the run is stopped after a short grace in which a reader may come back.
+it. The run never waits for one of them. When the last reader leaves a run whose agent says `on_disconnect="cancel"`,
+the run is stopped after a short grace. A reader may come back in it.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ log = structlog.get_logger("agui_gate.live")
 class LiveRun:
     """One run: its task, what it says, and how many read that. ``key`` is the server's own name for it.
 
-    ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
-    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
-    something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
-    `resume[]` came.
+    ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it for
+    ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether something
+    that a person approved is at work in it. ``lose`` tells it that its lease is lost. ``way`` is how its `resume[]`
+    came.
     """
 
     __slots__ = (

@@ -2,15 +2,15 @@
 
 The adapter's keys are mapped to AG-UI ids here. Message ids are fresh for every turn, since clients run handlers only
 for messages they have not seen (docs/clients.md#fresh-message-ids). A provider's call id is kept for the client where
-it is free in this thread and re-minted where it repeats; the provider's own is kept beside it (S24).
+it is free in this thread, and re-minted where it repeats. The provider's own is kept beside it (S24).
 
-A call is only recorded as runnable if its end came: a stream that breaks off leaves its calls malformed, in a turn
+A call is only recorded as runnable if its end came. A stream that breaks off leaves its calls malformed, in a turn
 marked ``cut`` (B25).
 
 A hosted call's result is shown as it comes and kept in ``results``, for the journal to have after the turn.
 
-What a model may say in one turn has its limits. They are counted here as it is said: in characters, since a model that
-never ends is what they are for, and that costs next to nothing a delta.
+What a model may say in one turn has its limits. They are counted here as it is said. They are counted in characters: a
+model that never ends is what they are for, and that costs next to nothing a delta.
 """
 
 from collections.abc import Callable, Sequence

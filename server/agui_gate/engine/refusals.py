@@ -7,7 +7,7 @@
 | a conversation that is too long (`ContextLength`) | as above, of the longest of what was new, or of all |
 | the key, the model, a tool's schema, … | the run fails; nothing is left out, since the content was not the reason |
 
-What is left out is a note to the model in its place, and an entry of the journal (`LeftOutEntry`): the thread
+What is left out is a note to the model in its place, and an entry of the journal (`LeftOutEntry`). So the thread
 remembers, also after a restart. People still see the message, and editing it sends it as it then is. Attachments are
 only remembered once a request without them was accepted, as a refusal may have had another reason.
 

@@ -5,9 +5,9 @@ A branch drops the end of the journal, and with it the calls of that answer. Tho
 
 * people see them in the thread (`protocol/messages.py`), and with each later question about the same tool
   (`protocol/earlier.py`);
-* the model reads `note` below its instructions, with every request. It is there, and not in the transcript, because
-  that is the one place that every provider takes at any point of a conversation, a chain that goes on from an older
-  response included; and because it is nothing that a user or an assistant has said.
+* the model reads `note` below its instructions, with every request. It is there, and not in the transcript, for two
+  reasons. Every provider takes it there at any point of a conversation, also in a chain that goes on from an older
+  response. And it is nothing that a user or an assistant has said.
 
 The lines of the note are data: JSON on a line of its own each, cut to a length, and named as a record.
 """

@@ -1,12 +1,12 @@
 """The OS threads of sync tools: a bounded number, shared fairly.
 
 A sync tool takes a slot before its thread is started, and gives it back when the thread has ended. Who waits for a slot
-waits behind earlier calls of the same principal, and principals take turns: one who asks for a thousand tools delays
+waits behind earlier calls of the same principal, and principals take turns. So one who asks for a thousand tools delays
 nobody else for longer than one tool takes.
 
 A thread can't be stopped. When nobody waits for it any more (a time limit, a run that was stopped) it is *abandoned*
-and counted. As many threads as there are slots may be abandoned without taking one away from calls that somebody waits
-for; more than that keep theirs until they end. So there are never more than twice as many threads as slots.
+and counted. As many threads as there are slots may be abandoned without taking a slot away from calls that somebody
+waits for. More than that keep theirs until they end. So there are never more than twice as many threads as slots.
 """
 
 import asyncio

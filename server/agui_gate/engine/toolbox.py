@@ -1,9 +1,8 @@
 """One way to run a tool of ours.
 
-Every call ends here: one that nobody has to approve, one that was approved in a run (by a card, an interrupt or a
-message), and one that was approved outside any run (`POST /approvals/{id}`, the shell). So a tool can't tell which
-button was pressed. What it sees is made of its thread and of its call, and never of the request that brought the
-answer.
+Every call ends here: one that nobody has to approve, one that was approved in a run, and one that was approved out of
+band. So a tool can't tell which button was pressed. What it sees is made of its thread and of its call, and never of
+the request that brought the answer.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Running tools: validated arguments in, an `Output` out, whatever the tool does.
 
-Async tools run in tasks of their own, sync ones in daemon threads (`tool_threads`), so that neither a blocking tool nor
-one that never returns can hold the event loop or the process's exit. A time limit ends the waiting; a tool that can't
-be stopped (a sync one, or one that ignores its cancellation) is abandoned and its late result ignored.
+Async tools run in tasks of their own, sync ones in daemon threads (`tool_threads`). So neither a blocking tool nor one
+that never returns can hold the event loop or the process's exit. A time limit ends the waiting. A tool that can't be
+stopped is abandoned and its late result ignored: a sync one, or one that ignores its cancellation.
 """
 
 import asyncio

@@ -73,7 +73,7 @@ def _verdict(
 ) -> Verdict:
     """The one thing that ``said`` amounts to. Raises `ApprovalRefused`, and what ``why_not`` says.
 
-    An answer that can't be taken says nothing, rather than spoiling those beside it: clients replay refused tool
+    An answer that can't be taken says nothing, rather than spoiling those beside it. Clients replay refused tool
     messages with their history, and a proper answer has to count all the same (B2).
     """
     verdicts: list[Verdict] = []

@@ -2,8 +2,12 @@
 
 A client can write anything: its `context`, and messages of the roles `system` and `developer`, are not the operator's.
 They reach the model in a block under the instructions, whose marks nothing in it can contain. With ``client_roles`` the
-operator decides about the messages: ``context`` (that block), ``as_sent`` (with the roles that they came with, for
-clients that the operator wrote and that nobody else can speak for) or ``drop``.
+operator decides about the messages:
+
+* ``context``: they are told in that block.
+* ``as_sent``: they keep the roles that they came with. It is for clients that the operator wrote, and that nobody else
+  can speak for.
+* ``drop``: they are not told.
 """
 
 from collections.abc import Sequence

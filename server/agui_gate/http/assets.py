@@ -1,10 +1,10 @@
 """The built-in page's files, with the headers that make it safe to click on.
 
-The page holds approve buttons, so no other page may frame it (a click on what lies under it would be a decision), and
-it loads nothing that we did not ship. Files are revalidated on every load (they have an ETag): modules of two versions
+The page holds approve buttons, so no other page may frame it: a click on what lies under it would be a decision. It
+loads nothing that we did not ship. Files are revalidated on every load (they have an ETag): modules of two versions
 must never run together.
 
-In a checkout there may be a second page, `frontend-demo/`, which is made with CopilotKit; where it has been built it is
+In a checkout there may be a second page, `frontend-demo/`, which is made with CopilotKit. Where it has been built it is
 served as `/copilot/`, and the two pages link to each other.
 """
 

@@ -1,8 +1,8 @@
 """Who is asking, and whether this server may answer at all.
 
 Loopback may ask, everybody else has to be known (docs/operations.md#who-may-ask). Without ``auth`` the server answers
-only loopback clients that ask for a loopback Host and, if they send one, come from a loopback Origin or an allowed one.
-That shuts out other machines, and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding).
+only loopback clients that ask for a loopback Host. If they send an Origin, it has to be a loopback one or an allowed
+one. That shuts out other machines, and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding).
 """
 
 import hmac

@@ -4,8 +4,8 @@ Observed with `@copilotkit/core` and `react-core` 1.74; `@copilotkit/runtime` 1.
 differ from our own routes in these points:
 
 * A socket that closes means nothing: the page closes and opens them as it mounts, and stops a run by saying so. So a
-  run is never stopped for want of readers, whatever the agent's `on_disconnect` says, and a connected page is a mere
-  watcher of runs that were begun elsewhere.
+  run is never stopped for want of readers, whatever the agent's `on_disconnect` says. A connected page merely watches
+  runs that were begun elsewhere.
 * The first agent is also called `default`, unless there is an agent of that name: a page that names none asks for it.
 * Errors have a `message` beside our `error`, which the client shows for `/info`. An unknown agent of `/stop` is told
   in the runtime's own shape.

@@ -1,7 +1,7 @@
 """`GET /approvals/events`: a principal's approvals as they come and are decided.
 
 Streams of runs are an ASGI response of our own, for their speed (ADR 0002). Here a few events an hour are told to
-people, so this is sse-starlette's: it pings, bounds every send, and ends with the server, also where that isn't ours.
+people, so this is sse-starlette's. It pings, bounds every send, and ends with the server, also where that isn't ours.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator

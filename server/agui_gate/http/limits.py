@@ -10,8 +10,9 @@ MAX_BODY = 4 * 1024 * 1024
 """Bytes, unless the settings say otherwise."""
 
 BODY_SECONDS = 60.0
-"""How long a body may take to arrive, unless the application's state says otherwise (`body_seconds`): somebody who
-sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it another second."""
+"""How long a body may take to arrive, unless the application's state says otherwise (`body_seconds`). Somebody who
+sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it another second.
+"""
 
 SLOWEST = 16 * 1024
 """Bytes in a second of the slowest upload that is waited for to its end: a phone's, where the signal is bad."""

@@ -1,7 +1,7 @@
 """A run's events as an ASGI response.
 
-Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response and encodes
-and sends event by event; this one sends whatever frames are ready in one body message. What it promises is the same:
+Our own rather than sse-starlette's `EventSourceResponse` (ADR 0002): that one starts four tasks a response, and encodes
+and sends event by event. This one sends whatever frames are ready in one body message. What it promises is the same:
 `\\n\\n` framing, comment pings, a bound on every send, and an end when the client leaves or the server stops.
 
 Divergence from ASGI, which has no word for it: a reader that takes nothing is hung up on through uvicorn's transport.
@@ -47,8 +47,9 @@ class EventStream(Response):
         self._on_close = on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the run ends, the client leaves, or it doesn't keep up: no bytes accepted within the send
-        time-out, or further behind than what is kept. Such a reader can come back with its last event's id.
+        """Send until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
+        within the send time-out, or when it is further behind than what is kept. Such a reader can come back with its
+        last event's id.
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = asyncio.create_task(self._watch(receive))

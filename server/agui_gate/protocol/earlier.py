@@ -1,8 +1,8 @@
 """What a question about a call says of the same tool's earlier calls in its thread.
 
 Somebody who asks for another answer is soon asked the same question again, and the card looks as the first one did. So
-each card and interrupt has `already_ran`, and in words, for pages that show nothing but the question, what is easily
-overlooked: what ran in an answer that was replaced, and what ran with the very same arguments.
+each card and interrupt has `already_ran`. Pages that show nothing but the question are told in words what is easily
+overlooked. That is what ran in an answer that was replaced, and what ran with the very same arguments.
 """
 
 from collections.abc import Iterable, Sequence

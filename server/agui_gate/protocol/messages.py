@@ -1,14 +1,14 @@
 """The thread as AG-UI messages: for MESSAGES_SNAPSHOT and ``GET /threads/{thread_id}``.
 
-Ids and order are those of the stream (B21): each text is an assistant message; a call hangs on the message named when
-it started; a result follows the message that holds its call and the results that were shown before it, which is where
+Ids and order are those of the stream (B21). Each text is an assistant message. A call hangs on the message named when
+it started. A result follows the message that holds its call, and the results that were shown before it: that is where
 clients put TOOL_CALL_RESULT. A call that still waits has no result, for a result is what ends its chip. Results come
 from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them. A gated call has
-the arguments that ran, or would run; it and its result, its cards and theirs, say in their metadata what the ledger
+the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
 says (`protocol/records.py`).
 
-Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept; with one
-exception, `file` sources, which the caller can have written as text.
+Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept. The one
+exception is `file` sources, which the caller can have written as text.
 
 Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema allows any text), because clients parse
 them while rendering.

@@ -2,7 +2,7 @@
 
 Whole, it is what ``GET /approvals/{id}`` answers. In messages and result events it is the value of
 ``metadata["agui-gate"]``, without what stands around it there anyway. Both generations of clients keep metadata on a
-call, on a tool message and on TOOL_CALL_RESULT, and send it back with their history, where it means nothing.
+call, on a tool message and on TOOL_CALL_RESULT. They send it back with their history, where it means nothing.
 """
 
 from datetime import UTC, datetime

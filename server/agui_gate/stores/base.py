@@ -1,13 +1,13 @@
 """The seam to storage: three small Protocols that one store object satisfies.
 
-A *thread* belongs to a principal: (principal, client's thread id) names it, and nothing else does, except that an id
-which is not known as a thread id but is the provider's current id of one of that principal's threads finds that thread
-(`provider_id`, S2). A thread's journal only grows, by whole batches; a branch drops its end.
+A *thread* belongs to a principal: (principal, client's thread id) names it. One other id finds it: the provider's
+current id of the thread, as long as the principal has no thread of that id (`provider_id`, S2). A thread's journal only
+grows, by whole batches; a branch drops its end.
 
 A *lease* is the right to change a thread: one run at a time (B18). `lease_thread` takes it, `commit(..., status=…)`
 gives it back, `renew` keeps it. It ends by itself `LEASE_MS` after the last renewal, or as soon as its holder is known
-to be dead, so that a crash doesn't lock a thread. A run whose lease ended without being given back counts as
-``interrupted``, but as long as nobody else took the lease it may still renew and commit.
+to be dead. So a crash doesn't lock a thread. A run whose lease ended without being given back counts as
+``interrupted``. But as long as nobody else took the lease, it may still renew and commit.
 
 All times are ms since the epoch by the *store's* clock, which never goes back (`stores.clock`). Every method is atomic:
 it happens wholly or not at all, and cancelling the caller does not undo a change that was under way.
@@ -193,9 +193,9 @@ class ThreadStore(Protocol):
         `Thread.run_key` and `run_status` are those of the run before this one. A caller that is cancelled while it
         waits here leaves no lease behind.
 
-        ``whole`` False: only the head is read, which takes the same for a thread of any size: no entries, no approvals,
-        no state, and nothing is expired. Raises `TooLarge` for a whole thread that is over what may be read; then no
-        lease was taken.
+        ``whole`` False: only the head is read, which takes the same for a thread of any size. It has no entries, no
+        approvals and no state, and nothing is expired. Raises `TooLarge` for a whole thread that is over what may be
+        read; then no lease was taken.
         """
         ...
 
@@ -313,7 +313,7 @@ class ApprovalStore(Protocol):
 
         Sets ``decided_at`` when leaving ``pending``. Durable before it returns (a claim survives `kill -9` and power
         loss). Raises `IllegalMove` if the table or the clock forbids it (then nothing changed), `NotFound` if there is
-        no record; what came of a call whose thread was deleted is then noted in its tombstone.
+        no record. What came of a call whose thread was deleted is then noted in its tombstone.
         """
         ...
 
@@ -364,6 +364,6 @@ def new_key() -> int:
     """A fresh key for a thread, in 62 bits.
 
     Random rather than counted, because a key must not come twice even where threads were deleted or the whole store
-    was: idempotency keys are made of it, and other systems remember them.
+    was. Idempotency keys are made of it, and other systems remember them.
     """
     return secrets.randbits(62)

@@ -1,6 +1,6 @@
 """The one clock of a store, and what it means that SQLite's is the clock of one machine.
 
-A SQLite file in WAL mode is used by the processes of one machine, so its clock is that machine's, and all of them have
+A SQLite file in WAL mode is used by the processes of one machine. So its clock is that machine's, and all of them have
 to read it alike. A machine has two clocks. The *wall clock* is what people see; somebody may set it, forwards or back.
 The *boot clock* counts from the start of the machine, also while it sleeps; nobody sets it, and it says nothing about
 the date. Each is used for what it is good for:

@@ -1,9 +1,8 @@
 """Who holds a thread's lease, and whether that holder still exists.
 
-A lease ends by itself, but after `kill -9` nobody should wait for that: the owner's name says which process of which
-machine and which store in it took the lease, so that the next process on the same machine can see that it is gone.
-Everything uncertain counts as alive: another machine, a platform where processes can't be asked. Then the lease
-simply runs out.
+A lease ends by itself, but after `kill -9` nobody should wait for that. So the owner's name says which process of which
+machine took the lease, and which store in it. The next process on the same machine can see that it is gone. Everything
+uncertain counts as alive: another machine, a platform where processes can't be asked. Then the lease simply runs out.
 """
 
 import os

@@ -1,8 +1,8 @@
 """What stays of a gated call when its thread is deleted.
 
 A person may delete a conversation, and then nothing of it is kept. But that something was decided, or that it ran, is
-no part of the conversation: it took effect. So of every such record a tombstone stays, with who decided it, when and
-which way, and digests by which arguments and a result that somebody else kept can be recognised. There are no
+no part of the conversation: it took effect. So of every such record a tombstone stays. It says who decided it, when and
+which way, and has digests. By these, arguments and a result that somebody else kept can be recognised. There are no
 arguments in it, no result and no reason.
 
 A digest hides what nobody could guess. Of a short value, such as one amount, it can be found by trying.

@@ -1,6 +1,6 @@
 """`serve --reload`: a process that watches files, and a child that is started again when one changes.
 
-The child makes everything anew from what was typed, which it finds in an environment variable: uvicorn passes it
+The child makes everything anew from what was typed, which it finds in an environment variable. Uvicorn passes it
 nothing but the name of a factory.
 """
 

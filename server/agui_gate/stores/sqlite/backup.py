@@ -1,8 +1,7 @@
 """A consistent copy of a SQLite store while servers use it.
 
-The copy is of one moment: it is read in one transaction, which in WAL mode holds up no writer. It is made under
-another name beside its target, checked, written to the disk and only then given its name, so that whatever has that
-name is whole.
+The copy is of one moment: it is read in one transaction, which in WAL mode holds up no writer. It is made under another
+name beside its target, checked, written to the disk, and only then given its name. So whatever has that name is whole.
 """
 
 import os
