@@ -1,6 +1,6 @@
 """What the Messages API's own refusals mean: the conversation does not fit together, or its thinking can't come back.
 
-The API has no codes for these, only `invalid_request_error` and a sentence; the sentences are matched by the parts that
+The API has no codes for these, only `invalid_request_error` and a sentence. The sentences are matched by the parts that
 have been the same across its versions and hosts (quotes differ).
 """
 

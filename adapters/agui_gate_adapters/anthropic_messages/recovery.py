@@ -6,8 +6,8 @@
 | thinking refused (A7, A8, A9) | the same without thinking, as the API itself advises | once |
 | mismatch (A1 to A6, A10 to A12) | nothing: the request is a function of the transcript | |
 
-A thinking block can be refused without a bug of ours: a signature is good for one model and its key, and on some
-models for one very conversation, instructions and tools included. A mismatch would be a bug and is logged as one.
+A thinking block can be refused without a bug of ours. A signature is good for one model and its key. On some models it
+is good for one very conversation, instructions and tools included. A mismatch would be a bug and is logged as one.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """A transcript as `system` and `messages`.
 
-The API wants the two roles in turns, beginning and ending with the user (A10, A12), and the results of a turn's calls
-first in the message after it (A1, A2, A5). A call's id is unique in the whole request (A3) and of few characters (A6),
-so one that repeats, or comes from elsewhere, is minted anew, always the same for the same transcript.
+The API wants the two roles in turns, beginning and ending with the user (A10, A12). The results of a turn's calls come
+first in the message after it (A1, A2, A5). A call's id is unique in the whole request (A3) and of few characters (A6).
+So one that repeats, or comes from elsewhere, is minted anew, always the same for the same transcript.
 
 A turn is told in one of three ways:
 

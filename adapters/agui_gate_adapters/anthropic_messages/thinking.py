@@ -1,13 +1,13 @@
 """Which turns bring their thinking back.
 
 The API wants thinking back inside a *tool loop* (A7) and there exactly as it was (A8, A9); everywhere else it may be
-left out. So it goes back whole while a loop is open, and is left out once the loop is over: that is legal for every
-model, a prefix of the request stays the same from one turn to the next (prompt caches; on some models a thinking block
-is only good behind the very conversation that it was made in), and instructions that change later can't make an old
-block illegal.
+left out. So it goes back whole while a loop is open, and is left out once the loop is over. That is legal for every
+model. A prefix of the request stays the same from one turn to the next. That is good for prompt caches, and some models need
+it: with them a thinking block is only good behind the very conversation that it was made in. Instructions that change later can't make
+an old block illegal.
 
 A loop is open if the last assistant turn has calls. It reaches back to the last message of a user that came with no
-results: one that came with results (the user spoke instead of answering) stands in the middle of what the API sees as
+results. One that came with results (the user spoke instead of answering) stands in the middle of what the API sees as
 one turn. Where a turn of the loop has lost its thinking, the request goes without any thinking at all, which is the
 API's own advice.
 """

@@ -1,6 +1,6 @@
 """A provider's JSON as structs: decoded once, and only the members that something here reads.
 
-A shape that is wrong never fails a run by itself, since servers that imitate an API differ in details: what can't be
+A shape that is wrong never fails a run by itself, since servers that imitate an API differ in details. What can't be
 read is as if it were absent. Only what is no JSON at all is an error.
 """
 

@@ -1,6 +1,6 @@
 """Error replies, read only as far as anybody needs them.
 
-The SDKs read the whole body of an error before they say which it is: a body without end, or one that breaks off, would
+The SDKs read the whole body of an error before they say which it is. A body without end, or one that breaks off, would
 hide the status, which is what counts. So what they get to read is what came within limits, and it has an end.
 """
 

@@ -1,8 +1,8 @@
 """What a provider's "no" means: the error a person sees, and what may be tried about it.
 
-Classification uses the HTTP status, the error's `code` (or its type, where an API has no codes), and, where there is
-neither, a part of its message that has been stable across vendors. None of the provider's own words reach the error:
-they may quote the conversation, so they only go to the debug log.
+Classification uses the HTTP status and the error's `code` (or its type, where an API has no codes). Where there is
+neither, it uses a part of its message that has been stable across vendors. None of the provider's own words reach the
+error: they may quote the conversation, so they only go to the debug log.
 """
 
 import logging

@@ -1,8 +1,8 @@
 r"""Characters that were cut in two by a server that counts in UTF-16.
 
-Servers written in JavaScript cut texts where `length` says so, also between the two halves of an emoji, and then send
-`"\ud83c"` in one event and `"\udf1e"` in the next: legal JSON of what is no text. Each half waits here for the other.
-A half that never finds its other is shown as U+FFFD, or left out where the answer ends with it.
+Servers written in JavaScript cut texts where `length` says so, also between the two halves of an emoji. Then they send
+`"\ud83c"` in one event and `"\udf1e"` in the next: legal JSON of what is no text. Each half waits here for the other. A
+half that never finds its other is shown as U+FFFD, or left out where the answer ends with it.
 """
 
 import re

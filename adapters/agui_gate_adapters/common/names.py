@@ -1,10 +1,11 @@
 """Names of tools towards a provider, which takes fewer names than there are.
 
-Providers refuse a request for one name with a dot or a space in it, whether a tool has it or a call in the history: and
-models invent such names (`functions.pay`, `multi_tool_use.parallel`), as histories bring them. A name that is fine goes
-as it is. Any other goes under one that is made from it: the same each time (prompt caches), and never one that
-something else in the request has. A call that comes back under such a name is given its own again, so that a client's
-tool may be called what it likes. Nothing is ever guessed: a name that only looks like a tool's is not that tool's.
+Providers refuse a request for one name with a dot or a space in it, whether a tool has it or a call in the history. And
+models invent such names (`functions.pay`, `multi_tool_use.parallel`), and histories bring them. A name that is fine
+goes as it is. Any other goes under one that is made from it. It is the same each time (prompt caches), and never one
+that something else in the request has. A call that comes back under such a name is given its own again, so that a
+client's tool may be called what it likes. Nothing is ever guessed: a name that only looks like a tool's is not that
+tool's.
 """
 
 import re

@@ -3,8 +3,8 @@
 Only `data` matters: every JSON payload says itself what it is. A frame ends at an empty line; LF, CRLF and CR
 all end lines, several `data` lines are joined by LF, comments and other fields are dropped (WHATWG HTML §9.2).
 
-Divergence: at the end of the stream an unterminated frame is still delivered (`flush`), because some servers leave out
-the last empty line, and the terminal event is in that frame.
+Divergence: at the end of the stream an unterminated frame is still delivered (`flush`). Some servers leave out the last
+empty line, and the terminal event is in that frame.
 """
 
 from agui_gate.errors import ProviderUnavailable

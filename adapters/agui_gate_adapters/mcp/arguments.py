@@ -25,7 +25,7 @@ def for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
 def checker(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str | None]:
     """A function that says what is wrong with arguments, without their values, or None.
 
-    A schema that is none, or that refers to other documents (which are never fetched), checks nothing: then the server
+    A schema that is none, or that refers to other documents (which are never fetched), checks nothing. Then the server
     alone does, as it has to anyway.
     """
     made: list[Any] = []

@@ -1,7 +1,7 @@
 """One connection to an MCP server, from its start to its end.
 
 An MCP session lives in nested task groups, which have to be entered and left by the same task. So a connection has one
-owner task: it opens the session, keeps it until somebody wants it closed or the server ends it, and closes it. Calls
+owner task. It opens the session, keeps it until somebody wants it closed or the server ends it, and closes it. Calls
 are made by whoever wants something, from any task; they only wait for memory streams that the session feeds.
 
 Imports the MCP SDK when it is imported, which takes a second: see `load`.

@@ -1,6 +1,6 @@
 """What a server says about its tools, and what the deployment makes of it: gates, names, what may run twice. Pure.
 
-The hints are the server's own word (MCP, "Tool annotations": untrusted unless the server is trusted), so what the
+The hints are the server's own word (MCP, "Tool annotations": untrusted unless the server is trusted). So what the
 deployment says comes first, and what nobody says counts as dangerous: MCP's own defaults are "not read-only" and
 "destructive". For a server that isn't trusted, ``gate=True`` asks about every call.
 """

@@ -1,7 +1,7 @@
 """`MCPTools`: the tools of an MCP server, found when a run starts, and called over a connection that comes back.
 
 A listing is used for half a minute, or until the server says that its tools have changed or the connection ends. So a
-run begins without a round trip as a rule, and notices a server that is away before it promises its tools to a model.
+run begins without a round trip as a rule. It notices a server that is away before it promises its tools to a model.
 """
 
 import hashlib
@@ -66,8 +66,8 @@ class MCPTools:
     * ``only``: patterns of the tools to use; all without it. Patterns are about the server's names, without the prefix.
     * ``gate``: which tools wait for a person: True, False or a `Gate` for all, or those by pattern, as in
       ``{"delete_*": True, "search": False}``, of which the first that matches counts. For what no pattern matches the
-      server's annotations count: tools that say they are read-only, or that they destroy nothing (also those that
-      add or send), are free; all others are gated, also unannotated ones.
+      server's annotations count. Tools that say they are read-only, or that they destroy nothing (also those that add
+      or send), are free. All others are gated, also unannotated ones.
     * ``idempotent``: patterns of tools that may be run again when a connection broke while they ran, beside those whose
       annotations say so. Others never are.
     * ``timeout`` for a call, ``start_timeout`` for connecting and for listing, in seconds.

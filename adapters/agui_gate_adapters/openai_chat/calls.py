@@ -1,11 +1,11 @@
 """Tool calls put together from pieces, whatever of the usual addressing a server leaves out.
 
-A piece says which call it belongs to by index, by id, or not at all. It begins another call when its id is a new one at
-its index, when its name is another one, or when it brings a name although the arguments of the call that it would
+A piece says which call it belongs to by index, by id, or not at all. It begins another call in three cases. Its id is a
+new one at its index, its name is another one, or it brings a name although the arguments of the call that it would
 belong to are whole. Everything else continues the call: ids and names are repeated by some servers with every piece,
 and are never put together from pieces.
 
-A call is shown when its name is known, and ended only by the end of the answer: until then a piece may follow, and a
+A call is shown when its name is known, and ended only by the end of the answer. Until then a piece may follow, and a
 stream that is cut off must not leave a call that looks complete (B25).
 """
 
@@ -76,8 +76,8 @@ class Call:
     def add(self, text: str, *, headed: bool, out: Events) -> None:
         """A piece of the arguments. ``headed``: it came with a name, so it may be a repetition of the whole.
 
-        An empty object may be a placeholder that stands before the real one, or after it: it is held back, and counts
-        only if nothing else comes.
+        An empty object may be a placeholder that stands before the real one, or after it. So it is held back, and
+        counts only if nothing else comes.
         """
         if not self._pieces:
             self._begin(self._unshown + text, out)

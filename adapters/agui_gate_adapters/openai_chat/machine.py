@@ -3,9 +3,9 @@
 Theory of operation. A chunk adds to one message: reasoning, text, and pieces of tool calls (`calls.py`). Text and
 reasoning are items of their own as long as nothing of another kind comes between; of calls any number are open at once.
 
-The answer is over at `[DONE]`, or where the body ends after a `finish_reason`: not at the `finish_reason` itself, since
-token counts follow, and some servers say it too early or more than once. Nothing ends before that (B25). What the
-`finish_reason` says is believed only where it says that the answer is incomplete; whether there are calls is seen.
+The answer is over at `[DONE]`, or where the body ends after a `finish_reason`. It is not over at the `finish_reason`
+itself: token counts follow, and some servers say it too early or more than once. Nothing ends before that (B25). What
+the `finish_reason` says is believed only where it says that the answer is incomplete; whether there are calls is seen.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """A transcript as messages. Pure, and legal whatever the transcript is.
 
-Each assistant turn becomes one message, directly followed by one `tool` message a call: outputs are nested in their
-turn, so none can be missing, stray or doubled (C1-C3). An id belongs to its turn alone. It is sent as the provider
-made it where this very provider made it, since some models are confused by other ids; it is minted anew, from what it
-names, where it is another's, illegal here, or was there before in the same turn. So the same transcript always gives
-the same messages (prompt caches).
+Each assistant turn becomes one message, directly followed by one `tool` message a call. Outputs are nested in their
+turn, so none can be missing, stray or doubled (C1-C3). An id belongs to its turn alone. It is sent as the provider made
+it where this very provider made it, since some models are confused by other ids. It is minted anew, from what it names,
+where it is another's, illegal here, or was there before in the same turn. So the same transcript always gives the same
+messages (prompt caches).
 
 Calls are sent with the arguments that really ran, edits included (B11): the provider has no copy of its own.
 """

@@ -40,8 +40,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_required: bool = False
     """Whether a turn that lost its reasoning has to say so, with an empty text."""
     call_ids: Literal["any", "nine", "verbatim"] = "any"
-    """Which call ids are accepted: any of up to 64 characters, nine letters and digits (Mistral), or only the model's
-    own, which is confused by others (Kimi)."""
+    """Which call ids are accepted. Any of up to 64 characters, nine letters and digits (Mistral), or only the model's
+    own, which is confused by others (Kimi).
+    """
     empty_content: str | None = None
     """The content of a message that only calls. Templates of local models tend to write None where it is null."""
     images: bool = True
@@ -56,8 +57,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """False for servers whose streams have neither a `finish_reason` nor `[DONE]`. A stream that was cut off can't be
     told from a whole one there; only calls whose arguments are whole JSON are then taken."""
     lists_models: bool = True
-    """Whether its list of models has the names that requests use: not where those are of deployments, or where there
-    is one model and any name will do. `agui-gate doctor` looks there."""
+    """Whether its list of models has the names that requests use. Not so where those are of deployments, or where there
+    is one model and any name will do. `agui-gate doctor` looks there.
+    """
 
 
 _OPENAI = Profile(

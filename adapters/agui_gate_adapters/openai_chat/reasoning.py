@@ -1,11 +1,11 @@
 """Reasoning on its way back: which of it, and in which member.
 
 It came in a member of one of three names, and goes back in the same one, or in the one that is required.
-`reasoning_details` is a list of blocks that may be signed or sealed: it is sent as it was, and then without the text,
+`reasoning_details` is a list of blocks that may be signed or sealed. It is sent as it was, and then without the text,
 which it holds too.
 
-Only our own reasoning is sent. What is required but lost is an empty text: a server that insists checks that the
-member is there, and a conversation must not end because a turn was made by another model.
+Only our own reasoning is sent. What is required but lost is an empty text. A server that insists checks that the member
+is there, and a conversation must not end because a turn was made by another model.
 """
 
 from typing import Any

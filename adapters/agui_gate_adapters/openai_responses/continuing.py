@@ -1,7 +1,7 @@
 """Servers that speak this API and continue nothing, as far as this process has seen.
 
-A server that keeps no responses refuses `previous_response_id` (llama.cpp), or leaves it out without a word, so that
-the model has forgotten everything (LiteLLM before a model without this API). What was seen of an endpoint holds for the
+A server that keeps no responses refuses `previous_response_id` (llama.cpp), or leaves it out without a word. Then the
+model has forgotten everything (LiteLLM before a model without this API). What was seen of an endpoint holds for the
 life of the process: a restart asks again, which costs one request.
 """
 

@@ -1,12 +1,12 @@
 """From the provider's events to model events. Pure: no I/O, no clock, one instance a response.
 
-Theory of operation. Each output item of the response becomes a state of its own, found again by item id, else by output
-index (proxies are known to rewrite one or leave out the other). Text that came in deltas is never taken again from a
-`.done` event, and what never came in deltas is taken from it, once (B13); the same holds for the item's own
-`output_item.done` and for the whole response in the terminal event: each later source only fills what is missing.
+Theory of operation. Each output item of the response becomes a state of its own. It is found again by item id, else by
+output index: proxies are known to rewrite one or leave out the other. Text that came in deltas is never taken again
+from a `.done` event. What never came in deltas is taken from it, once (B13). The same holds for the item's own
+`output_item.done`, and for the whole response in the terminal event: each later source only fills what is missing.
 
 A call ends only by a complete item (B25). A response is committed only by `completed` or `incomplete`, and only when
-every call in it can be answered next time; else its ref is withheld, and the next turn sends everything again.
+every call in it can be answered next time. Else its ref is withheld, and the next turn sends everything again.
 
 A response repeats what was asked for, also what it continues. One that continues nothing although it should has dropped
 it: the model has forgotten everything. That is known before anything is shown: the turn fails as `UNCONTINUED`.

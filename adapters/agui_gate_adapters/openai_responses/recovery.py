@@ -11,9 +11,9 @@ mode; if that is taken, so is every later turn (`continuing.py`) | once |
 
 A mismatch would be a bug of ours and is logged as one.
 
-For a request that agrees to something the provider holds (`consent.py`) it is stricter: sent again only if refused for
-its rate or a lock, and never made by value, as what it agrees to is at the provider (`ConsentLost`). After any other
-failure it may have run, and the caller is told so: `ProviderUnavailable`.
+For a request that agrees to something the provider holds (`consent.py`) it is stricter. It is sent again only if
+refused for its rate or a lock. It is never made by value, as what it agrees to is at the provider (`ConsentLost`).
+After any other failure it may have run, and the caller is told so: `ProviderUnavailable`.
 """
 
 from collections.abc import Callable

@@ -1,15 +1,15 @@
 """A transcript as input items, for a provider that has none of it.
 
-Reasoning binds items by their ids: a reasoning item must be followed by the very item that it preceded, and an item
+Reasoning binds items by their ids. A reasoning item must be followed by the very item that it preceded, and an item
 with an id wants its reasoning item (R4, R5). So a turn is replayed in one of two ways, never half (S19):
 
 - *verbatim*: all of its items, in their order, with their ids and sealed reasoning, exactly as they came;
 - *by value*: text and calls without ids, and no reasoning.
 
-Calls that the provider ran itself could be replayed by id alone, and there is nothing it could look the id up in: they
-are told as text, and their turn goes by value. So do held calls, unless this is the request that answers them.
+Calls that the provider ran itself could be replayed by id alone, and there is nothing it could look the id up in. So
+they are told as text, and their turn goes by value. So do held calls, unless this is the request that answers them.
 
-Verbatim is only for turns that this very adapter made, that have no gaps, and that nobody changed since; and only
+Verbatim is only for turns that this very adapter made, that have no gaps, and that nobody changed since. And it is only
 where there is reasoning to keep, since ids are good for nothing else.
 """
 

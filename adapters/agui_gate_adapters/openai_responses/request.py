@@ -1,8 +1,8 @@
 """One turn's request body, from the transcript and what the provider already has. Pure.
 
-A *continuation* sends only what is new: the outputs of the calls of the last known turn, then the newer messages, and
-never anything that the provider issued itself (S13, S14). It is possible only if nothing else is new. In every other
-case the whole history goes (S15), and then without any continuation id (S18). A new conversation may begin with
+A *continuation* sends only what is new: the outputs of the calls of the last known turn, then the newer messages. It
+never sends anything that the provider issued itself (S13, S14). It is possible only if nothing else is new. In every
+other case the whole history goes (S15), and then without any continuation id (S18). A new conversation may begin with
 messages, but not with calls: the rule looks at the request, not at where an item came from (S16). A thread that has
 calls when it needs a new conversation, or whose conversation is lost, goes on from response to response instead.
 
@@ -158,7 +158,7 @@ def _is_alive(ref: ConversationRef, mode: Mode, now_ms: int) -> bool:
 
 
 def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
-    """Whether the calls' wire ids can name them. An id belongs to its turn (S24): that an earlier turn had it too is
+    """Whether the calls' wire ids can name them. An id belongs to its turn (S24). That an earlier turn had it too is
     ordinary, and the provider knows which of its calls still waits.
     """
     ids = {call.part.wire_id for call in calls}

@@ -2,9 +2,9 @@
 
 Here are text, reasoning and calls; what the provider works on itself is in `hosted.py`.
 
-All states share one life: `start` when the item appears, deltas, `rest` for what a `.done` event adds, `finish` with
-the complete item, or `abandon` when the response ended without it. `private` keeps what a replay needs: the provider's
-item id, and the item's position, which tells a whole turn from one with gaps (`replay.py`).
+All states share one life: `start` when the item appears, deltas, then `rest` for what a `.done` event adds. `finish`
+comes with the complete item, or `abandon` when the response ended without it. `private` keeps what a replay needs: the
+provider's item id, and the item's position, which tells a whole turn from one with gaps (`replay.py`).
 """
 
 from typing import ClassVar

@@ -7,10 +7,10 @@
         ...                        # point any client of the provider at base_url
     assert not emulator.refusals   # what a real provider would have answered with 400
 
-It keeps state like the provider, refuses what the provider refuses with the provider's own words, streams the
+It keeps state like the provider, and refuses what the provider refuses with the provider's own words. It streams the
 provider's events in their order, and can be told to fail in the provider's ways. It speaks the Responses API
 (`/v1/responses`), Chat Completions (`/v1/chat/completions`) and Anthropic's Messages (`/v1/messages`) at once, and one
-script serves all of them; profiles are hosts and servers that differ in what they refuse and in how they talk. Scripts
+script serves all of them. Profiles are hosts and servers that differ in what they refuse and in how they talk. Scripts
 are described in SCRIPTS.md.
 """
 

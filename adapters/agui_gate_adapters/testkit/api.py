@@ -1,7 +1,7 @@
 """The seam between the emulator and the APIs it speaks: what an API offers, and what one of its answers offers.
 
-The emulator routes a request to an API, the API checks it and asks the host for the turn to play, and the answer it
-returns is cut into chunks, paced, spoiled by faults and sent without anybody knowing its format.
+The emulator routes a request to an API. The API checks it and asks the host for the turn to play. The answer it returns
+is cut into chunks, paced, spoiled by faults and sent without anybody knowing its format.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Approvals of hosted MCP calls: what a request agrees to, and what the emulated provider then does.
 
 The emulated provider "runs" an approved call by saying an `mcp_call` item that names the request. A script may leave
-the rest of that item out; the demo brain says it, and asks for approval when the user names a tool of a hosted server.
+the rest of that item out. The demo brain says it, and asks for approval when the user names a tool of a hosted server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Faults: how an answer goes wrong on its way. They never change what validation says, which always runs first.
 
-Some faults replace the answer before anything is streamed (`status`, `html`, `locked`), one makes the provider forget
-before it looks at the request (`forget`), and the others spoil the stream itself.
+Some faults replace the answer before anything is streamed (`status`, `html`, `locked`). One makes the provider forget
+before it looks at the request (`forget`). The others spoil the stream itself.
 """
 
 from __future__ import annotations

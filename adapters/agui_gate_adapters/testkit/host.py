@@ -113,8 +113,8 @@ class Host:
             self.memory.forget()
 
     def play(self, api: Api, path: str, body: Json, asked: Asked, *, streamed: bool = True) -> Play | Reply:
-        """Pick the turn for an accepted request, or return the answer that leaves none: the script is exhausted, or
-        its fault strikes before anything is generated.
+        """Pick the turn for an accepted request. Or return the answer that leaves none: the script is exhausted, or its
+        fault strikes before anything is generated.
 
         `streamed=False` is for APIs whose whole answer cannot say that it failed: `failed` turns, and the faults of a
         stream's middle, then become HTTP errors.

@@ -1,6 +1,6 @@
 """Plays a script: picks the turn for a request and counts how often its fault still strikes.
 
-A turn whose fault has struck stays for the next request, which then gets it whole; a turn that has nothing but a fault
+A turn whose fault has struck stays for the next request, which then gets it whole. A turn that has nothing but a fault
 is used up with it.
 """
 

@@ -23,8 +23,8 @@ _DEMO_PACE: Final = 0.015
 async def serve(emulator: Emulator, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Serve on a real socket in the running asyncio loop; yields the base URL, such as `http://127.0.0.1:40123/v1`.
 
-    Starts and stops in milliseconds. Leaving the block drops open connections and waits at most two seconds for
-    their handlers; a conversation lock or a half-told response does not outlive it.
+    Starts and stops in milliseconds. Leaving the block drops open connections and waits at most two seconds for their
+    handlers. A conversation lock or a half-told response does not outlive it.
     """
     sock = _listen(host, port)
     server = uvicorn.Server(_config(emulator))

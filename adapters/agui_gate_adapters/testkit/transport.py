@@ -1,6 +1,6 @@
 """An in-process `httpx2` transport that streams: the emulator without a socket.
 
-httpx2's own ASGI transport collects a whole body before it returns, so a hanging stream would hang the request and a
+httpx2's own ASGI transport collects a whole body before it returns. So a hanging stream would hang the request, and a
 client that leaves would never be noticed. This one hands chunks over as they are sent, and closing the response tells
 the application that the client has left.
 """
@@ -21,7 +21,7 @@ __all__ = ["EmulatorTransport"]
 class EmulatorTransport(httpx2.AsyncBaseTransport):
     """Give it to a client: `httpx2.AsyncClient(transport=EmulatorTransport(emulator), base_url="http://emulator/v1")`.
 
-    The application runs in a task of the current asyncio loop for as long as the response is open; closing the
+    The application runs in a task of the current asyncio loop for as long as the response is open. Closing the
     response, or the client, ends it.
     """
 

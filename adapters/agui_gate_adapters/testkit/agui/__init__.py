@@ -6,7 +6,7 @@
         done = await client.decide(asked, approved=True)
         assert done.text == "Refunded."
 
-It behaves as the real clients do: it pins its thread id, replays its full history with every run, and changes that
+It behaves as the real clients do. It pins its thread id, replays its full history with every run, and changes that
 history by the events it is sent.
 """
 

@@ -1,7 +1,7 @@
 """One accepted request being answered: a message, told in events or whole.
 
 Events: `message_start`, then each block, then `message_delta` with the stop reason and the output's usage, then
-`message_stop`; a `ping` comes after the first block has begun, and there is no `[DONE]`. The message is remembered
+`message_stop`. A `ping` comes after the first block has begun, and there is no `[DONE]`. The message is remembered
 right before its last event is handed out.
 """
 

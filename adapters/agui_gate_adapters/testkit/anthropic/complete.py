@@ -1,6 +1,6 @@
 """What the public schema requires of a message besides what a script says: members that are null, or counts of nothing.
 
-They are added where something is told, and only there: what is remembered, signed and compared are the blocks
+They are added where something is told, and only there. What is remembered, signed and compared are the blocks
 themselves, since clients need not send such members back.
 """
 

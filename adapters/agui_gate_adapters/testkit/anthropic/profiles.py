@@ -1,7 +1,7 @@
 """How models and hosts that speak the Messages API differ; every field can be overridden one by one.
 
 `anthropic` is the reference: what the API refuses today of any model. `preserved` is a model with preserved thinking,
-the newest kind: it thinks without being asked, and a thinking block is only good behind exactly the conversation that
+the newest kind. It thinks without being asked, and a thinking block is only good behind exactly the conversation that
 it was made in. `older` is a model or a host of 2025.
 
     Emulator(anthropic="preserved")

@@ -1,7 +1,7 @@
 """The demo brain: answers like a small, friendly model, by rules alone. The same request gets the same answer.
 
-It reads the last user text, picks tools from those that the request advertises, fills their arguments from the text
-and from earlier outputs, and after the outputs come back says how it went. "Find Anna's orders and refund the first
+It reads the last user text, and picks tools from those that the request advertises. It fills their arguments from the
+text and from earlier outputs. After the outputs come back it says how it went. "Find Anna's orders and refund the first
 one" takes two turns with calls and one with the answer.
 """
 

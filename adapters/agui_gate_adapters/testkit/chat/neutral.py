@@ -1,7 +1,7 @@
 """A Chat request in the terms that scripts and the demo brain read: messages, calls and outputs with unique ids.
 
-A call id belongs to one turn only, and may even repeat inside it, so that a call is known by the turn, the id and how
-often it occurred; an answer goes to the oldest call of its id that has none.
+A call id belongs to one turn only, and may even repeat inside it. So a call is known by the turn, the id and how often
+it occurred. An answer goes to the oldest call of its id that has none.
 """
 
 from __future__ import annotations

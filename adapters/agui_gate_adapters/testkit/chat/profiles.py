@@ -31,8 +31,9 @@ ChatProfileName = Literal[
 ]
 
 ArgumentForm = Literal["pieces", "whole", "object", "glued"]
-"""`pieces` of text after a head with id and name; all in one delta with the head, as text or as an `object`; or
-`glued`: pieces with a stray `{}` before the real object."""
+"""`pieces` of text after a head with id and name. All in one delta with the head, as text or as an `object`. Or
+`glued`: pieces with a stray `{}` before the real object.
+"""
 
 
 class ChatProfile(msgspec.Struct, frozen=True):

@@ -9,8 +9,9 @@ __all__ = ["usage_of"]
 
 
 def usage_of(turn: Turn, message: Json, prompt_tokens: int) -> Json:
-    """Return what the script says, translated if it is in the Responses API's words, else an estimate: four
-    characters a token, sixteen for a hidden thought."""
+    """Return what the script says, translated if it is in the Responses API's words. Else it is an estimate: four
+    characters a token, sixteen for a hidden thought.
+    """
     given = turn.usage
     if given is not None and "prompt_tokens" in given:
         return given

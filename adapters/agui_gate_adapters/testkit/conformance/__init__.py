@@ -6,9 +6,10 @@
         def make_adapter(self, base_url):
             return MyAdapter("some-model", base_url=base_url, api_key="k")
 
-Each test runs the adapter against the strict emulator over real HTTP, most of them inside the whole server with a
-scripted AG-UI client in front, and ends by asking the emulator whether it had to refuse anything. ``base_url`` ends in
-`/v1`; the emulator speaks the Responses API, Chat Completions and Anthropic's Messages there. Needs pytest and anyio.
+Each test runs the adapter against the strict emulator over real HTTP. Most of them run it inside the whole server, with
+a scripted AG-UI client in front. Each ends by asking the emulator whether it had to refuse anything. ``base_url`` ends
+in `/v1`; the emulator speaks the Responses API, Chat Completions and Anthropic's Messages there. Needs pytest and
+anyio.
 """
 
 from agui_gate_adapters.testkit.conformance.approvals import Approvals

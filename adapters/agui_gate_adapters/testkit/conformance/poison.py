@@ -1,7 +1,8 @@
 """What comes in and stays in the history: one request may be refused for it, never all that follow.
 
-Clients send their whole history with every run, and the server keeps its own. So a picture that can't be read, a name
-that no tool can have, a message against the provider's policy would otherwise come again with each request.
+Clients send their whole history with every run, and the server keeps its own. So what can't be sent would otherwise
+come again with each request: a picture that can't be read, a name that no tool can have, a message against the
+provider's policy.
 """
 
 import json

@@ -2,14 +2,14 @@
 that needs no memory.
 
 Each function returns one `Violation`. The wording is the provider's own, so that an adapter's error classifier meets
-the same strings here as in production. Where the words of a numbered rule are from, `docs/wire-rules.md` says; for the
+the same strings here as in production. Where the words of a numbered rule are from, `docs/wire-rules.md` says. For the
 others a public report stands here, or that they are inferred: nobody's report has them, they are made like others.
 Rules without a number are named by a word:
 
 * `auth`, `json`, `model`, `bounds`, `type`, `schema`: plain request errors;
 * `media`, `name`, `policy`: what makes a conversation unusable if it is sent again: attachments, names of calls in the
   history, and what was said;
-* `strict`: legal for the real API as far as anyone knows, but always a bug in an adapter; its `code` is
+* `strict`: legal for the real API as far as anyone knows, but always a bug in an adapter. Its `code` is
   `emulator_strict`, so nobody takes it for the provider's.
 """
 

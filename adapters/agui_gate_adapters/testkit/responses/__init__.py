@@ -1,6 +1,6 @@
 """The Responses API, as strict as one of the hosts that speak it.
 
-The rules R1 to R25 are in `checks`, the hosts' differences in `profiles`, what the provider remembers in `state`, and
+The rules R1 to R25 are in `checks`, the hosts' differences in `profiles`, what the provider remembers in `state`.
 `events` and `exchange` tell an answer.
 """
 

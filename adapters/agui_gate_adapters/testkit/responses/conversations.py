@@ -1,7 +1,7 @@
 """The Conversations API: create, read, update, delete, and the items inside.
 
-Items that are added by hand get the shape checks and the duplicate check, but not the pairing rules: this is the way
-to repair a conversation in which a call was left without its output.
+Items that are added by hand get the shape checks and the duplicate check, but not the pairing rules. This is the way to
+repair a conversation in which a call was left without its output.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One accepted request being answered: its events, its commit, its abort.
 
-The commit rules live here and nowhere else. A response is stored right before its terminal event is handed out, so
-that a client which has read `response.completed` can continue from it at once; a conversation gets its items in the
-same moment, all or none. An exchange that is aborted before (a cut, a client that left) stores nothing and releases
-the conversation. Background responses are stored from the start and finish without their client.
+The commit rules live here and nowhere else. A response is stored right before its terminal event is handed out. So a
+client which has read `response.completed` can continue from it at once. A conversation gets its items in the same
+moment, all or none. An exchange that is aborted before (a cut, a client that left) stores nothing and releases the
+conversation. Background responses are stored from the start and finish without their client.
 """
 
 from __future__ import annotations

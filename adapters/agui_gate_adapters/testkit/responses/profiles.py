@@ -40,8 +40,9 @@ class Profile(msgspec.Struct, frozen=True):
     output_window_seconds: float | None = None
     """Refuse to continue a response that waits for outputs or approvals after so long."""
     continuation: Literal["kept", "refused", "dropped"] = "kept"
-    """What becomes of `previous_response_id` and of conversations: refused as llama.cpp does it (R6c), or dropped
-    without a word as by LiteLLM before a model without this API, which also leaves nulls out of what it streams."""
+    """What becomes of `previous_response_id` and of conversations. They are refused as llama.cpp does it (R6c), or
+    dropped without a word as by LiteLLM before a model without this API. That also leaves nulls out of what it streams.
+    """
     describes_models: bool = True
     """Answer `GET /models/{id}`; many servers have no such route."""
     zdr: bool = False

@@ -1,7 +1,7 @@
 """Encrypted reasoning, as far as a client can tell: opaque text that only its maker can read.
 
 A blob is bound to the reasoning item's id and to the model (R18). The provider sends one already with
-`response.output_item.added` and different bytes with `response.output_item.done`; only the latter is good, and so it
+`response.output_item.added`, and different bytes with `response.output_item.done`. Only the latter is good, and so it
 is here: the early one is marked unfinished and refused when it comes back.
 """
 

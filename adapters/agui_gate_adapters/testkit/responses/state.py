@@ -5,7 +5,7 @@ Nothing here checks anything; `checks` reads this state and the engine writes it
 * a stored response carries its whole merged context (parent's context, its input, its output), so continuing from
   any response, old ones included, is one look-up;
 * a conversation is one mutable list that grows only when a response is complete;
-* every item that was ever issued is remembered with the neighbour it was issued with, stored or not: the reasoning
+* every item that was ever issued is remembered with the neighbour it was issued with, stored or not. The reasoning
   rules (R4, R5) and the two wordings of R9 depend on it.
 """
 

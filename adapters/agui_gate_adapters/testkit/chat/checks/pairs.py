@@ -1,6 +1,6 @@
 """Calls and their answers (C1, C2, C3), turn by turn; what may follow them; the reasoning that comes back with them.
 
-An assistant message with calls opens a run. The tool messages right after it answer its calls in any order; any other
+An assistant message with calls opens a run. The tool messages right after it answer its calls in any order. Any other
 message closes the run, and so does the end of the list. Ids mean nothing beyond their run: a later turn may use the
 same ones again.
 """

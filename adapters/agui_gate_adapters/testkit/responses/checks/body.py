@@ -2,7 +2,7 @@
 
 Order, as probed on the real API: `model`, then a missing `input`, then unknown members, then each member's own shape
 with `input` first. `null` counts as absent for every member but `model` and `input`. One knowing divergence: a body
-with Chat's `messages` gets R21 before R11, since such a body has no `input` and R21 would never be seen otherwise.
+with Chat's `messages` gets R21 before R11. Such a body has no `input`, and R21 would never be seen otherwise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Steps 7 to 11: rules over the merged list, context first and then input.
 
 The merged list is what the model would see. The context part was legal when it was made, so the rules about ids look
-only at the input against it; the rules about pairs look at everything, because that is where a call that nobody
-answered is found again on every later request.
+only at the input against it. The rules about pairs look at everything: a call that nobody answered is found again there
+on every later request.
 """
 
 from __future__ import annotations
