@@ -28,6 +28,7 @@ def adapter_for(name: str) -> Adapter:
 
 
 def _made(point: EntryPoint, model: str) -> Adapter:
+    """The adapter of an entry point, for ``model``. Raises `ConfigurationError`."""
     try:
         adapter = point.load()(model)
     except ConfigurationError:

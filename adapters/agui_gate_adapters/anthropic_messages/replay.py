@@ -124,6 +124,7 @@ class _Replay:
         return call_id
 
     def _other(self, part: _Part, position: int, *, whole: bool, with_thinking: bool) -> _Placed:
+        """The blocks of any part but a call of ours."""
         if isinstance(part, SettledCall):
             return self._hosted(part, position, whole=whole)
         if isinstance(part, ReasoningPart):

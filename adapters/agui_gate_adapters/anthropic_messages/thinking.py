@@ -2,9 +2,9 @@
 
 The API wants thinking back inside a *tool loop* (A7) and there exactly as it was (A8, A9); everywhere else it may be
 left out. So it goes back whole while a loop is open, and is left out once the loop is over. That is legal for every
-model. A prefix of the request stays the same from one turn to the next. That is good for prompt caches, and some models need
-it: with them a thinking block is only good behind the very conversation that it was made in. Instructions that change later can't make
-an old block illegal.
+model. A prefix of the request stays the same from one turn to the next. That is good for prompt caches, and some models
+need it: with them a thinking block is only good behind the very conversation that it was made in. Instructions that
+change later can't make an old block illegal.
 
 A loop is open if the last assistant turn has calls. It reaches back to the last message of a user that came with no
 results. One that came with results (the user spoke instead of answering) stands in the middle of what the API sees as
@@ -21,7 +21,7 @@ _Part = TextPart | ReasoningPart | SettledCall
 
 
 class Thinking(NamedTuple):
-    """Positions of the turns that bring their thinking back; ``off``: the request must not think."""
+    """The thinking of a request. ``kept``: positions of turns that bring theirs back. ``off``: it must not think."""
 
     kept: frozenset[int] = frozenset()
     off: bool = False

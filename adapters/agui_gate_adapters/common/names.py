@@ -89,6 +89,7 @@ class Names:
         return len(name) <= self._longest and _NAME.fullmatch(name) is not None
 
     def _made(self, name: str, taken: set[str]) -> str:
+        """A name that the provider takes, made from ``name``. It is none of ``taken``."""
         readable = _NOT_IN_NAMES.sub("_", name)[: self._longest - _DIGITS - 1].strip("_-")
         if not readable[:1].isalpha():  # some providers insist on a letter
             readable = f"tool_{readable}"[: self._longest - _DIGITS - 1]

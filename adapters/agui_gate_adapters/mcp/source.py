@@ -196,6 +196,7 @@ class MCPTools:
         return time.monotonic() - self._listed[1] < LISTED_SECONDS
 
     def _made(self, listed: Sequence["mcp_types.Tool"]) -> tuple[Tool, ...]:
+        """The tools that are used, of those that the server lists."""
         used = [tool for tool in listed if self._only is None or matches(tool.name, self._only)]
         used = self._runnable(used)
         for pattern in idle_patterns(self._gate, [tool.name for tool in used]):

@@ -150,6 +150,7 @@ class ChatMachine:
                 self._calls.take(piece, out)
 
     def _say(self, text: str, out: Events) -> None:
+        """Tell a piece of text."""
         if not self._text:
             self._close_thought(out)
             self._text = self._key("text")

@@ -33,6 +33,7 @@ def replayed(turn: AssistantTurn, profile: Profile, *, ours: bool) -> Body:
 
 
 def _kept(turn: AssistantTurn, profile: Profile) -> Body:
+    """The members of a turn that bring its reasoning back."""
     texts: dict[str, str] = {}
     details: list[Any] = []
     for part in turn.parts:

@@ -20,6 +20,8 @@ LOG_BYTES = 1024
 
 
 class _Kept(msgspec.Struct, frozen=True):
+    """A run whose frames are kept."""
+
     run_key: str
     principal: str
     thread_id: str

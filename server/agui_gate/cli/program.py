@@ -92,6 +92,7 @@ class Program(click.Group):
 
 
 def _tell(ctx: click.Context, error: Exception) -> NoReturn:
+    """End with one line about ``error``, and the exit code that belongs to it."""
     if debugging(ctx):
         traceback.print_exception(error)
     while isinstance(error, ExceptionGroup):

@@ -128,4 +128,5 @@ def looks_like_answer(content: str) -> bool:
 
 
 def _kept(reason: str) -> str:
+    """The part of a reason that is kept."""
     return reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"

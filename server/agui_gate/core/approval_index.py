@@ -69,4 +69,5 @@ def _key(target: Target, some_id: str) -> str:
 
 
 def _given(approval: Approval, name: str | None, arguments: str | None) -> tuple[str, str]:
+    """Name and arguments that an answer gives; those of the record where it gives none."""
     return approval.tool if name is None else name, approval.arguments if arguments is None else arguments

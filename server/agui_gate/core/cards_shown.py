@@ -27,7 +27,7 @@ class CardsShown:
 
     def __init__(self) -> None:
         self._approvals: dict[str, str] = {}
-        self._said: dict[str, set[str]] = {}
+        self._said: dict[str, set[str]] = {}  # what was said to each card, by its id
         self._open: dict[str, dict[str, CardEntry]] = {}
 
     def note(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:

@@ -18,7 +18,7 @@ class Actions:
 
     def __init__(self, messages: Sequence[Message], journal: Journal, ours: Container[str]) -> None:
         self._journal, self._ours = journal, ours
-        self._taken: set[str] = set()
+        self._taken: set[str] = set()  # ids of calls that this request brought
         self._calls: dict[str, tuple[Message, FunctionCall]] = {}
         for message in messages[_first_new(messages, journal) :]:
             self._calls.update((call.id, (message, call.function)) for call in message.tool_calls or ())

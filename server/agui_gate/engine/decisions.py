@@ -30,11 +30,11 @@ DECIDE_SECONDS = 10.0
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of deciding one approval: its record as it is now, and whether it was this decision that made it so.
-    Else it had been decided before.
+    """What came of deciding one approval: its record as it is now.
 
+    ``ours``: whether it was this decision that made it so. Else it had been decided before.
     ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
-    that was wanted; if it couldn't be begun, ``not_continued`` says why.
+    that was wanted. If it couldn't be begun, ``not_continued`` says why.
     """
 
     record: Approval

@@ -340,6 +340,7 @@ class Engine:
         return msgspec.structs.replace(decided, run_key=live.key)
 
     def _over(self, live: LiveRun, names: set[tuple[str, str]]) -> None:
+        """The run ended: it is found under none of its names any more."""
         live.over()
         self._reservations.pop(live.key, None)
         if self._runs.pop(live.key, None) is not None:

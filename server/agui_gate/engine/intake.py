@@ -75,7 +75,7 @@ class _Comparison:
         self.actions = Actions(run.messages, journal, ours)
         self.users: set[str] = set()
         self.resulted: set[str] = set()
-        self.said: dict[str, set[str]] = {}
+        self.said: dict[str, set[str]] = {}  # to each card, by its id
         self.matched = 0  # of the messages without an id, in order
         self.shown = {m.tool_call_id for m in run.messages if m.role == "tool"}  # calls whose result the client has
         last = takewhile(lambda m: m.role == "tool", reversed(run.messages))

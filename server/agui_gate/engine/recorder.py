@@ -174,6 +174,7 @@ class Recorder:
             )
 
     def _other(self, event: ModelEvent) -> None:
+        """Take any event but a piece of text and the end of the turn."""
         match event:
             case TextStart():
                 self._fresh("text", event.key)

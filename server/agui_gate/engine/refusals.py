@@ -158,6 +158,7 @@ class _Said(NamedTuple):
 
 
 def _said(entry: Entry, thread: LeasedThread) -> _Said | None:
+    """What an entry said to the model; None for one that says nothing."""
     match entry:
         case UserEntry():
             return _message(entry)

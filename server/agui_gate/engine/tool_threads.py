@@ -28,7 +28,11 @@ class NoSlot(Exception):
 
 
 class Slot:
-    """The right to one thread. ``working``: its thread has not ended; ``left``: nobody waits for that any more."""
+    """The right to one thread.
+
+    ``working``: its thread has not ended. ``left``: nobody waits for that any more. ``keeps``: it is given back
+    only when its thread ends.
+    """
 
     __slots__ = ("keeps", "left", "working")
 

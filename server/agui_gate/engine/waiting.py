@@ -126,4 +126,5 @@ def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
 
 
 def _shown(value: Any) -> str:
+    """A value as people are shown it: with what hides characters made visible."""
     return visible(value if isinstance(value, str) else canonical([value])[1:-1])

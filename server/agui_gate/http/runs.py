@@ -91,6 +91,7 @@ class RunRoutes:
 
 
 async def _rest(engine: Engine, published: Published, live: LiveRun | None, after: int) -> EventStream:
+    """The stream of what a run said after frame ``after``, and says from now on."""
     if live is not None:
         return EventStream(await live.read(after), live.key, live.leave)
     reader = await engine.read(published.run_key, after)

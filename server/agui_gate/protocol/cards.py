@@ -17,7 +17,7 @@ from agui_gate.core.jsontext import canonical, parse_object
 
 
 class AlreadyRan(msgspec.Struct, frozen=True):
-    """The same tool's earlier calls in this thread, and a sentence about those that are easily overlooked, or None."""
+    """The same tool's earlier calls in this thread. ``words``: a sentence about those that are easily overlooked."""
 
     calls: list[dict[str, Any]]
     words: str | None

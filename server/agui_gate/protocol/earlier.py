@@ -86,6 +86,7 @@ def _same(one: _Call, asked: str) -> bool:
 
 
 def _words(one: _Call, parameters: dict[str, Any]) -> str:
+    """A call that ran, in words: its arguments, when, and what came of it."""
     items = in_order(one.arguments, parameters).items()
     named = ", ".join(f"{name}={msgspec.json.encode(value).decode()}" for name, value in items)
     when = "" if one.at is None else f" at {datetime.fromtimestamp(one.at / 1000, UTC):%Y-%m-%d %H:%M} UTC"

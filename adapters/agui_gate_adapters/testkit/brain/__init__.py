@@ -145,10 +145,12 @@ def _forced(body: Json) -> bool:
 
 
 def _say(text: str) -> Turn:
+    """A turn that only says something."""
     return Turn(output=({"type": "message", "text": text, "phase": "final_answer"},))
 
 
 def _call(calls: list[Call], told: str) -> Turn:
+    """A turn that says what it does, and calls tools."""
     said: Json = {"type": "message", "text": told, "phase": "commentary"}
     made = [{"type": "function_call", "name": call.name, "arguments": call.arguments} for call in calls]
     return Turn(output=({"type": "reasoning", "summary": [replies.thought(calls)]}, said, *made))

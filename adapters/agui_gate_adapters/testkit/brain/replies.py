@@ -95,6 +95,7 @@ def summarise(results: list[Result]) -> str:
 
 
 def _tell(result: Result) -> str:
+    """One sentence about what came of a call."""
     what, changes = phrase(result.call), _changes(result)
     match result.outcome:
         case "done":

@@ -60,6 +60,7 @@ def speak(turn: Turn, profile: ChatProfile, mint: Callable[[str, int], str]) -> 
 
 
 def _say(speech: Speech, spec: Json) -> None:
+    """Add a message item: its texts, refusals and annotations."""
     for part in spec.get("content", (spec,)):
         if "refusal" in part:
             _refuse(speech, str(part["refusal"]))

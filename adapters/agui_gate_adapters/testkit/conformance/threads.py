@@ -16,6 +16,7 @@ def _user(text: str) -> Json:
 
 
 def _made(message_id: str, *call_ids: str, text: str | None = None, arguments: str = '{"q":"x"}') -> Json:
+    """A message of the assistant with calls."""
     calls = [{"id": i, "type": "function", "function": {"name": "search", "arguments": arguments}} for i in call_ids]
     return {"id": message_id, "role": "assistant", "content": text, "toolCalls": calls}
 

@@ -115,6 +115,7 @@ class Exchange:
             self._state.keep(self._record)
 
     def _tell(self) -> Iterator[Json]:
+        """The events of the whole answer."""
         snapshot = dict(self.response)
         yield {"type": "response.created", "response": snapshot}
         if self.background:
