@@ -54,6 +54,8 @@ class Consents:
     async def pass_on(self) -> None:
         """Have the next request say yes to what was approved, having saved that it will."""
         agreed = self._journal.agreed()
+        if not agreed:
+            return
         ours = [a for a in agreed if self._is_ours(a)]
         await self._lose([a for a in agreed if a not in ours])
         try:

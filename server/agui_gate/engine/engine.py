@@ -1,7 +1,7 @@
 """The engine: what routes and commands call to start, follow and stop runs, and to decide approvals."""
 
 import asyncio
-import uuid
+import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -44,7 +44,7 @@ log = structlog.get_logger("agui_gate.engine")
 
 def new_id() -> str:
     """A fresh random id: 32 hex digits."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 class Engine:

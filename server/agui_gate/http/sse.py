@@ -10,7 +10,7 @@ Ending the response as usual would wait for that reader to take what was sent be
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 from starlette.responses import Response
@@ -41,10 +41,13 @@ class EventStream(Response):
 
     def __init__(self, reader: Reader, run_key: str | None, on_close: Callable[[], None]) -> None:
         super().__init__(headers={**HEADERS, "agui-run-key": run_key} if run_key else HEADERS)
-        del self.headers["content-length"]
         self._reader = reader
         self._run_key = run_key
         self._on_close = on_close
+
+    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
+        """These and no others: a stream has no length."""
+        self.raw_headers = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
