@@ -1,5 +1,6 @@
 """Requests through the `openai` SDK: to OpenAI itself, and to whoever speaks one of its APIs."""
 
+import weakref
 from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agui_gate.errors import ProviderAuth
 
 from .failures import Api, ErrorReply, Failure
+from .large import Pieces
+from .repeating import Repeater
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class OpenAITransport(Transport):
         super().__init__(api, model=model, path=path, given=client, timeout=timeout)
         self._base_url = base_url
         self._api_key = api_key
+        self._repeaters: weakref.WeakKeyDictionary[Any, Repeater] = weakref.WeakKeyDictionary()
 
     @staticmethod
     def _sdk() -> ModuleType:
@@ -49,11 +53,40 @@ class OpenAITransport(Transport):
         import openai
 
         try:
-            return openai.AsyncOpenAI(
+            client = openai.AsyncOpenAI(
                 api_key=self._api_key, base_url=self._base_url, timeout=timeout, max_retries=0, http_client=http
             )
         except openai.OpenAIError as error:
             raise Failure(ProviderAuth("There is no API key: set OPENAI_API_KEY or pass api_key.")) from error
+        if not callable(self._api_key):  # else each request has a key of its own
+            self._repeaters[client] = Repeater(http)
+        return client
+
+    async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
+        """The first turn of a client of ours by the SDK, and the others like it. Raises what the SDK raises."""
+        repeater = self._repeaters.get(client)
+        if repeater is None or isinstance(content, Pieces):
+            return await super()._post(client, content, headers)
+        if not repeater.knows:
+            response = await super()._post(client, content, headers)
+            repeater.learn(response.request)
+            return response
+        response = await repeater.send(content)
+        if not response.is_success:
+            raise await self._refusal(response)
+        return response
+
+    async def _refusal(self, response: "httpx2.Response") -> Exception:
+        """An error reply as the SDK raises it. Its body is bounded: see `error_bodies.py`."""
+        await response.aread()
+        try:
+            body: Any = response.json()
+        except ValueError:
+            body = response.text.strip()
+        said = body.get("error", body) if isinstance(body, dict) else body
+        import openai
+
+        return openai.APIStatusError(f"status {response.status_code}", response=response, body=said)
 
     def _error_reply(self, error: Any) -> ErrorReply:
         # Compatible servers answer with other shapes too: `error` as a string, or no wrapper at all.

@@ -117,8 +117,6 @@ class Transport(ABC):
         ``tools`` are the names of the request's tools, in its order: a refusal of one can then be said by its name.
         """
         client = await self.client()
-        import httpx2
-
         headers = _STREAM_HEADERS
         if isinstance(content, Pieces) and self._given is not None:
             content = content.joined()  # a caller's client may have to read it all, to sign it
@@ -126,17 +124,9 @@ class Transport(ABC):
             headers = {**headers, "Content-Length": str(content.length)}
 
         try:
-            reply = await client.post(
-                self._address(client),
-                cast_to=cast("type[Any]", httpx2.Response),
-                content=content,
-                stream=True,
-                stream_cls=self._sdk().AsyncStream[object],
-                options={"headers": headers, **ONE_REQUEST},
-            )
+            response = await self._post(client, content, headers)
         except Exception as error:
             raise self.failure(error, tools) from error
-        response = cast("httpx2.Response", reply)
         kind = response.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
         if kind != "text/event-stream":
             await response.aclose()
@@ -145,6 +135,20 @@ class Transport(ABC):
                 f"The provider answered with {said} instead of an event stream: check base_url.", sent=True
             )
         return response
+
+    async def _post(self, client: Any, content: "bytes | Pieces", headers: dict[str, str]) -> "httpx2.Response":
+        """POST a turn by the SDK. Raises what the SDK raises."""
+        import httpx2
+
+        reply = await client.post(
+            self._address(client),
+            cast_to=cast("type[Any]", httpx2.Response),
+            content=content,
+            stream=True,
+            stream_cls=self._sdk().AsyncStream[object],
+            options={"headers": headers, **ONE_REQUEST},
+        )
+        return cast("httpx2.Response", reply)
 
     def _address(self, client: Any) -> str:
         """Where this client's turns are POSTed."""
