@@ -124,9 +124,9 @@ class Engine:
         decisions = asyncio.ensure_future(self._decisions.working.stop_all(grace))
         await asyncio.wait([decisions, *tasks], timeout=grace)
 
-    async def aclose(self) -> None:
-        """Drain, then close everything. Safe to call twice; `start` opens it again."""
-        await self.drain()
+    async def aclose(self, grace: float = 5.0) -> None:
+        """Drain, with ``grace`` seconds, then close everything. Safe to call twice; `start` opens it again."""
+        await self.drain(grace)
         self._started, self._starting = False, None
         for task in (self._heart, self._finder):
             if task is not None:
