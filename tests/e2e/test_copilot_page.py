@@ -70,7 +70,7 @@ def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str
 @shows("T4", "T6")
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("inboxApproves", "inboxHere", "unread", "goneOn", "staysAtEnd", over=ALL)
+    cases("inboxApproves", "inboxHere", "unread", "goneOn", "goneOnMeanwhile", "staysAtEnd", over=ALL)
     + cases("inboxRejects", "inboxSettles", "inboxTwoOfOne", over=SOME)
     + cases("inboxRaced", "inboxRefused", "inboxChanges", "inboxMeanwhile", "inboxMany", over=[("direct", "card")])
     + cases("inboxAway", over=[("direct", "interrupt")]),

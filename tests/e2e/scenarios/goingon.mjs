@@ -38,14 +38,41 @@ export async function goneOn(t) {
   await decide(t, page, "refund", { approved: true });
   const row = page.getByTestId("unread");
   await row.waitFor();
+  await goOn(t, page);
+  await t.answered(page, "Somebody asked me to go on.");
+  assert.equal(await row.count(), 0);
+  await t.chipsAre(page, ["refund:done"]);
+}
+
+/** Another client lets it go on, and is done, while this page is being told how the conversation stands: it looks once more. */
+export async function goneOnMeanwhile(t) {
+  await t.script(calls("I'll refund it.", refund()), says("It went on meanwhile."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  const late = async (route) => {
+    const response = await route.fetch(); // how it stands before it goes on
+    await goOn(t, page);
+    await route.fulfill({ response });
+  };
+  await page.route(readsConversation, late, { times: 1 });
+  await decide(t, page, "refund", { approved: true });
+  await t.answered(page, "It went on meanwhile.");
+  await t.chipsAre(page, ["refund:done"]);
+  assert.equal(await page.getByTestId("unread").count(), 0);
+}
+
+/** Whether a request asks for the whole conversation, over any connection. */
+const readsConversation = (url) => /\/connect$|\/threads\/[^/?]+$/.test(url.href);
+
+/** Another client's run on the page's chat, to its end. */
+async function goOn(t, page) {
   const threadId = new URL(page.url()).hash.slice(3);
   const { messages } = await (await fetch(`${t.urls.server}/threads/${threadId}`)).json();
   const body = { threadId, runId: `on-${threadId}`, messages, tools: [], context: [], state: {}, forwardedProps: {} };
   const run = await fetch(`${t.urls.server}/agents/support`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   assert.match(await run.text(), /RUN_FINISHED/);
-  await t.answered(page, "Somebody asked me to go on.");
-  assert.equal(await row.count(), 0);
-  await t.chipsAre(page, ["refund:done"]);
 }
 
 /** What comes from elsewhere is in sight for who was at the end of the chat; who reads further up is left there. */

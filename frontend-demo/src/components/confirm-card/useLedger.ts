@@ -40,7 +40,7 @@ export function useLedger({ server, headers, hasRuntime = false, isListed = fals
   reader.current ??= new Reader(store);
   Object.assign(reader.current, { server, headers, agent, hasRuntime, isListed });
   const isGone = useSyncExternalStore(store.subscribe, store.isGone);
-  const open = agent.isRunning ? "" : openCalls(agent).join(" ");
+  const isOpen = !agent.isRunning && openCalls(agent).length > 0;
 
   useEffect(() => {
     if (agent.isRunning) store.hasUnsent = false; // they are on their way
@@ -57,28 +57,36 @@ export function useLedger({ server, headers, hasRuntime = false, isListed = fals
     return unsubscribe;
   }, [agent, store]);
 
-  useEffect(() => {
-    const ledger = reader.current;
-    if (!ledger || agent.isRunning) return;
-    return lookOut(SOON, async () => {
-      if (!ledger.isWanted(open)) return "over";
-      const news = await ledger.news(open);
-      if (store.isGone()) {
-        agent.pendingInterrupts = [];
-        return "over";
-      }
-      if (news === null) return "away";
-      if (!news || agent.isRunning || store.hasUnsent) return "on";
-      if (hasRuntime) return (await ledger.takeMessages(), "on");
-      agent.pendingInterrupts = []; // else the client refuses to connect
-      void copilotkit.connectAgent({ agent });
-      return "over";
-    });
-  }, [agent, agent.isRunning, copilotkit, hasRuntime, isListed, open, store]);
-  return { store, isOpen: open !== "" && !isGone };
+  useEffect(
+    () =>
+      lookOut(SOON, async () => {
+        const ledger = reader.current;
+        if (!ledger?.isWanted()) return "on";
+        const news = await ledger.news();
+        if (store.isGone()) {
+          agent.pendingInterrupts = [];
+          return "over";
+        }
+        if (news === null) return "away";
+        if (news === "none" || agent.isRunning || store.hasUnsent) return "on";
+        ledger.reads(news);
+        if (hasRuntime) return (await ledger.takeMessages(), "on");
+        agent.pendingInterrupts = []; // else the client refuses to connect
+        void copilotkit.connectAgent({ agent });
+        return "on";
+      }),
+    [agent, copilotkit, hasRuntime, store],
+  );
+  return { store, isOpen: isOpen && !isGone };
 }
 
 type Agent = ReturnType<typeof useAgent>["agent"];
+
+/** Why the conversation is to be read again: what was seen, and the latest run as it was then. */
+interface News {
+  sign: string;
+  run?: string;
+}
 
 /** What was read, and what of it led to reading the conversation again: nothing does so twice. */
 class Reader {
@@ -95,13 +103,18 @@ class Reader {
   #isStale = false;
   /** A run that goes on in the background and can't be followed, so that its end has to be looked for. */
   #watched = "";
-  /** The latest run that had ended when the conversation was read. */
+  /** The latest run whose end the conversation here has. */
   #known = "";
+  /** While the conversation is read again: the latest run before that, whose end it will have. */
+  #asked: string | undefined;
 
   constructor(readonly store: LedgerStore) {}
 
   /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
-  isWanted = (open: string): boolean => open !== "" || this.#isOpen || this.#isMissing || this.#isBehind() || this.#watched !== "" || this.#isExpectant();
+  isWanted(): boolean {
+    if (this.agent.isRunning || this.#isReading) return false;
+    return openCalls(this.agent).length > 0 || this.#isOpen || this.#isMissing || this.#isBehind() || this.#watched !== "" || this.#isExpectant();
+  }
 
   /** The conversation may go on elsewhere, and be over before anybody looked. */
   #isExpectant = (): boolean => Date.now() < this.#until || this.store.unread() !== "";
@@ -112,8 +125,13 @@ class Reader {
     this.store.mark((!isRunning && isUnread(messages, this.store.records()) && messages.at(-1)?.id) || "");
   }
 
+  /**
+   * A run that has ended may have begun after the conversation was read, which then lacks its answer. It does not if the
+   * run was there before, or if the assistant has nothing left to read.
+   */
   #know(run: Told["run"] | undefined): void {
-    if (run && run.status !== "running") this.#known = run.key;
+    if (!run || run.status === "running" || this.agent.isRunning) return;
+    if (run.key === this.#asked || this.store.unread() === "") this.#known = run.key;
   }
 
   /** The runtime knows what went through itself: of another chat nothing, and not what came of a call that was decided elsewhere. */
@@ -126,6 +144,7 @@ class Reader {
 
   /** Answers that the server didn't take as another run was at work: if that settled them, the conversation is read again; else they stay to be sent again, as messages do. */
   failed(status: number | undefined): void {
+    if (this.#asked !== undefined) this.#forget();
     this.#isMissing = status === 409 && this.agent.messages.at(-1)?.role === "tool";
   }
 
@@ -139,6 +158,7 @@ class Reader {
       this.#know((await this.read())?.run);
     }
     this.#isReading = false;
+    if (!this.agent.isRunning) this.#asked = undefined;
   }
 
   /** The records as they are now; null if the server doesn't say. A chat without an answer has none. */
@@ -153,32 +173,48 @@ class Reader {
   }
 
   /** Whether something that is open here was settled elsewhere, or the conversation goes on without this page; null if the server doesn't say. */
-  async news(open: string): Promise<boolean | null> {
+  async news(): Promise<News | "none" | null> {
+    const open = openCalls(this.agent);
     const told = await this.read();
     if (!told) return null;
-    const settled = open.split(" ").flatMap((id) => (id && isSettled(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
+    const settled = open.flatMap((id) => (isSettled(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
     const isRunning = told.run?.status === "running";
     if (!this.#isExpectant()) this.#know(told.run);
     const run = told.run && (isRunning || told.run.key !== this.#known || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
     this.#watched = isRunning && this.hasRuntime ? (told.run?.key ?? "") : "";
     const isBehind = this.#isBehind();
-    const sign = JSON.stringify([settled, run, isBehind]);
-    if (this.#isMissing) {
-      if (isRunning) return false;
-      this.#isMissing = false;
-      return [...this.store.answers().keys()].every((id) => isSettled(this.store.records().get(id)));
-    }
-    if ((settled.length === 0 && !run && !isBehind) || sign === this.#seen) return false;
+    const news = { sign: JSON.stringify([settled, run, isBehind]), run: told.run?.key };
+    if (this.#isMissing) return this.#isMissed(isRunning) ? news : "none";
+    return (settled.length === 0 && !run && !isBehind) || news.sign === this.#seen ? "none" : news;
+  }
+
+  /** Whether the answers that weren't taken are settled now. */
+  #isMissed(isRunning: boolean): boolean {
+    if (isRunning) return false;
+    this.#isMissing = false;
+    return [...this.store.answers().keys()].every((id) => isSettled(this.store.records().get(id)));
+  }
+
+  /** The conversation is read again because of this. */
+  reads({ sign, run }: News): void {
     this.#seen = sign;
+    this.#asked = run;
     this.#until = Date.now() + AFTERWARDS;
-    return true;
+  }
+
+  /** It could not be read: the same leads to it again. */
+  #forget(): void {
+    this.#seen = "";
+    this.#asked = undefined;
   }
 
   /** The conversation as the server has it, where connecting again would not bring it. */
   async takeMessages(): Promise<void> {
-    const thread = await this.#get<{ messages: Agent["messages"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
-    if (!thread || this.agent.isRunning || this.store.hasUnsent) return;
+    const thread = await this.#get<Pick<Told, "run"> & { messages: Agent["messages"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
+    if (!thread || this.agent.isRunning || this.store.hasUnsent) return this.#forget();
     this.agent.setMessages(thread.messages);
+    this.#asked = undefined;
+    if (thread.run && thread.run.status !== "running") this.#known = thread.run.key;
     this.mark();
     this.agent.pendingInterrupts = this.agent.pendingInterrupts.filter(({ id }) => !isSettled(this.store.records().get(id)));
   }
