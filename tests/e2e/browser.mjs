@@ -28,7 +28,7 @@ const parked = new Map(); // by address without the thread: a page whose scenari
 
 /**
  * A page. Without options it shares a context with the others of its kind, and takes over a parked page where there is
- * one, with a new thread: its files are loaded and compiled once for all scenarios. `page.problems` collects console
+ * one: its files are loaded and compiled once for all scenarios. `page.problems` collects console
  * errors, unhandled errors, failed requests and requests to other machines; `page.allow(pattern)` names what a
  * scenario provokes on purpose.
  */
@@ -44,22 +44,44 @@ export async function openPage(browser, url, options = {}) {
 async function takeOver(url) {
   const page = parked.get(url);
   parked.delete(url);
-  page.forget();
   await page.setViewportSize(VIEW.viewport);
   await page.bringToFront(); // a page behind another one is drawn once a second
-  await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
   await page.locator(".welcome").waitFor();
+  page.forget();
   return page;
 }
 
-/** Close a page: its context too if it is its own, else what it has stored; or park it, if nothing of it is special. */
-export async function closePage(page, reusable) {
-  if (page.context() !== usual) return page.context().close();
-  const [url] = page.url().split("#");
-  await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
-  const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
-  if (reusable && !page.provoked && url.includes("/copilot/?") && !parked.has(url) && !(await isBusy())) return parked.set(url, page);
-  return page.close();
+/**
+ * Close pages whose scenario is over: their context too if it is their own, else what they have stored. Those of which
+ * nothing is special are left in a new chat, and returned, to be parked.
+ */
+export async function closePages(pages, reusable) {
+  const kept = new Map();
+  for (const page of pages) {
+    if (page.context() !== usual) {
+      await page.context().close();
+      continue;
+    }
+    await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
+    const [url] = page.url().split("#");
+    const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
+    if (!reusable || page.provoked || !url.includes("/copilot/?") || parked.has(url) || kept.has(url) || (await isBusy())) {
+      await page.close();
+      continue;
+    }
+    await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
+    kept.set(url, page);
+  }
+  return kept;
+}
+
+/** Park pages once they know that nothing waits any more: the next scenario is not to find what the last one left. */
+export async function park(pages) {
+  for (const [url, page] of pages) {
+    await page.evaluate(() => dispatchEvent(new Event("focus"))); // it looks at once
+    await page.getByTestId("inbox-button").waitFor({ state: "detached" });
+    parked.set(url, page);
+  }
 }
 
 /** Another tab of the same person. */

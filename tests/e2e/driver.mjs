@@ -1,6 +1,7 @@
 // Runs scenarios in Chromium: reads `{scenario, options, urls}` a line from stdin, answers `{done}` or `{error}`. In
 // between a scenario may ask for a process to be stopped or started.
 
+import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { launch, shot } from "./browser.mjs";
 import * as builtin from "./scenarios/builtin.mjs";
@@ -33,23 +34,42 @@ async function ask(message) {
   await next();
 }
 
-/** The story of a failure: what was expected, and what the pages had to say. */
 async function run({ scenario, options, urls }) {
   const stage = new Stage({ browser, options, urls, ask, name: scenario });
-  let passed = false;
+  broken = [];
+  const failed = await failure(() => play(stage, SCENARIOS[scenario]));
+  if (failed) await picture(stage);
+  const story = failed && [failed, ...broken.map(String), ...stage.problems].join("\n");
+  const error = story ?? (await failure(() => stage.close(true)));
+  if (failed) await failure(() => stage.close(false));
+  return error ? { error } : { done: true };
+}
+
+async function play(stage, scenario) {
+  await stage.begin();
+  await scenario(stage);
+  stage.assertClean();
+  assert.deepEqual(broken, [], "something failed where nobody waited for it");
+}
+
+/** What it fails with, as a text; else null. */
+async function failure(action) {
   try {
-    await SCENARIOS[scenario](stage);
-    stage.assertClean();
-    passed = true;
-    return { done: true };
+    await action();
+    return null;
   } catch (error) {
-    const pages = stage.pages.filter((page) => !page.isClosed());
-    for (const [at, page] of pages.entries()) await shot(page, `failed-${stage.label}-${at}`).catch(() => {});
-    return { error: [error.stack ?? String(error), ...stage.problems].join("\n") };
-  } finally {
-    await stage.close(passed);
+    return error.stack ?? String(error);
   }
 }
+
+async function picture(stage) {
+  const pages = stage.pages.filter((page) => !page.isClosed());
+  for (const [at, page] of pages.entries()) await shot(page, `failed-${stage.label}-${at}`).catch(() => {});
+}
+
+/** What failed where nobody waited for it: in the handler of a page's request, say. It ends the scenario, not the driver. */
+let broken = [];
+process.on("unhandledRejection", (error) => broken.push(error));
 
 const browser = await launch();
 tell({ up: true });

@@ -123,6 +123,9 @@ class Stack:
         """Run a scenario in the driver; what it asks for in between is done. Raises `AssertionError` with its story."""
         try:
             self._run(scenario, options)
+        except (OSError, RuntimeError, TimeoutError):
+            self.processes["driver"].stop()  # what it says later would be taken for the next scenario's answer
+            raise
         finally:
             for name, process in self.processes.items():
                 # A scenario that failed may not have started again what it stopped.

@@ -1,9 +1,10 @@
 /** What a scenario works with: pages on the right address, the provider's script, processes, and the chat's parts. */
 
 import assert from "node:assert/strict";
-import { addPage, closePage, openPage, shot, TIMEOUT } from "./browser.mjs";
+import { addPage, closePages, openPage, park, shot, TIMEOUT } from "./browser.mjs";
 
 const CARD = '[data-testid="gate-card"]';
+const GUARDED = { authorization: "Bearer wonderland" };
 
 export class Stage {
   constructor({ browser, options, urls, ask, name }) {
@@ -58,9 +59,28 @@ export class Stage {
     assert.deepEqual(this.problems, [], "the page had something to complain about");
   }
 
+  /**
+   * Nothing of earlier scenarios is left, which may have failed: no script, and no chat that is at work or waits. Else a
+   * run that goes on would take the turns of this scenario's script, and a list would show more than was asked for.
+   */
+  async begin() {
+    await this.#clearAll();
+    await this.script();
+  }
+
+  #clearAll = () => Promise.all([this.#clear(this.urls.server, {}), this.#clear(this.urls.guarded, GUARDED)]);
+
+  async #clear(server, headers) {
+    const { threads } = await (await fetch(`${server}/threads?limit=100`, { headers })).json();
+    const left = threads.filter(({ run, pending }) => run?.status === "running" || pending > 0);
+    await Promise.all(left.map(({ id }) => remove(`${server}/threads/${id}`, headers)));
+  }
+
   /** `passed`: the next scenario may go on with these pages. */
   async close(passed) {
-    for (const page of this.pages) await closePage(page, passed);
+    const kept = await closePages(this.pages, passed);
+    if (passed) await this.#clearAll();
+    await park(kept);
   }
 
   // --- the other processes ---
@@ -131,6 +151,13 @@ export class Stage {
 
   userMessages = (page) => page.locator('[data-testid="copilot-user-message"]').count();
   banner = (page, code) => page.locator(`[data-testid="banner"]${code ? `[data-code="${code}"]` : ""}`);
+}
+
+/** Delete a chat, whatever is at work in it. */
+async function remove(url, headers) {
+  await fetch(`${url}/cancel`, { method: "POST", headers });
+  const { status } = await fetch(url, { method: "DELETE", headers });
+  assert.ok(status === 200 || status === 404, `${url} was not deleted: ${status}`);
 }
 
 // --- the provider's turns ---

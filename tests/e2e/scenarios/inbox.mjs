@@ -34,7 +34,7 @@ export async function builtinInbox(t) {
   await anna.getByRole("button", { name: "Approve" }).click();
   await row(page, "Refund Anna").locator('[data-mark="working"]').waitFor();
   assert.equal(await focused(page), "inbox-line", "the focus stays where it was decided");
-  assert.match(await anna.locator(".tool-decision").textContent(), OUTSIDE);
+  await anna.locator(".tool-decision", { hasText: OUTSIDE }).waitFor(); // the chat is at work before the decision's answer is here
   assert.equal(await anna.getByRole("button", { name: "Approve" }).count(), 0);
   await row(page, "Refund Anna").locator('[data-mark="new"]').waitFor();
   await page.keyboard.press("Tab");
