@@ -13,7 +13,7 @@ def search(q: str) -> str:
     return q
 
 
-def test_functions_become_tools():
+def test_functions_become_tools() -> None:
     agent = Agent(name="a", model=Parrot(), tools=[search, tool(name="other")(search)])
     assert list(agent.by_name) == ["search", "other"]
     assert [(s.name, s.description) for s in agent.specs] == [("search", "Search."), ("other", "Search.")]
@@ -42,7 +42,7 @@ def test_functions_become_tools():
         ({"on_disconnect": "stop"}, "choose from cancel, continue"),
     ],
 )
-def test_what_can_not_be(options, says):
+def test_what_can_not_be(options, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         Agent(**{"name": "a", "model": Parrot(), **options})
 
@@ -50,7 +50,7 @@ def test_what_can_not_be(options, says):
 class Shelf:
     """A source of tools, which can be away."""
 
-    def __init__(self, name, *tools):
+    def __init__(self, name, *tools) -> None:
         self.name, self.names, self.away = name, tools, False
 
     async def tools(self):
@@ -61,12 +61,12 @@ class Shelf:
     async def check(self):
         return []
 
-    async def aclose(self):
+    async def aclose(self) -> None:
         return
 
 
 @pytest.mark.anyio
-async def test_sources_are_asked_when_it_gets_ready():
+async def test_sources_are_asked_when_it_gets_ready() -> None:
     docs, files = Shelf("docs", "read"), Shelf("files", "write")
     agent = Agent(name="a", model=Parrot(), instructions="Be kind.", tools=[docs, search, files])
     assert isinstance(docs, ToolSource)
@@ -83,7 +83,7 @@ async def test_sources_are_asked_when_it_gets_ready():
 
 
 @pytest.mark.anyio
-async def test_a_name_that_is_taken_costs_a_source_that_tool_alone():
+async def test_a_name_that_is_taken_costs_a_source_that_tool_alone() -> None:
     """Issue 9, line 2: every run failed with `internal`. The agent's own come first, then the sources in order."""
     docs = Shelf("docs", "read", "search", "confirm_changes", "read")
     files = Shelf("files", "read", "write")
@@ -107,7 +107,7 @@ async def test_a_name_that_is_taken_costs_a_source_that_tool_alone():
 
 
 @pytest.mark.anyio
-async def test_a_source_that_is_away_keeps_its_names():
+async def test_a_source_that_is_away_keeps_its_names() -> None:
     docs, files = Shelf("docs", "read"), Shelf("files", "read", "write")
     agent = Agent(name="a", model=Parrot(), tools=[docs, files])
     await agent.ready()
@@ -120,7 +120,7 @@ async def test_a_source_that_is_away_keeps_its_names():
     assert poorer.why_not("read", "old name").startswith("read can't run now, as docs"), "it may be docs, renamed"
 
 
-def test_two_of_its_own_tools_and_two_sources_have_two_names():
+def test_two_of_its_own_tools_and_two_sources_have_two_names() -> None:
     with pytest.raises(ConfigurationError, match="two tools have the same name, search"):
         Agent(name="a", model=Parrot(), tools=[search, search])
     with pytest.raises(ConfigurationError, match="two sources of tools are called docs"):

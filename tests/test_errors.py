@@ -25,13 +25,13 @@ def tree(root):
 CLASSES = {error.__name__: error for error in tree(errors.AguiGateError)}
 
 
-def test_every_class_is_drawn():
+def test_every_class_is_drawn() -> None:
     drawn = set(re.findall(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)*\b", errors.__doc__))
     assert set(CLASSES) <= drawn
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_codes_and_statuses_are_documented_ones(name):
+def test_codes_and_statuses_are_documented_ones(name: str) -> None:
     error = CLASSES[name]
     assert error.code in CODES
     assert error.status in {400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500, 503}
@@ -42,11 +42,11 @@ def test_codes_and_statuses_are_documented_ones(name):
         assert error.code in line
 
 
-def test_every_code_has_a_class_but_the_one_that_is_no_failure():
+def test_every_code_has_a_class_but_the_one_that_is_no_failure() -> None:
     assert {error.code for error in CLASSES.values()} == CODES - {"abort"}
 
 
-def test_what_is_well_formed_but_wrong_is_422():
+def test_what_is_well_formed_but_wrong_is_422() -> None:
     assert status_of(errors.InvalidRequest("x")) == 400
     assert status_of(errors.InvalidRequest("x", well_formed=True)) == 422
     assert status_of(errors.ThreadBusy("x")) == 409

@@ -53,7 +53,7 @@ class Point:
 def made(annotation, default=...):
     """A gated tool of one argument."""
 
-    def f(x): ...
+    def f(x) -> None: ...
 
     f.__annotations__["x"] = annotation
     f.__defaults__ = None if default is ... else (default,)
@@ -106,7 +106,7 @@ Split = Annotated[list[str], pydantic.BeforeValidator(lambda v: v.split(",") if 
         (str, "\u202e\U0001f600", "\u202e\U0001f600"),
     ],
 )
-def test_what_is_shown_is_what_runs(annotation, given, shown):
+def test_what_is_shown_is_what_runs(annotation, given, shown) -> None:
     f = made(annotation)
     judged = f.judged({"x": given})
     read = json.loads(judged)
@@ -143,7 +143,7 @@ def test_what_is_shown_is_what_runs(annotation, given, shown):
         (Route, {"to": 1}),
     ],
 )
-def test_what_the_schema_does_not_say_is_refused(annotation, given):
+def test_what_the_schema_does_not_say_is_refused(annotation, given) -> None:
     with pytest.raises(ToolError, match="Invalid arguments for f: x"):
         made(annotation).judged({"x": given})
 
@@ -152,7 +152,7 @@ def test_what_the_schema_does_not_say_is_refused(annotation, given):
     ("annotation", "given"),
     [(Doubled, 2), (Rounded, 1.4), (Annotated[str, pydantic.BeforeValidator(lambda v: v + "!")], "a")],
 )
-def test_what_would_be_something_else_when_it_runs_does_not_run(annotation, given):
+def test_what_would_be_something_else_when_it_runs_does_not_run(annotation, given: float | int | str) -> None:
     f = made(annotation)
     with pytest.raises(ToolError, match="x: read again, they would be something else"):
         f.judged({"x": given})
@@ -162,7 +162,7 @@ def test_what_would_be_something_else_when_it_runs_does_not_run(annotation, give
 
 
 def fails(error):
-    def check(_):
+    def check(_) -> None:
         raise error
 
     return Annotated[int, pydantic.AfterValidator(check)]
@@ -171,20 +171,20 @@ def fails(error):
 @pytest.mark.parametrize(
     "error", [TypeError("secret"), SystemExit(), RecursionError(), ToolError("No."), ValueError("No.")]
 )
-def test_a_validator_that_fails_is_an_error_of_the_call(error):
+def test_a_validator_that_fails_is_an_error_of_the_call(error) -> None:
     with pytest.raises(ToolError, match="Invalid arguments for f") as caught:
         made(fails(error)).judged({"x": 1})
     assert "secret" not in caught.value.message
 
 
 @pytest.mark.parametrize("secret", [pydantic.SecretStr, list[pydantic.SecretStr], pydantic.SecretStr | None])
-def test_a_secret_can_not_be_shown(secret):
+def test_a_secret_can_not_be_shown(secret) -> None:
     with pytest.raises(ConfigurationError, match="can't take secrets"):
         made(secret)
     tool(lambda x: x, name="f")  # without a gate nobody has to see it
 
 
-def test_what_can_be_read_only_once_can_not_be_shown_and_run():
+def test_what_can_be_read_only_once_can_not_be_shown_and_run() -> None:
     with pytest.raises(ConfigurationError, match="take a list"):
         made(dict[str, Iterable[int]])
     assert made(Sequence[int]).judged({"x": [1]}) == '{"x":[1]}'
@@ -195,12 +195,12 @@ def test_what_can_be_read_only_once_can_not_be_shown_and_run():
     ("annotation", "default"),
     [(float, "5"), (bool, 1), (float, float("inf")), (int, object()), (Literal["a"], "b"), (Options, {"force": "x"})],
 )
-def test_a_default_that_is_no_value_of_its_type_can_not_be_shown(annotation, default):
+def test_a_default_that_is_no_value_of_its_type_can_not_be_shown(annotation, default) -> None:
     with pytest.raises(ConfigurationError, match="a default is no value of its own type"):
         made(annotation, default)
 
 
-def test_nothing_as_a_default_needs_no_type_of_its_own():
+def test_nothing_as_a_default_needs_no_type_of_its_own() -> None:
     f = made(str, None)
     assert (f.judged({}), f.judged({"x": None}), f.judged({"x": "a"})) == ('{"x":null}', '{"x":null}', '{"x":"a"}')
     assert f.exactly(canonical({"x": None})) == {"x": None}
@@ -212,7 +212,7 @@ class Note(pydantic.BaseModel):
     loud: bool = True
 
 
-def test_nothing_as_a_default_within_a_model_is_left_out_where_it_has_to_be():
+def test_nothing_as_a_default_within_a_model_is_left_out_where_it_has_to_be() -> None:
     f = made(list[Note])
     judged = f.judged({"x": [{}, {"to": None, "text": "a"}]})
     assert json.loads(judged) == {"x": [{"loud": True}, {"loud": True, "text": "a", "to": None}]}
@@ -223,13 +223,13 @@ def test_nothing_as_a_default_within_a_model_is_left_out_where_it_has_to_be():
         f.judged({"x": [{"text": None}]})
 
 
-def test_what_is_made_anew_each_time_is_made_once():
+def test_what_is_made_anew_each_time_is_made_once() -> None:
     f = made(Annotated[uuid.UUID, pydantic.Field(default_factory=uuid.uuid4)])
     judged = json.loads(f.judged({}))
     assert f.exactly(canonical(judged)) == {"x": uuid.UUID(judged["x"])}
 
 
-def test_the_order_of_a_set_is_another_one_in_another_process():
+def test_the_order_of_a_set_is_another_one_in_another_process() -> None:
     """Recorded in one order, it would be another value in the next process: an edit of something else was refused."""
     f = made(dict[str, set[str] | None])
     names = [f"{n:x}" for n in range(50)]
@@ -292,7 +292,7 @@ def same(left, right):
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(fitting | sloppy)
-def test_judged_is_recorded_is_run(arguments):
+def test_judged_is_recorded_is_run(arguments) -> None:
     """Whatever a model says: either nobody is asked, or one value is shown, and it is the one that runs."""
     try:
         judged = everything.judged(arguments)
@@ -315,7 +315,7 @@ def test_judged_is_recorded_is_run(arguments):
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(fitting)
-def test_what_fits_is_never_refused(arguments):
+def test_what_fits_is_never_refused(arguments) -> None:
     try:
         json.dumps(arguments, allow_nan=False).encode()
     except UnicodeError:

@@ -37,7 +37,7 @@ def context():
     return ToolContext(thread_id="t", run_id="r", call_id="c", principal="p", idempotency_key="k")
 
 
-def test_the_schema_comes_from_the_signature():
+def test_the_schema_comes_from_the_signature() -> None:
     schema = ship.parameters
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
@@ -49,12 +49,12 @@ def test_the_schema_comes_from_the_signature():
     assert repr(ship) == "<Tool ship>"
 
 
-def test_a_tool_is_still_a_function():
+def test_a_tool_is_still_a_function() -> None:
     assert asyncio.run(ship("A1", Address(street="x"), context(), tags=["a"])) == "c:A1:x:slow:['a']"
     assert ship.__doc__.startswith("Ship an order.")
 
 
-def test_arguments_become_what_the_function_declares():
+def test_arguments_become_what_the_function_declares() -> None:
     kwargs = ship.validate({"order_id": "A1", "to": {"street": "x"}})
     assert kwargs == {"order_id": "A1", "to": Address(street="x"), "speed": "slow", "tags": None}
     assert ship.bind(kwargs, context())["ctx"].call_id == "c"
@@ -71,14 +71,14 @@ def test_arguments_become_what_the_function_declares():
         ({"order_id": "A1", "to": {"street": "x"}, "ctx": {"principal": "admin"}}, "ctx"),
     ],
 )
-def test_what_does_not_fit_is_named_without_its_value(arguments, says):
+def test_what_does_not_fit_is_named_without_its_value(arguments, says: str) -> None:
     with pytest.raises(ToolError, match="Invalid arguments for ship") as caught:
         ship.validate(arguments)
     assert says in caught.value.message
     assert "secret" not in caught.value.message
 
 
-def test_a_tool_without_a_gate_reads_what_models_mean():
+def test_a_tool_without_a_gate_reads_what_models_mean() -> None:
     @tool
     def pay(amount: float, on: date, times: int = 1) -> None:
         """Pay."""
@@ -87,7 +87,7 @@ def test_a_tool_without_a_gate_reads_what_models_mean():
     assert pay.validate(sloppy) == {"amount": 5.0, "on": date(2026, 11, 21), "times": 2}
 
 
-def test_names_descriptions_and_defaults():
+def test_names_descriptions_and_defaults() -> None:
     @tool(name="other-name_2", description="  Other.\n    words", gate=True, timeout=3, idempotent=True)
     def named(untyped, limit: int = 5):
         """Not used."""
@@ -112,18 +112,18 @@ def broken(signature):
 
 
 @pytest.mark.parametrize("signature", ["*args", "**kwargs", "a, /"])
-def test_signatures_that_can_not_be_tools(signature):
+def test_signatures_that_can_not_be_tools(signature: str) -> None:
     with pytest.raises(ConfigurationError, match="plain named one"):
         Tool(broken(signature))
 
 
 @pytest.mark.parametrize("name", ["", "a b", "é", "x" * 65, "a.b", "a/b", "confirm_changes", "a\n"])
-def test_names_that_can_not_be(name):
+def test_names_that_can_not_be(name: str) -> None:
     with pytest.raises(ConfigurationError, match="tool name"):
         Tool(lambda: None, name=name or " ")
 
 
-def test_gates_that_can_not_be():
+def test_gates_that_can_not_be() -> None:
     with pytest.raises(ConfigurationError, match="list of argument names"):
         Gate(editable="amount")
     for seconds in (0, -1, float("nan"), float("inf"), 1e12):
@@ -142,21 +142,21 @@ def test_gates_that_can_not_be():
         ("{Amount}", "{Amount}"),
     ],
 )
-def test_a_message_that_asks_about_nothing_can_not_be(message, unknown):
+def test_a_message_that_asks_about_nothing_can_not_be(message: str, unknown: str) -> None:
     """Issue 9: `Gate(message="{amnt}")` showed the braces to the person who was asked."""
     with pytest.raises(ConfigurationError) as caught:
         tool(gate=Gate(message=message))(broken("order_id, amount"))
     assert f"has {unknown}, which is no argument. There are: {{order_id}}, {{amount}}" in caught.value.message
 
 
-def test_braces_around_other_things_are_text():
+def test_braces_around_other_things_are_text() -> None:
     for message in ("Set {} to {amount}", '{"a": 1}', "{1}", "{ amount }", "{what a day}", "{{amount}}"):
         tool(gate=Gate(message=message))(broken("amount"))
     open_schema = SchemaTool(None, name="x", description="", parameters={}, gate=Gate(message="{path}"))
     assert open_schema.gate.unknown_places([]) == ["path"], "one message is for many tools there, and no error"
 
 
-def test_arguments_are_named_as_models_know_them():
+def test_arguments_are_named_as_models_know_them() -> None:
     @tool(gate=Gate(editable=["from"], message="From {from}?"))
     def mail(sender: Annotated[str, pydantic.Field(alias="from")]) -> None:
         """Mail."""
@@ -167,7 +167,7 @@ def test_arguments_are_named_as_models_know_them():
         tool(gate=Gate(editable=["sender"]))(mail.fn)
 
 
-def test_the_digest_of_a_schema_changes_with_it():
+def test_the_digest_of_a_schema_changes_with_it() -> None:
     def pay(amount: Annotated[float, pydantic.Field(description="In cents")]) -> None: ...
 
     def paid(amount: Annotated[float, pydantic.Field(description="In euros")]) -> None: ...

@@ -38,7 +38,7 @@ def is_yes(payload):
 @shows("B1", "B28")
 @settings(max_examples=400)
 @given(JSON)
-def test_only_a_strict_yes_is_a_yes(payload):
+def test_only_a_strict_yes_is_a_yes(payload) -> None:
     answer = an.from_payload("approval", "a", payload)
     if answer.problem is None:
         assert (answer.choice == "approve") == is_yes(payload)
@@ -52,7 +52,7 @@ def test_only_a_strict_yes_is_a_yes(payload):
 
 @shows("B1")
 @pytest.mark.parametrize("key", ["approved", "accepted"])
-def test_every_way_in_means_the_same(key):
+def test_every_way_in_means_the_same(key: str) -> None:
     payload = {key: True, "reason": "fine", "editedArgs": {"a": 1}}
     expected = an.Answer(target="call", id="c", choice="approve", reason="fine", edited={"a": 1})
     assert an.from_payload("call", "c", payload) == expected
@@ -67,13 +67,13 @@ def test_every_way_in_means_the_same(key):
 @pytest.mark.parametrize(
     "content", ["yes", "true", "", "{", '"approved"', "[true]", '{"approved":true}x', '{"approved":"true"}']
 )
-def test_text_that_is_no_answer(content):
+def test_text_that_is_no_answer(content: str) -> None:
     answer = an.from_text("card", "c", content)
     assert answer.problem is not None
     assert answer.choice == "reject"
 
 
-def test_what_goes_with_a_no_is_dropped():
+def test_what_goes_with_a_no_is_dropped() -> None:
     answer = an.from_payload("call", "c", {"approved": False, "reason": "  ", "editedArgs": {"a": 1}})
     assert (answer.choice, answer.reason, answer.edited, answer.problem) == ("reject", None, None, None)
     assert an.from_payload("call", "c", {"approved": True, "reason": 5}).reason is None
@@ -81,7 +81,7 @@ def test_what_goes_with_a_no_is_dropped():
     assert an.from_payload("call", "c", {"approved": True, "editedArgs": []}).problem
 
 
-def test_a_cancelled_interrupt_is_nobodys_no():
+def test_a_cancelled_interrupt_is_nobodys_no() -> None:
     assert an.from_resume("i", "cancelled", {"approved": True}) == an.Answer(
         target="approval", id="i", choice="cancel", way="resume"
     )
@@ -95,11 +95,11 @@ def test_a_cancelled_interrupt_is_nobodys_no():
         {"resume": {"approved": True}, "interruptEvent": {"id": 5}}, {"interruptEvent": {"id": "a"}},
     ],
 )  # fmt: skip
-def test_a_command_that_names_nothing_answers_nothing(command):
+def test_a_command_that_names_nothing_answers_nothing(command) -> None:
     assert an.from_command(command) is None
 
 
-def test_a_command_may_name_the_interrupt():
+def test_a_command_may_name_the_interrupt() -> None:
     for key in ("id", "interruptId"):
         answer = an.from_command({"resume": {"approved": True}, "interruptEvent": {key: "apr"}})
         assert (answer.target, answer.id, answer.choice) == ("approval", "apr", "approve")
@@ -118,13 +118,13 @@ def test_a_command_may_name_the_interrupt():
         ({"call_id": "c"}, "approved"),
     ],
 )
-def test_function_approvals(item, problem):
+def test_function_approvals(item, problem: str | None) -> None:
     answer = an.from_function_approval(item)
     assert (answer.problem is None) == (problem is None)
     assert problem is None or problem in answer.problem
 
 
-def test_function_approvals_claim_what_they_are_about():
+def test_function_approvals_claim_what_they_are_about() -> None:
     for arguments in ({"b": 1.0, "a": 2}, '{"a":2,"b":1}'):
         answer = an.from_function_approval({"call_id": "c", "approved": True, "name": "refund", "arguments": arguments})
         assert (answer.name, answer.arguments) == ("refund", '{"a":2,"b":1}')
@@ -145,5 +145,5 @@ def test_function_approvals_claim_what_they_are_about():
         ("", False),
     ],
 )
-def test_what_looks_like_an_answer(content, expected):
+def test_what_looks_like_an_answer(content: str, expected: bool) -> None:
     assert an.looks_like_answer(content) is expected

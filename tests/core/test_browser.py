@@ -32,12 +32,12 @@ def through_a_browser(value):
 
 
 @given(st.dictionaries(st.text(max_size=3), values, max_size=4))
-def test_what_is_sent_back_unchanged_is_unchanged(arguments):
+def test_what_is_sent_back_unchanged_is_unchanged(arguments) -> None:
     back = through_a_browser(for_browser(arguments))
     assert from_browser(back, arguments, {"type": "object"}) == arguments
 
 
-def test_only_integers_that_would_be_rounded_are_text():
+def test_only_integers_that_would_be_rounded_are_text() -> None:
     shown = {
         "a": BIG,
         "b": [-BIG, {"c": 2**70}],
@@ -68,12 +68,12 @@ def test_only_integers_that_would_be_rounded_are_text():
         ({"$ref": "https://example.com/x"}, str(BIG)),
     ],
 )
-def test_a_new_big_integer_is_one_where_the_schema_asks_for_numbers(schema, expected):
+def test_a_new_big_integer_is_one_where_the_schema_asks_for_numbers(schema, expected: int | str) -> None:
     whole = {"properties": {"id": schema}, "$defs": {"Id": {"type": "integer"}, "Loop": {"$ref": "#/$defs/Loop"}}}
     assert from_browser({"id": str(BIG)}, {"id": 1}, whole) == {"id": expected}
 
 
-def test_texts_that_are_no_big_integer_stay_text():
+def test_texts_that_are_no_big_integer_stay_text() -> None:
     for text in (
         "5",
         str(MAX_SAFE),
@@ -88,7 +88,7 @@ def test_texts_that_are_no_big_integer_stay_text():
     assert from_browser({"id": str(BIG)}, {"id": str(BIG)}, {}) == {"id": str(BIG)}, "it was a text before"
 
 
-def test_the_places_of_lists_and_open_objects_are_known():
+def test_the_places_of_lists_and_open_objects_are_known() -> None:
     schema = {
         "properties": {
             "ids": {"type": "array", "items": {"type": "integer"}},
@@ -101,7 +101,7 @@ def test_the_places_of_lists_and_open_objects_are_known():
     assert from_browser(sent, {"ids": [1]}, schema) == expected
 
 
-def test_a_page_can_check_what_it_sends_back():
+def test_a_page_can_check_what_it_sends_back() -> None:
     schema = {
         "type": "object",
         "properties": {

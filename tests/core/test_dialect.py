@@ -10,7 +10,7 @@ from tests.requirements import shows
 
 @shows("B14")
 @given(st.none() | st.text(max_size=8))
-def test_compat_is_for_everybody_unless_the_deployment_says_otherwise(asked):
+def test_compat_is_for_everybody_unless_the_deployment_says_otherwise(asked) -> None:
     assert choose(asked, Dialect.COMPAT) is Dialect.COMPAT
 
 
@@ -31,5 +31,5 @@ def test_compat_is_for_everybody_unless_the_deployment_says_otherwise(asked):
         ("1.0\n", Dialect.V1),
     ],
 )
-def test_the_new_shapes_need_a_client_that_says_1_0_or_newer(asked, expected):
+def test_the_new_shapes_need_a_client_that_says_1_0_or_newer(asked: str | None, expected) -> None:
     assert choose(asked, Dialect.V1) is expected

@@ -24,7 +24,7 @@ _OBJECTS = st.dictionaries(_TEXT, _VALUES, max_size=3)
 @settings(max_examples=150)
 @given(_OBJECTS, st.sampled_from([True, False]), st.sampled_from([None, 1]))
 @example({"a": "😀\ud7ff", "b": [1.5e-7, -3, True, None, {}]}, True, None)
-def test_every_prefix_of_an_object_is_completed_to_an_object(value, ensure_ascii, indent):
+def test_every_prefix_of_an_object_is_completed_to_an_object(value, ensure_ascii, indent) -> None:
     whole = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
     for length in range(1, len(whole) + 1):
         prefix = whole[:length]
@@ -36,7 +36,7 @@ def test_every_prefix_of_an_object_is_completed_to_an_object(value, ensure_ascii
 
 @settings(max_examples=300)
 @given(st.text('{}[]",:\\u0d8tn1.e- \n', max_size=12))
-def test_an_answer_always_parses(text):
+def test_an_answer_always_parses(text) -> None:
     rest = completion(text)
     if rest is not None:
         parse(text + rest)
@@ -44,7 +44,7 @@ def test_an_answer_always_parses(text):
 
 @settings(max_examples=200)
 @given(_OBJECTS)
-def test_a_whole_text_needs_nothing(value):
+def test_a_whole_text_needs_nothing(value) -> None:
     assert completion(msgspec.json.encode(value).decode()) == ""
 
 
@@ -69,14 +69,14 @@ def test_a_whole_text_needs_nothing(value):
         ('"\\\\ud83d', '"'),
     ],
 )
-def test_the_shortest_ending(text, rest):
+def test_the_shortest_ending(text: str, rest: str) -> None:
     assert completion(text) == rest
 
 
 @pytest.mark.parametrize(
     "text", ["}", "{]", "tru ", "01", "nope", '{"a" 1', "'a'", '"\\x', '"\\udc00', "{}{", "[" * 70, "1e999"]
 )
-def test_what_can_not_become_json(text):
+def test_what_can_not_become_json(text: str) -> None:
     assert completion(text) is None
 
 

@@ -19,7 +19,7 @@ def media(part):
 
 
 @pytest.mark.parametrize("kind", poison.AT_THE_DOOR)
-def test_what_can_not_be_an_attachment(kind):
+def test_what_can_not_be_an_attachment(kind: str) -> None:
     one = media(poison.AT_THE_DOOR[kind])
     reason = problem(one)
     assert reason
@@ -28,7 +28,7 @@ def test_what_can_not_be_an_attachment(kind):
 
 
 @pytest.mark.parametrize("kind", poison.MENDED)
-def test_what_is_mended(kind):
+def test_what_is_mended(kind: str) -> None:
     one = normal(media(poison.MENDED[kind]))
     assert problem(one) is None
     assert one.source == "data"
@@ -53,13 +53,13 @@ def test_what_is_mended(kind):
         Media("document", "data", "UEsD", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     ],
 )
-def test_what_is_well(one):
+def test_what_is_well(one) -> None:
     """Addresses of private networks too: nothing is fetched here, and a model server may stand in one."""
     assert problem(one) is None
     assert normal(one) == one
 
 
-def test_an_address_has_an_end():
+def test_an_address_has_an_end() -> None:
     assert problem(Media("image", "url", "https://x.example/".ljust(MAX_ADDRESS, "a"))) is None
     assert problem(Media("image", "url", "https://x.example/".ljust(MAX_ADDRESS + 1, "a")))
 
@@ -74,11 +74,11 @@ def test_an_address_has_an_end():
         st.none() | st.text(max_size=8) | st.sampled_from(["image/png", "IMAGE/JPG; a=b"]),
     )
 )
-def test_anything_has_one_normal_form(one):
+def test_anything_has_one_normal_form(one) -> None:
     assert normal(normal(one)) == normal(one)
     assert problem(normal(one)) == problem(one)
 
 
 @pytest.mark.parametrize("label", ["image/jpg", "IMAGE/JPG; q=1", "image/jpeg"])
-def test_a_jpeg_has_one_label_also_where_its_bytes_say_nothing(label):
+def test_a_jpeg_has_one_label_also_where_its_bytes_say_nothing(label: str) -> None:
     assert normal(Media("image", "data", "AAAA", label)).mime_type == "image/jpeg"

@@ -27,7 +27,7 @@ def is_read(payload):
     return True
 
 
-def test_what_clients_are_shown():
+def test_what_clients_are_shown() -> None:
     shown = {
         "type": "object",
         "properties": {
@@ -46,7 +46,7 @@ def test_what_clients_are_shown():
 @shows("B1", "B28")
 @settings(max_examples=400)
 @given(PAYLOADS)
-def test_what_fits_the_advertised_schema_is_read_and_nothing_else_but_nulls(payload):
+def test_what_fits_the_advertised_schema_is_read_and_nothing_else_but_nulls(payload) -> None:
     if isinstance(payload, dict):
         given_nulls = {name for name in ("reason", "editedArgs") if name in payload and payload[name] is None}
         plain = {name: value for name, value in payload.items() if name not in given_nulls}
@@ -56,7 +56,7 @@ def test_what_fits_the_advertised_schema_is_read_and_nothing_else_but_nulls(payl
     assert is_read(plain) == fits(plain, schema({"type": "object"}))
 
 
-def test_a_member_that_is_added_to_the_model_is_advertised():
+def test_a_member_that_is_added_to_the_model_is_advertised() -> None:
     names = {field.encode_name for field in msgspec.structs.fields(Reply)}
     assert set(schema({})["properties"]) == names
     assert set(schema({})["required"]) == {f.encode_name for f in msgspec.structs.fields(Reply) if f.required}
@@ -80,12 +80,12 @@ def test_a_member_that_is_added_to_the_model_is_advertised():
         ({"approved": True, "editedArgs": {}, "edited_arguments": {}}, "the edited arguments must be one object"),
     ],
 )
-def test_what_is_wrong_is_said(payload, problem):
+def test_what_is_wrong_is_said(payload, problem: str) -> None:
     with pytest.raises(NotUnderstood) as caught:
         read(payload)
     assert str(caught.value) == problem
 
 
-def test_an_edit_to_nothing_is_an_edit():
+def test_an_edit_to_nothing_is_an_edit() -> None:
     assert read({"approved": True, "editedArgs": {}}).edited == {}
     assert read({"approved": True, "edited_arguments": None}).edited is msgspec.UNSET

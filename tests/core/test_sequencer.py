@@ -40,7 +40,7 @@ def made(dialect=Dialect.COMPAT):
 @shows("B14")
 @settings(max_examples=800)
 @given(st.lists(STEPS, max_size=30), st.sampled_from(Dialect))
-def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect):
+def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect) -> None:
     sequencer, events = made(dialect)
     sequencer.started()
     left = set()
@@ -53,7 +53,7 @@ def test_any_calls_in_any_order_make_a_legal_stream(steps, dialect):
 
 
 @given(st.lists(STEPS, max_size=10))
-def test_nothing_comes_before_the_start_or_without_it(steps):
+def test_nothing_comes_before_the_start_or_without_it(steps) -> None:
     sequencer, events = made()
     for name, *arguments in steps:
         if name == "started":
@@ -63,7 +63,7 @@ def test_nothing_comes_before_the_start_or_without_it(steps):
 
 
 @shows("B14", "S12")
-def test_an_ordinary_run():
+def test_an_ordinary_run() -> None:
     sequencer, events = made()
     sequencer.started()
     sequencer.started()
@@ -103,7 +103,7 @@ def test_an_ordinary_run():
 
 @shows("B14")
 @pytest.mark.parametrize("nothing", [None, ""])
-def test_the_end_of_reasoning_that_never_began_shows_nothing(nothing):
+def test_the_end_of_reasoning_that_never_began_shows_nothing(nothing: str | None) -> None:
     """Only a sealed value is worth a span without words."""
     sequencer, events = made()
     sequencer.started()
@@ -115,7 +115,7 @@ def test_the_end_of_reasoning_that_never_began_shows_nothing(nothing):
 
 @shows("S29", "B14")
 @pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
-def test_everything_open_is_closed_before_the_end(end):
+def test_everything_open_is_closed_before_the_end(end: str) -> None:
     sequencer, events = made(Dialect.V1)
     sequencer.started()
     sequencer.text("m", "hal")
@@ -137,7 +137,7 @@ def test_everything_open_is_closed_before_the_end(end):
 
 
 @shows("S33")
-def test_cancelled_is_an_outcome_in_1_0_and_an_abort_in_compat():
+def test_cancelled_is_an_outcome_in_1_0_and_an_abort_in_compat() -> None:
     for dialect, last in (
         (Dialect.COMPAT, {"type": "RUN_ERROR", "message": "The run was stopped.", "code": "abort"}),
         (Dialect.V1, {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}}),
@@ -148,7 +148,7 @@ def test_cancelled_is_an_outcome_in_1_0_and_an_abort_in_compat():
         assert decoded(events)[-1] == last
 
 
-def test_a_call_named_like_another_ones_result_still_lets_both_end():
+def test_a_call_named_like_another_ones_result_still_lets_both_end() -> None:
     sequencer, events = made()
     sequencer.started()
     sequencer.text("a-result", "taken by a text")
@@ -159,7 +159,7 @@ def test_a_call_named_like_another_ones_result_still_lets_both_end():
     assert verify(decoded(events)).results == ["a", "a-result"]
 
 
-def test_the_first_result_of_a_call_counts():
+def test_the_first_result_of_a_call_counts() -> None:
     sequencer, events = made()
     sequencer.started()
     sequencer.result("earlier", "earlier-result", "first")

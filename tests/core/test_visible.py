@@ -17,12 +17,12 @@ from agui_gate.core.visible import visible
         ("", ""),
     ],
 )
-def test_nothing_hides_in_a_text(text, shown):
+def test_nothing_hides_in_a_text(text: str, shown: str) -> None:
     assert visible(text) == shown
     assert visible(shown) == shown
 
 
-def test_the_shell_shows_it_too():
+def test_the_shell_shows_it_too() -> None:
     assert short("a\u202eb\nc\td", 40) == "a⟦U+202E⟧b c d"
     assert short("x" * 50, 10) == "xxxxxxxxx…"
     assert len(short("\u202e" * 50, 10)) == 10

@@ -35,7 +35,7 @@ def served(plan, tools, **more):
 
 
 @shows("S24")
-async def test_the_id_of_a_call_that_went_is_not_given_again():
+async def test_the_id_of_a_call_that_went_is_not_given_again() -> None:
     """A service that was handed the idempotency key of the first would take the second for it, and not pay."""
     keys = []
 
@@ -55,7 +55,7 @@ async def test_the_id_of_a_call_that_went_is_not_given_again():
 
 
 @shows("B1", "B21")
-async def test_a_call_that_stays_is_not_told_twice_and_its_card_stays_closed():
+async def test_a_call_that_stays_is_not_told_twice_and_its_card_stays_closed() -> None:
     @tool(gate=True)
     async def refund() -> str:
         """Refund."""
@@ -83,7 +83,7 @@ async def test_a_call_that_stays_is_not_told_twice_and_its_card_stays_closed():
 
 
 @shows("B9", "S30")
-async def test_what_was_added_before_the_branch_is_saved_as_it_is_known():
+async def test_what_was_added_before_the_branch_is_saved_as_it_is_known() -> None:
     turn = TurnEntry("turn", (CallPart("c", "c", "mail", "{}", "m"),))
     store = MemoryStore()
     await store.start()
@@ -99,7 +99,7 @@ async def test_what_was_added_before_the_branch_is_saved_as_it_is_known():
 
 
 @shows("T10", "T18")
-async def test_a_note_in_the_place_of_what_was_done_in_a_component_outlives_a_branch_behind_it():
+async def test_a_note_in_the_place_of_what_was_done_in_a_component_outlives_a_branch_behind_it() -> None:
     """It is refused once, and not with every later edit again."""
     store = MemoryStore()
     await store.start()

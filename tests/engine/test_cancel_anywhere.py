@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,7 @@ STEPS = (*range(30), *range(40, 400, 20), *range(400, 4_000, 300))
 class Shop:
     """One gated tool, one free tool that takes a few steps."""
 
-    def __init__(self, store):
+    def __init__(self, store) -> None:
         self.ran = []
 
         @tool(gate=True)
@@ -53,7 +54,7 @@ class Shop:
     async def thread(self, thread_id):
         return await self.app.state.engine.store.read_thread("local", thread_id)
 
-    async def cancelled_after(self, steps, live):
+    async def cancelled_after(self, steps, live) -> None:
         async with asyncio.timeout(10):
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -89,12 +90,12 @@ class Shop:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
+def store(request, tmp_path: Path):
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/t.db"
 
 
 @shows("S29", "S30", "S31", "B9")
-async def test_cancelled_while_a_turn_is_made_and_its_calls_are_recorded(store):
+async def test_cancelled_while_a_turn_is_made_and_its_calls_are_recorded(store: str) -> None:
     shop = Shop(store)
     async with started(shop.app):
         for steps in STEPS:
@@ -107,7 +108,7 @@ async def test_cancelled_while_a_turn_is_made_and_its_calls_are_recorded(store):
 
 
 @shows("S29", "S30", "B14")
-async def test_cancelled_while_a_run_fails(store):
+async def test_cancelled_while_a_run_fails(store: str) -> None:
     shop = Shop(store)
     async with started(shop.app):
         for steps in STEPS:
@@ -119,7 +120,7 @@ async def test_cancelled_while_a_run_fails(store):
 
 
 @shows("S29", "S30", "S32", "B9", "B10")
-async def test_cancelled_while_an_approval_is_carried_out(store):
+async def test_cancelled_while_an_approval_is_carried_out(store: str) -> None:
     shop = Shop(store)
     states = set()
     async with started(shop.app):

@@ -45,7 +45,7 @@ async def states(store):
 
 
 @shows("B1", "B9")
-async def test_if_one_of_two_can_not_be_saved_the_other_is_given_back():
+async def test_if_one_of_two_can_not_be_saved_the_other_is_given_back() -> None:
     class SecondFails(MemoryStore):
         async def move(self, approval_id, to, **more):
             if (approval_id, to) == ("a2", State.PASSED):
@@ -63,7 +63,7 @@ async def test_if_one_of_two_can_not_be_saved_the_other_is_given_back():
 
 
 @shows("B1", "S29")
-async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way():
+async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way() -> None:
     class Slow(MemoryStore):
         begun, gate = asyncio.Event(), asyncio.Event()
 
@@ -88,7 +88,7 @@ async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way():
 
 
 @shows("B1", "B9")
-async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts():
+async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts() -> None:
     store = MemoryStore()
     thread, consents = await two_agreed(store)
     await consents.pass_on()

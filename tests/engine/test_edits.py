@@ -64,7 +64,7 @@ sent = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None)
 @given(sent)
-def test_what_may_not_be_edited_never_is_and_what_runs_is_whole(edit):
+def test_what_may_not_be_edited_never_is_and_what_runs_is_whole(edit) -> None:
     approval = asked({"to": "x"})
     shown = json.loads(approval.arguments)
     ran = after(approval, {**for_browser(shown), **edit})
@@ -78,7 +78,7 @@ def test_what_may_not_be_edited_never_is_and_what_runs_is_whole(edit):
 
 
 @given(st.sets(st.sampled_from(["to", "amount", "account", "options", "key"])))
-def test_what_is_left_out_is_its_default_or_as_shown_or_missing(left_out):
+def test_what_is_left_out_is_its_default_or_as_shown_or_missing(left_out) -> None:
     approval = asked({"to": "x", "options": {}})
     shown = json.loads(approval.arguments)
     ran = after(approval, {n: v for n, v in for_browser(shown).items() if n not in left_out})
@@ -90,7 +90,7 @@ def test_what_is_left_out_is_its_default_or_as_shown_or_missing(left_out):
         assert {**ran, "options": 0} == {**shown, "options": 0}
 
 
-def test_a_default_that_was_overruled_is_not_the_default_again_by_being_left_out():
+def test_a_default_that_was_overruled_is_not_the_default_again_by_being_left_out() -> None:
     approval = asked({"to": "x", "amount": 5, "key": "mine"})
     assert after(approval, {"to": "x", "key": "mine"})["amount"] == 1, "which may be edited"
     assert after(approval, {"to": "x", "amount": 5})["key"] == "mine", "which may not, and was shown"
@@ -103,7 +103,7 @@ def test_a_default_that_was_overruled_is_not_the_default_again_by_being_left_out
     assert said == "The edit was refused: these arguments may not be edited: loud."
 
 
-def test_a_tool_of_a_schema_and_one_that_the_provider_runs():
+def test_a_tool_of_a_schema_and_one_that_the_provider_runs() -> None:
     schema = {
         "properties": {"id": {"type": "integer"}, "cc": {"type": "string"}, "n": {"default": 3}},
         "required": ["id"],
@@ -133,7 +133,7 @@ def test_a_tool_of_a_schema_and_one_that_the_provider_runs():
         ({}, False),
     ],
 )
-def test_arguments_that_an_answer_names_are_those_that_were_asked_about(claimed, is_it):
+def test_arguments_that_an_answer_names_are_those_that_were_asked_about(claimed, is_it: bool) -> None:
     approval = asked({"to": "x"})
     status = ApprovalIndex([approval]).check(approval, None, edits.meant(approval, json.dumps(claimed), pay))
     assert status == ("ok" if is_it else "arguments_mismatch")

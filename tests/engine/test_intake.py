@@ -70,7 +70,7 @@ ANSWERED = [said("one", "u1"), turn("t1", TextPart("m1", "One."))]
 
 
 @shows("B12")
-def test_new_messages_are_those_with_new_ids():
+def test_new_messages_are_those_with_new_ids() -> None:
     intake = taken(run(user("one", "u1"), Message("assistant", "m1", "One."), user("one", "u2")), ANSWERED)
     assert intake.entries == [said("one", "u2")]
     assert intake.said
@@ -78,7 +78,7 @@ def test_new_messages_are_those_with_new_ids():
 
 
 @shows("B12")
-def test_messages_without_ids_go_by_their_place_among_equal_ones():
+def test_messages_without_ids_go_by_their_place_among_equal_ones() -> None:
     entries = [said("yes", "x0", minted=True), turn("t1", TextPart("m1", "Ok."))]
     again = taken(run(user("yes"), user("yes")), entries)
     assert [e.content for e in again.entries] == [(Text("yes"),)]
@@ -90,7 +90,7 @@ def test_messages_without_ids_go_by_their_place_among_equal_ones():
 
 @shows("B12")
 @pytest.mark.parametrize("text", ["a", "b", "c"])
-def test_the_newest_message_without_an_id_is_new_whatever_was_said_before(text):
+def test_the_newest_message_without_an_id_is_new_whatever_was_said_before(text: str) -> None:
     entries = [said(said_before, f"x{i}", minted=True) for i, said_before in enumerate(["a", "b", "a", "c"])]
     intake = taken(run(user(text)), entries)
     assert [e.content for e in intake.entries] == [(Text(text),)]
@@ -98,7 +98,7 @@ def test_the_newest_message_without_an_id_is_new_whatever_was_said_before(text):
 
 
 @shows("B12")
-def test_a_history_without_ids_beside_an_answer_says_nothing_again():
+def test_a_history_without_ids_beside_an_answer_says_nothing_again() -> None:
     entries = [said("yes", "x0", minted=True), said("refund", "x1", minted=True)]
     resume = [ResumeEntry("apr_1", "resolved", {"approved": True})]
     assert not taken(run(user("yes"), user("refund"), resume=resume), entries).said
@@ -107,7 +107,7 @@ def test_a_history_without_ids_beside_an_answer_says_nothing_again():
 
 
 @shows("B12", "B20")
-def test_thousands_of_messages_without_ids_are_compared_in_no_time():
+def test_thousands_of_messages_without_ids_are_compared_in_no_time() -> None:
     entries = [said(f"a{i}", f"x{i}", minted=True) for i in range(10_000)]
     began = time.process_time()
     intake = taken(run(*(user(f"b{i}") for i in range(10_000))), entries)
@@ -116,7 +116,7 @@ def test_thousands_of_messages_without_ids_are_compared_in_no_time():
 
 
 @shows("B12")
-def test_messages_without_ids_keep_their_order():
+def test_messages_without_ids_keep_their_order() -> None:
     entries = [said(text, f"x{i}", minted=True) for i, text in enumerate(["a", "b", "a", "c"])]
     intake = taken(run(user("b"), user("a"), user("b"), user("c"), user("d")), entries)
     assert [e.content[0].text for e in intake.entries] == ["b", "d"]
@@ -135,21 +135,21 @@ def test_messages_without_ids_keep_their_order():
         ([user("", "u1")], 1, 0),
     ],
 )
-def test_going_back(messages, keep, new):
+def test_going_back(messages, keep: int | None, new: int) -> None:
     intake = taken(run(*messages), ANSWERED)
     assert intake.keep == keep
     assert len(intake.entries) == new
 
 
 @shows("B12", "B10")
-def test_a_retry_is_not_a_branch():
+def test_a_retry_is_not_a_branch() -> None:
     done = [said("one", "u1"), turn("t1", call("c")), ResultEntry("c", "c-result", Output("x"))]
     assert taken(run(user("one", "u1")), done).keep is None, "the model has not seen the output yet"
     assert taken(run(user("one", "u1")), done[:2]).keep == 1, "the answer waits for somebody: back to the question"
 
 
 @shows("B1", "B28")
-def test_answers_find_their_record_by_any_of_its_names():
+def test_answers_find_their_record_by_any_of_its_names() -> None:
     entries = [said("one", "u1"), turn("t1", call("c", "gated")), CardEntry("card_1", "m", "apr_c", "{}")]
     ways = [
         run(resume=[ResumeEntry("apr_c", "resolved", {"approved": True})]),
@@ -172,7 +172,7 @@ def test_answers_find_their_record_by_any_of_its_names():
 @pytest.mark.parametrize(
     ("claimed", "understood"), [("apr_c", True), ("c", True), ("of-its-own", True), ("apr_d", False), ("d", False)]
 )
-def test_a_function_approval_that_names_two_calls_approves_neither(claimed, understood):
+def test_a_function_approval_that_names_two_calls_approves_neither(claimed: str, understood: bool) -> None:
     entries = [said("one", "u1"), turn("t1", call("c", "gated"), call("d", "gated"))]
     item = {"id": claimed, "call_id": "c", "approved": True}
     request = run(Message("user", "u2", "", function_approvals=[item]))
@@ -181,7 +181,7 @@ def test_a_function_approval_that_names_two_calls_approves_neither(claimed, unde
 
 
 @shows("B28")
-def test_a_tool_message_counts_only_for_a_client_tool_and_once():
+def test_a_tool_message_counts_only_for_a_client_tool_and_once() -> None:
     entries = [said("one", "u1"), turn("t1", call("free"), call("mine", "client"))]
     messages = [
         Message("tool", f"r{i}", text, tool_call_id=i)
@@ -194,7 +194,7 @@ def test_a_tool_message_counts_only_for_a_client_tool_and_once():
 
 
 @shows("B8")
-def test_a_card_is_closed_once():
+def test_a_card_is_closed_once() -> None:
     entries = [turn("t1", call("c", "gated")), CardEntry("card_1", "m", "apr_c", "{}")]
     answer = Message("tool", "x", '{"accepted":false}', tool_call_id="card_1")
     intake = taken(run(answer, answer), entries, [approval()])
@@ -203,7 +203,7 @@ def test_a_card_is_closed_once():
 
 
 @shows("B28", "B8", "B5")
-def test_an_unknown_thread_trusts_nothing():
+def test_an_unknown_thread_trusts_nothing() -> None:
     calls = [ToolCall("c", FunctionCall("refund", '{"a":1}')), ToolCall("card", FunctionCall("confirm_changes", "{}"))]
     history = [
         user("hi", "u1"),
@@ -244,7 +244,7 @@ KNOWN = [
 @shows("B12", "B28")
 @settings(max_examples=500)
 @given(st.lists(MESSAGES, max_size=6), st.booleans())
-def test_whatever_is_replayed(messages, known):
+def test_whatever_is_replayed(messages, known) -> None:
     entries = KNOWN if known else []
     intake = taken(run(*messages), entries, [approval()] if known else [])
     told = {
@@ -265,7 +265,7 @@ def test_whatever_is_replayed(messages, known):
 
 @shows("B1")
 @pytest.mark.parametrize(("told", "late"), [(YES, False), ('{"approved":false}', True)])
-def test_a_result_that_looks_like_an_answer_is_no_answer_where_a_client_sends_it_back(told, late):
+def test_a_result_that_looks_like_an_answer_is_no_answer_where_a_client_sends_it_back(told: str, late: bool) -> None:
     """A tool may well return what an answer looks like. Only something else than its result was said by a person."""
     done = approval(state=State.DONE, output=Output(YES))
     journal = Journal([said("hi", "u"), turn("turn", call("c"))], [done])
@@ -274,7 +274,7 @@ def test_a_result_that_looks_like_an_answer_is_no_answer_where_a_client_sends_it
 
 
 @shows("B1")
-def test_an_answer_beside_one_that_was_given_before_counts():
+def test_an_answer_beside_one_that_was_given_before_counts() -> None:
     """A message that is known says again what was decided; what else it says about other calls is heard."""
     journal = Journal(
         [said("hi", "u"), turn("turn", call("c1"), call("c2"))], [approval("c1", State.DONE), approval("c2")]
@@ -285,7 +285,7 @@ def test_an_answer_beside_one_that_was_given_before_counts():
 
 
 @shows("T10")
-def test_the_first_message_of_a_thread_is_said_although_its_attachment_is_left_out():
+def test_the_first_message_of_a_thread_is_said_although_its_attachment_is_left_out() -> None:
     picture = poison.AT_THE_DOOR["no picture"]
     intake = taken(run(user([poison.text("What is this?"), picture], "u")), [])
     assert [type(entry) for entry in intake.entries] == [UserEntry, LeftOutEntry]

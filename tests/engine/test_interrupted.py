@@ -24,7 +24,7 @@ SHOWN = {
 }
 
 
-async def died(store):
+async def died(store) -> None:
     """A thread whose process died while the second of two calls ran."""
     await store.start()
     thread = await store.lease_thread("local", "t", "a", "run_1")
@@ -35,7 +35,7 @@ async def died(store):
 
 @shows("B9", "S10", "S29", "S30")
 @pytest.mark.parametrize("more", [[], [SHOWN], [SHOWN, user("and now?", "u2")]], ids=["retry", "as shown", "new text"])
-async def test_it_is_reported_and_not_forgotten(more):
+async def test_it_is_reported_and_not_forgotten(more) -> None:
     @tool
     async def mail() -> str:
         """Mail them."""

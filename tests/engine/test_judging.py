@@ -37,7 +37,7 @@ async def answers(value):
 class Later:
     """An awaitable that is no coroutine."""
 
-    def __init__(self, value):
+    def __init__(self, value) -> None:
         self.value = value
 
     def __await__(self):
@@ -50,14 +50,14 @@ class Callable:
 
 
 def raises(error):
-    def when(_):
+    def when(_) -> None:
         raise error
 
     return when
 
 
 def raises_later(error):
-    async def when(_):
+    async def when(_) -> None:
         raise error
 
     return when
@@ -66,14 +66,14 @@ def raises_later(error):
 @pytest.mark.parametrize(
     "arguments", ['{"production": "true"}', '{"production": 1}', '{"amount": "1_000"}', '{"amount": true}']
 )
-async def test_what_the_schema_does_not_say_reaches_neither_predicate_nor_person(arguments):
+async def test_what_the_schema_does_not_say_reaches_neither_predicate_nor_person(arguments: str) -> None:
     seen = []
     found = await judged(arguments, when=seen.append)
     assert (found.asks, seen) == (False, [])
     assert found.problem.startswith("Invalid arguments for deploy: ")
 
 
-async def test_defaults_are_judged():
+async def test_defaults_are_judged() -> None:
     assert (await judged("{}", when=lambda a: a["production"] is True)).asks
     assert (await judged("{}")).arguments == '{"amount":5,"production":true}'
     assert not (await judged('{"production": false}', when=lambda a: a["production"] is True)).asks
@@ -109,12 +109,12 @@ async def test_defaults_are_judged():
         (Callable(), False),
     ],
 )
-async def test_gates_fail_closed(when, asks):
+async def test_gates_fail_closed(when, asks: bool) -> None:
     with anyio.fail_after(5):
         assert (await judged("{}", when=when)).asks is asks
 
 
-async def test_a_predicate_can_not_change_what_runs():
+async def test_a_predicate_can_not_change_what_runs() -> None:
     def when(arguments):
         arguments.clear()
         arguments["production"] = False
@@ -124,7 +124,9 @@ async def test_a_predicate_can_not_change_what_runs():
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_a_predicate_that_takes_too_long_asks_and_holds_up_nobody(kind, monkeypatch):
+async def test_a_predicate_that_takes_too_long_asks_and_holds_up_nobody(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(judging, "PREDICATE_SECONDS", 0.05)
     release = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -142,10 +144,10 @@ async def test_a_predicate_that_takes_too_long_asks_and_holds_up_nobody(kind, mo
     release.set()
 
 
-async def test_a_stop_is_a_stop():
+async def test_a_stop_is_a_stop() -> None:
     started = asyncio.Event()
 
-    async def waits(_):
+    async def waits(_) -> None:
         started.set()
         await asyncio.Event().wait()
 
@@ -158,7 +160,7 @@ async def test_a_stop_is_a_stop():
     assert logs == [], "the predicate did not fail"
 
 
-async def test_only_calls_of_gated_tools_are_looked_at():
+async def test_only_calls_of_gated_tools_are_looked_at() -> None:
     @tool
     def free() -> None:
         """Free."""
@@ -167,7 +169,7 @@ async def test_only_calls_of_gated_tools_are_looked_at():
     assert await look_at(calls, {"free": free}) == {}
 
 
-async def test_a_given_schemas_defaults_are_filled_in_where_they_fit_it():
+async def test_a_given_schemas_defaults_are_filled_in_where_they_fit_it() -> None:
     """A server fills them in anyway: what is shown is what it would take."""
     schema = {
         "properties": {

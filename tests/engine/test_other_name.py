@@ -17,7 +17,7 @@ DONE = adapter.TurnDone(ref=adapter.ConversationRef(turn_id="", origin=Parrot.or
 
 @shows("S2", "S33", "B17")
 @pytest.mark.parametrize("way", ["a decision", "a run"])
-async def test_it_is_followed_and_stopped_by_that_name_too(way):
+async def test_it_is_followed_and_stopped_by_that_name_too(way: str) -> None:
     begun = asyncio.Event()
 
     @tool(gate=True)

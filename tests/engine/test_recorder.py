@@ -54,7 +54,7 @@ def streamed_arguments(wire):
 @shows("B14", "S24", "B25")
 @settings(max_examples=500)
 @given(BATCHES, st.booleans())
-def test_any_adapter_output_makes_a_legal_stream(batches, done):
+def test_any_adapter_output_makes_a_legal_stream(batches, done) -> None:
     recorder, sequencer, events = made(["call_2"])
     for batch in batches:
         recorder.feed(batch)
@@ -81,7 +81,7 @@ def test_any_adapter_output_makes_a_legal_stream(batches, done):
 @shows("B14", "B25")
 @settings(max_examples=400)
 @given(st.text('{}[]":,a1\\u', max_size=10), st.integers(0, 30), st.booleans())
-def test_a_stream_that_breaks_off_anywhere_is_valid_for_validators(value, length, done):
+def test_a_stream_that_breaks_off_anywhere_is_valid_for_validators(value, length, done) -> None:
     arguments = json.dumps({"q": value, "n": [1.5, None, {"deep": True}]})[:length]
     recorder, sequencer, events = made()
     recorder.feed([ad.CallStart("0", "call_1", "search"), *(ad.CallDelta("0", c) for c in arguments)])
@@ -98,7 +98,7 @@ def test_a_stream_that_breaks_off_anywhere_is_valid_for_validators(value, length
 
 
 @shows("S24")
-def test_a_repeated_call_id_is_reminted_for_the_client_and_kept_for_the_provider():
+def test_a_repeated_call_id_is_reminted_for_the_client_and_kept_for_the_provider() -> None:
     recorder, _, events = made(["call_1"])
     for key in ("0", "1"):
         recorder.feed([ad.CallStart(key, "call_1", "search"), ad.CallDelta(key, "{}"), ad.CallEnd(key, "{}")])
@@ -121,7 +121,7 @@ def test_a_repeated_call_id_is_reminted_for_the_client_and_kept_for_the_provider
         (['{"q":"tr'], '{"other":1}', '{"q":"tr"}'),  # what was shown can't be taken back
     ],
 )
-def test_arguments_are_shown_once_and_end_as_json(deltas, end, shown):
+def test_arguments_are_shown_once_and_end_as_json(deltas, end: str, shown: str) -> None:
     recorder, _, events = made()
     recorder.feed([ad.CallStart("0", "c", "search"), *(ad.CallDelta("0", d) for d in deltas), ad.CallEnd("0", end)])
     recorder.feed([ad.TurnDone()])
@@ -133,7 +133,7 @@ def test_arguments_are_shown_once_and_end_as_json(deltas, end, shown):
 
 @pytest.mark.parametrize("written", ["ada", "<p>Oh no</p>", '"text"', "[1]", "  nope"])
 @pytest.mark.parametrize("ends", [True, False])
-def test_words_in_the_place_of_arguments_are_recorded_and_not_shown(written, ends):
+def test_words_in_the_place_of_arguments_are_recorded_and_not_shown(written: str, ends: bool) -> None:
     recorder, sequencer, events = made()
     recorder.feed([ad.CallStart("0", "c", "search"), *(ad.CallDelta("0", letter) for letter in written)])
     recorder.feed([ad.CallEnd("0", written), ad.TurnDone()] if ends else [ad.TurnDone("incomplete", "limit")])
@@ -144,7 +144,7 @@ def test_words_in_the_place_of_arguments_are_recorded_and_not_shown(written, end
     assert (call.malformed, call.arguments) == (True, written)
 
 
-def test_late_events_of_an_ended_item_change_nothing():
+def test_late_events_of_an_ended_item_change_nothing() -> None:
     recorder, _, events = made()
     recorder.feed([ad.CallStart("0", "c", "search"), ad.CallEnd("0", "{}")])
     before = len(events)
@@ -154,7 +154,7 @@ def test_late_events_of_an_ended_item_change_nothing():
 
 
 @shows("S20")
-def test_paragraphs_of_reasoning_and_its_sealed_form():
+def test_paragraphs_of_reasoning_and_its_sealed_form() -> None:
     recorder, _, events = made()
     recorder.feed([ad.ReasoningStart("0"), ad.ReasoningDelta("0", "o"), ad.ReasoningDelta("0", "ne")])
     recorder.feed([ad.ReasoningDelta("0", "", 1), ad.ReasoningDelta("0", "two", 1)])

@@ -27,13 +27,13 @@ pytestmark = pytest.mark.anyio
 class Slow(MemoryStore):
     """Takes a moment over each commit, as a store with a disk does, and remembers what it was given."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.gate = asyncio.Event()
         self.begun = asyncio.Event()
         self.commits = []
 
-    async def commit(self, thread, change, run_key):
+    async def commit(self, thread, change, run_key) -> None:
         self.begun.set()
         await self.gate.wait()
         self.commits.append(list(change.entries))
@@ -49,7 +49,7 @@ def result(name):
     return ResultEntry(name, f"{name}-result", Output(name))
 
 
-async def test_parallel_savers_write_every_entry_once():
+async def test_parallel_savers_write_every_entry_once() -> None:
     async with asyncio.timeout(5):
         store = Slow()
         thread = await opened(store)
@@ -66,7 +66,7 @@ async def test_parallel_savers_write_every_entry_once():
 
 
 @shows("S29", "S31")
-async def test_a_cancelled_saver_knows_what_was_saved():
+async def test_a_cancelled_saver_knows_what_was_saved() -> None:
     async with asyncio.timeout(5):
         store = Slow()
         thread = await opened(store)
@@ -87,7 +87,7 @@ async def test_a_cancelled_saver_knows_what_was_saved():
         assert len((await store.read_thread("p", "t")).entries) == 2
 
 
-async def test_what_could_not_be_saved_is_saved_the_next_time():
+async def test_what_could_not_be_saved_is_saved_the_next_time() -> None:
     async with asyncio.timeout(5):
         store = Slow()
         store.gate.set()
@@ -102,12 +102,12 @@ async def test_what_could_not_be_saved_is_saved_the_next_time():
         assert (await store.read_thread("p", "t")).entries == [result("a"), result("b")]
 
 
-async def test_to_the_end():
+async def test_to_the_end() -> None:
     async with asyncio.timeout(5):
         done = asyncio.Event()
         go = asyncio.Event()
 
-        async def work():
+        async def work() -> None:
             await go.wait()
             done.set()
             raise ValueError("nobody hears this")
@@ -124,9 +124,9 @@ async def test_to_the_end():
             await to_the_end(work())
 
 
-async def test_the_store_is_closed_even_if_a_model_can_not_be():
+async def test_the_store_is_closed_even_if_a_model_can_not_be() -> None:
     class Stuck(Parrot):
-        async def aclose(self):
+        async def aclose(self) -> None:
             raise OSError("It does not close.")
 
     store = MemoryStore()
@@ -140,11 +140,13 @@ async def test_the_store_is_closed_even_if_a_model_can_not_be():
 
 
 @shows("B9", "S30")
-async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run(monkeypatch):
+async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_did_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(keeping, "KEEP_SECONDS", 0.2)
 
     class Full(MemoryStore):
-        async def commit(self, thread, change, run_key):
+        async def commit(self, thread, change, run_key) -> None:
             if any(isinstance(entry, ResultEntry) for entry in change.entries):
                 raise Unavailable("The disk is full.")
             await super().commit(thread, change, run_key)
@@ -165,7 +167,7 @@ async def test_a_call_that_ran_and_could_not_be_saved_is_not_told_as_one_that_di
 class Away(MemoryStore):
     """Can't record what came of a call until it is ``back``."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.tried, self.back = asyncio.Event(), asyncio.Event()
 
@@ -177,7 +179,7 @@ class Away(MemoryStore):
 
 
 @shows("T8")
-async def test_a_lease_is_renewed_while_only_a_result_is_owed():
+async def test_a_lease_is_renewed_while_only_a_result_is_owed() -> None:
     store = Away()
     async with asyncio.timeout(5):
         await store.start()
@@ -193,10 +195,10 @@ async def test_a_lease_is_renewed_while_only_a_result_is_owed():
 
 
 @shows("T8")
-async def test_a_lease_is_renewed_while_only_the_end_of_its_run_is_owed():
+async def test_a_lease_is_renewed_while_only_the_end_of_its_run_is_owed() -> None:
     store, tried, back = MemoryStore(), asyncio.Event(), asyncio.Event()
 
-    async def save():
+    async def save() -> None:
         tried.set()
         await back.wait()
 

@@ -23,7 +23,7 @@ async def thread(app):
 
 
 @shows("S29", "S30", "B14")
-async def test_a_tool_that_is_stopped_then():
+async def test_a_tool_that_is_stopped_then() -> None:
     spoilt = asyncio.Event()
 
     @tool
@@ -49,7 +49,7 @@ async def test_a_tool_that_is_stopped_then():
 
 
 @shows("B4", "B14")
-async def test_what_else_is_saved_then():
+async def test_what_else_is_saved_then() -> None:
     @tool
     async def spoil(ctx: ToolContext) -> str:
         """Has something in the state for a moment."""
@@ -74,7 +74,7 @@ async def test_what_else_is_saved_then():
 
 
 @shows("S30")
-async def test_a_state_that_a_tool_puts_in_the_place_of_the_shared_one_means_nothing():
+async def test_a_state_that_a_tool_puts_in_the_place_of_the_shared_one_means_nothing() -> None:
     @tool
     async def replace(ctx: ToolContext) -> str:
         """Mistakes the state for its own."""

@@ -22,7 +22,7 @@ STOPPED = asyncio.CancelledError
 class Silent(Parrot):
     """A request is never answered if the plan says so: ``asked`` is set then. ``stored``: the refs saved at each."""
 
-    def __init__(self, plan):
+    def __init__(self, plan) -> None:
         super().__init__(plan)
         self.asked = asyncio.Event()
         self.app = None
@@ -58,7 +58,7 @@ async def look() -> str:
         (CHAIN, ProviderUnavailable("Away."), True),
     ],
 )
-async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(ref, how, continued):
+async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(ref, how, continued: bool) -> None:
     asks = [*calls("look", {}), adapter.TurnDone(ref=ref)]
     model = Silent([asks, STOPPED if how is STOPPED else [how], [*says("ok"), adapter.TurnDone(ref=ref)]])
     agent = Agent(name="a", model=model, tools=[look])

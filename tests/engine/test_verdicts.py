@@ -28,7 +28,7 @@ def judged(index, *answers):
 
 
 @shows("B1", "B6")
-def test_a_call_that_was_answered_takes_no_second_answer():
+def test_a_call_that_was_answered_takes_no_second_answer() -> None:
     index = ApprovalIndex([ASKED])
     assert judged(index, YES) == ([State.CLAIMED], [])
     assert judged(index, YES) == judged(index, NO) == ([], [])
@@ -45,7 +45,7 @@ def test_a_call_that_was_answered_takes_no_second_answer():
         ([about(name="delete"), about(arguments="{}")], "other arguments"),
     ],
 )
-def test_what_can_not_be_taken_leaves_the_call_waiting(answers, why):
+def test_what_can_not_be_taken_leaves_the_call_waiting(answers, why: str) -> None:
     index = ApprovalIndex([ASKED])
     moves, (message,) = judged(index, *answers)
     assert moves == []
@@ -54,13 +54,13 @@ def test_what_can_not_be_taken_leaves_the_call_waiting(answers, why):
 
 
 @shows("B2")
-def test_a_proper_answer_counts_beside_one_that_can_not_be_taken():
+def test_a_proper_answer_counts_beside_one_that_can_not_be_taken() -> None:
     right = about(name="refund", arguments='{"amount":50}')
     for answers in ([about(name="delete"), right], [right, about(name="delete")], [right, YES]):
         assert judged(ApprovalIndex([ASKED]), *answers) == ([State.CLAIMED], [])
 
 
-def test_an_answer_to_nothing_and_one_that_comes_too_late_decide_nothing():
+def test_an_answer_to_nothing_and_one_that_comes_too_late_decide_nothing() -> None:
     assert judged(ApprovalIndex(), YES) == ([], [])
     moves, (message,) = judged(ApprovalIndex([msgspec.structs.replace(ASKED, state=State.DONE)]), YES)
     assert (moves, message) == ([], "This call waits for no answer any more.")

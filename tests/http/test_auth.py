@@ -31,7 +31,7 @@ from tests.requirements import shows
         (None, False),
     ],
 )
-def test_what_means_this_machine(host, expected):
+def test_what_means_this_machine(host: str | None, expected: bool) -> None:
     assert is_loopback(host) is expected
 
 
@@ -60,7 +60,7 @@ def asking(authorization):
         (None, None),
     ],
 )
-def test_bearer_tokens(authorization, principal):
+def test_bearer_tokens(authorization: bytes | None, principal: str | None) -> None:
     assert (
         bearer({"ada": "token-of-ada", "bob": "token-of-bob", "zoë": "token-of-zoë"})(asking(authorization))
         == principal

@@ -19,7 +19,7 @@ TIMEOUT = 10
 class Waits(Parrot):
     """Says something, then waits until it is let go."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.go_on = asyncio.Event()
         self.closed = asyncio.Event()
@@ -36,7 +36,7 @@ class Waits(Parrot):
 class Client:
     """An ASGI caller whose `send` can be made to fail or hang, and who leaves when told to."""
 
-    def __init__(self, body, on_body=None):
+    def __init__(self, body, on_body=None) -> None:
         self.body, self.on_body = body, on_body
         self.sent, self.left = [], asyncio.Event()
         self.asked = False
@@ -48,12 +48,12 @@ class Client:
         await self.left.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message):
+    async def send(self, message) -> None:
         self.sent.append(message)
         if message["type"] == "http.response.body" and message["body"] and self.on_body is not None:
             await self.on_body(message["body"])
 
-    async def call(self, app):
+    async def call(self, app) -> None:
         headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
@@ -86,11 +86,11 @@ async def stopped(app):
 
 
 @shows("B14")
-async def test_an_idle_stream_is_pinged(monkeypatch):
+async def test_an_idle_stream_is_pinged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "PING_INTERVAL", 0.01)
     model = Waits()
 
-    async def let_go(data):
+    async def let_go(data) -> None:
         if data.startswith(b": ping"):
             model.go_on.set()
 
@@ -105,10 +105,10 @@ async def test_an_idle_stream_is_pinged(monkeypatch):
 
 @shows("S33", "B17")
 @pytest.mark.parametrize("how", ["raises", "hangs", "leaves"])
-async def test_a_reader_that_is_gone_stops_the_run(how):
+async def test_a_reader_that_is_gone_stops_the_run(how: str) -> None:
     model = Waits()
 
-    async def fail(data):
+    async def fail(data) -> None:
         if how == "raises":
             raise OSError("broken pipe")
         if how == "hangs":
@@ -124,7 +124,7 @@ async def test_a_reader_that_is_gone_stops_the_run(how):
 
 
 @shows("B14")
-async def test_frames_that_are_ready_together_leave_together():
+async def test_frames_that_are_ready_together_leave_together() -> None:
     many = [event for n in range(200) for event in says("word", str(n))]
     model = Parrot([[*many, adapter.TurnDone()]])
     client = Client(BODY)
@@ -136,7 +136,7 @@ async def test_frames_that_are_ready_together_leave_together():
 
 
 @shows("B14")
-async def test_the_head_says_how_to_pass_it_on():
+async def test_the_head_says_how_to_pass_it_on() -> None:
     client = Client(BODY)
     async with started(made(Parrot())) as app:
         await client.call(app)

@@ -74,7 +74,7 @@ async def ask(p: Product, headers: dict[str, str] | None = None) -> list[dict[st
 TWO_CALLS = script(refund("call_1"), refund("call_2"))
 
 
-async def test_first_what_waits_then_each_that_comes_and_each_state():
+async def test_first_what_waits_then_each_that_comes_and_each_state() -> None:
     shop = Shop()
     async with product(shop.tools, TWO_CALLS) as p:
         one, two = await ask(p)
@@ -98,7 +98,7 @@ async def test_first_what_waits_then_each_that_comes_and_each_state():
             assert [state for _, state in await seen.states(1)] == ["pending"]
 
 
-async def test_what_is_answered_in_a_run_is_told_too():
+async def test_what_is_answered_in_a_run_is_told_too() -> None:
     async with product(Shop().tools, TWO_CALLS) as p:
         chat = p.chat(tools=[CARD_TOOL])
         async with watching(p) as seen:
@@ -109,7 +109,7 @@ async def test_what_is_answered_in_a_run_is_told_too():
             assert [state for _, state in await seen.states(2)] == ["rejected", "rejected"]
 
 
-async def test_of_a_deleted_thread_what_waited_is_gone():
+async def test_of_a_deleted_thread_what_waited_is_gone() -> None:
     async with product(Shop().tools, TWO_CALLS) as p:
         one, two = await ask(p)
         async with watching(p) as seen:
@@ -119,7 +119,7 @@ async def test_of_a_deleted_thread_what_waited_is_gone():
             assert [await seen.next(), await seen.next()] == [("gone", {"id": one["id"]}), ("gone", {"id": two["id"]})]
 
 
-async def test_everybody_sees_their_own_and_a_stranger_nothing():
+async def test_everybody_sees_their_own_and_a_stranger_nothing() -> None:
     async with product(Shop().tools, TWO_CALLS, settings=TWO) as p:
         mine = await ask(p, ALICE)
         async with watching(p, ALICE) as alice, watching(p, BOB) as bob:
@@ -135,7 +135,7 @@ async def test_everybody_sees_their_own_and_a_stranger_nothing():
 
 async def test_what_another_process_writes_and_what_expires_is_seen_with_the_next_look(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+) -> None:
     monkeypatch.setattr(inbox, "LOOK_SECONDS", 0.05)
     path = tmp_path / "a.db"
     async with product(Shop(expires_after=3600).tools, TWO_CALLS, store=f"sqlite:///{path}") as p:
@@ -152,7 +152,7 @@ async def test_what_another_process_writes_and_what_expires_is_seen_with_the_nex
         await other.aclose()
 
 
-async def test_it_ends_when_the_server_stops():
+async def test_it_ends_when_the_server_stops() -> None:
     async with product(Shop().tools, TWO_CALLS) as p:
         engine = p.app.state.engine
         async with watching(p) as seen:
@@ -163,14 +163,14 @@ async def test_it_ends_when_the_server_stops():
             assert late.response.status_code == 503
 
 
-async def test_an_idle_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch):
+async def test_an_idle_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_inbox, "PING_INTERVAL", 0.01)
     async with product(Shop().tools) as p, watching(p) as seen:
         while await seen.line() != ": ping":
             pass
 
 
-async def test_who_leaves_is_forgotten_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch):
+async def test_who_leaves_is_forgotten_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox, "MAX_WATCHERS", 1)
     async with product(Shop().tools) as p:
         watchers = p.app.state.engine.inbox._watchers

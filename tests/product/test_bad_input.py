@@ -31,7 +31,7 @@ MIB = 1024 * 1024
 class Shop:
     """The application under attack: one gated tool that must never run."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.ran = []
 
         @tool(gate=True)
@@ -52,7 +52,7 @@ class Shop:
         (ask,) = events[-1]["outcome"]["interrupts"]
         return [ask["id"], ask["toolCallId"]]
 
-    async def still_works(self, thread_id):
+    async def still_works(self, thread_id) -> None:
         """A normal run on the same thread."""
         answer = await run(self.app, run_body(thread_id, user("hello again")))
         assert answer.status == 200
@@ -63,7 +63,7 @@ class Shop:
         assert snapshot.status == 200
 
 
-def check_error(answer, data=b""):
+def check_error(answer, data=b"") -> None:
     """The documented shape and nothing more; the text gives nothing away."""
     assert answer.status in STATUSES, (answer.status, answer.body[:300], data[:2_000])
     found = answer.json()
@@ -74,7 +74,7 @@ def check_error(answer, data=b""):
     assert "Traceback" not in found["error"]["message"]
 
 
-def check(answer, data):
+def check(answer, data) -> None:
     """Either an error in the documented shape, or a stream that every client accepts."""
     if answer.status != 200:
         check_error(answer, data)
@@ -86,7 +86,7 @@ def check(answer, data):
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_thousands_of_bad_runs(seed):
+async def test_thousands_of_bad_runs(seed: int) -> None:
     rng = Random(seed)
     shop = Shop()
     async with started(shop.app):
@@ -102,7 +102,7 @@ async def test_thousands_of_bad_runs(seed):
     assert shop.ran == []
 
 
-async def test_bad_decisions():
+async def test_bad_decisions() -> None:
     rng = Random(7)
     shop = Shop()
     async with started(shop.app):
@@ -121,7 +121,7 @@ async def test_bad_decisions():
     assert shop.ran == []
 
 
-async def test_bad_thread_ids():
+async def test_bad_thread_ids() -> None:
     rng = Random(11)
     shop = Shop()
     async with started(shop.app):
@@ -160,7 +160,7 @@ async def test_bad_thread_ids():
     ],
     ids=range(14),
 )
-async def test_the_code_of_each_kind(data, status, code):
+async def test_the_code_of_each_kind(data: bytes, status: int, code: str) -> None:
     shop = Shop()
     async with started(shop.app):
         answer = await request(shop.app, "POST", "/", data)
@@ -171,7 +171,7 @@ async def test_the_code_of_each_kind(data, status, code):
 @pytest.mark.parametrize(
     "kind", ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "x", "é/json"]
 )
-async def test_wrong_content_type(kind):
+async def test_wrong_content_type(kind: str) -> None:
     shop = Shop()
     async with started(shop.app):
         for path in ("/", "/approvals/x"):
@@ -183,7 +183,7 @@ async def test_wrong_content_type(kind):
 
 
 @pytest.mark.parametrize("length", ["99999999999", "9" * 5_000, "²", "-1", "x"])
-async def test_announced_lengths_are_not_trusted(length):
+async def test_announced_lengths_are_not_trusted(length: str) -> None:
     shop = Shop()
     async with started(shop.app):
         body = json.dumps(run_body("t", user("hi"))).encode()
@@ -191,7 +191,7 @@ async def test_announced_lengths_are_not_trusted(length):
         assert answer.status == (413 if length.startswith("9") else 200)
 
 
-async def test_ten_thousand_messages_are_taken():
+async def test_ten_thousand_messages_are_taken() -> None:
     shop = Shop()
     async with started(shop.app):
         messages = [user(f"m{i}", f"id{i}") for i in range(10_000)]
@@ -201,7 +201,7 @@ async def test_ten_thousand_messages_are_taken():
 
 
 @shows("B2")
-async def test_answers_to_nothing():
+async def test_answers_to_nothing() -> None:
     shop = Shop()
     async with started(shop.app):
         entry = {"interruptId": "apr_unknown", "status": "resolved", "payload": {"approved": True}}
@@ -216,7 +216,7 @@ async def test_answers_to_nothing():
     assert shop.ran == []
 
 
-async def test_a_sample_over_real_sockets():
+async def test_a_sample_over_real_sockets() -> None:
     rng = Random(3)
     shop = Shop()
     async with running(shop.app) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:

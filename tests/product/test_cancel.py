@@ -28,7 +28,7 @@ async def reading(p, chat, text=None, **more):
 
 
 class _Reader:
-    def __init__(self, response):
+    def __init__(self, response) -> None:
         self.response, self.raw = response, ""
         self.chunks = response.aiter_text()
 
@@ -64,7 +64,7 @@ def results(thread):
 
 @shows("S30", "S33", "B17")
 @pytest.mark.parametrize("mode", MODES)
-async def test_leaving_in_the_middle_of_the_text(mode):
+async def test_leaving_in_the_middle_of_the_text(mode: str) -> None:
     turns = [
         {"output": [LONG], "when": {"user": "talk"}, "fault": {"kind": "hang", "after_events": 12}},
         {"output": [say("Back.")], "repeat": True},
@@ -85,7 +85,7 @@ async def test_leaving_in_the_middle_of_the_text(mode):
 
 @shows("S29", "S30", "S31", "S33", "B9")
 @pytest.mark.parametrize("mode", MODES)
-async def test_leaving_in_the_middle_of_free_tools(mode):
+async def test_leaving_in_the_middle_of_free_tools(mode: str) -> None:
     begun, stopped, runs = asyncio.Event(), asyncio.Event(), []
 
     @tool
@@ -128,7 +128,7 @@ async def test_leaving_in_the_middle_of_free_tools(mode):
 
 @shows("S29", "S30", "S31", "B9", "B10")
 @pytest.mark.parametrize("mode", MODES)
-async def test_leaving_in_the_middle_of_an_approved_tool(mode):
+async def test_leaving_in_the_middle_of_an_approved_tool(mode: str) -> None:
     begun, runs = asyncio.Event(), []
 
     @tool(gate=True)
@@ -158,7 +158,7 @@ async def test_leaving_in_the_middle_of_an_approved_tool(mode):
 
 @shows("S29", "S30", "S33")
 @pytest.mark.parametrize("mode", MODES)
-async def test_leaving_while_a_gated_call_is_made_known(mode):
+async def test_leaving_while_a_gated_call_is_made_known(mode: str) -> None:
     """A free sibling still runs when the client leaves: the question was never shown, so the gated call is closed."""
     begun = asyncio.Event()
     shop = Shop()
@@ -188,7 +188,7 @@ async def test_leaving_while_a_gated_call_is_made_known(mode):
 @shows("S30", "S33", "B2")
 @pytest.mark.parametrize("hitl", ["card", "interrupt"])
 @pytest.mark.parametrize("mode", MODES)
-async def test_leaving_while_a_question_waits_changes_nothing(mode, hitl):
+async def test_leaving_while_a_question_waits_changes_nothing(mode: str, hitl: str) -> None:
     shop = Shop()
     turns = [{"output": [refund()]}, {"output": [say("Back.")], "repeat": True}]
     async with product(shop.tools, turns, mode=mode, hitl=hitl) as p:
@@ -207,7 +207,7 @@ async def test_leaving_while_a_question_waits_changes_nothing(mode, hitl):
 
 @shows("S29", "S33", "B25")
 @pytest.mark.parametrize("mode", MODES)
-async def test_leaving_in_the_middle_of_arguments(mode):
+async def test_leaving_in_the_middle_of_arguments(mode: str) -> None:
     shop = Shop()
     turns = [
         {
@@ -232,7 +232,7 @@ async def test_leaving_in_the_middle_of_arguments(mode):
 
 @shows("S32")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_result_that_comes_after_the_cancel_is_ignored(mode):
+async def test_a_result_that_comes_after_the_cancel_is_ignored(mode: str) -> None:
     begun, release, ran = threading.Event(), threading.Event(), threading.Event()
 
     @tool
@@ -261,7 +261,7 @@ async def test_a_result_that_comes_after_the_cancel_is_ignored(mode):
 
 @shows("S33")
 @pytest.mark.parametrize("dialect", ["compat", "1.0"])
-async def test_what_a_stopped_run_says_to_whoever_still_listens(dialect):
+async def test_what_a_stopped_run_says_to_whoever_still_listens(dialect: str) -> None:
     """The server stops (drain) while the client reads: the dialect decides what the end is called."""
     begun = asyncio.Event()
 
@@ -291,7 +291,7 @@ async def test_what_a_stopped_run_says_to_whoever_still_listens(dialect):
 
 
 @shows("B17")
-async def test_on_disconnect_continue_lets_the_run_finish():
+async def test_on_disconnect_continue_lets_the_run_finish() -> None:
     begun, release = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -316,7 +316,7 @@ async def test_on_disconnect_continue_lets_the_run_finish():
 
 @shows("B18")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_second_run_on_a_busy_thread_is_refused_and_the_thread_works_afterwards(mode):
+async def test_a_second_run_on_a_busy_thread_is_refused_and_the_thread_works_afterwards(mode: str) -> None:
     begun, release = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -343,7 +343,7 @@ async def test_a_second_run_on_a_busy_thread_is_refused_and_the_thread_works_aft
 
 
 @shows("S30", "B14")
-async def test_a_hundred_clients_that_leave_leave_nothing_behind():
+async def test_a_hundred_clients_that_leave_leave_nothing_behind() -> None:
     turns = [{"output": [LONG, SEARCH], "repeat": True, "fault": {"kind": "hang", "times": 0, "after_events": 30}}]
     shop = Shop()
     async with product(shop.tools, turns) as p:
@@ -365,7 +365,7 @@ async def test_a_hundred_clients_that_leave_leave_nothing_behind():
 
 
 @shows("S33", "B18")
-async def test_a_message_right_after_leaving_is_not_refused():
+async def test_a_message_right_after_leaving_is_not_refused() -> None:
     turns = [
         {"output": [LONG], "when": {"user": "talk"}, "fault": {"kind": "hang", "after_events": 12}},
         {"output": [say("Back.")], "repeat": True},

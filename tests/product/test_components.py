@@ -35,7 +35,7 @@ async def sent(chat, *more):
 
 @shows("T18")
 @pytest.mark.parametrize("mode", MODES)
-async def test_each_click_is_told_and_answered(mode):
+async def test_each_click_is_told_and_answered(mode: str) -> None:
     turns = [{"output": [say(text)]} for text in ("Hello.", "Size 42.", "Twice.", "Bye.")]
     async with product(Shop().tools, turns, mode=mode) as p:
         chat = p.chat()
@@ -54,7 +54,7 @@ async def test_each_click_is_told_and_answered(mode):
 
 
 @shows("T18")
-async def test_it_is_kept_as_the_client_told_it_and_taken_once():
+async def test_it_is_kept_as_the_client_told_it_and_taken_once() -> None:
     async with product(Shop().tools, FINE) as p:
         chat = p.chat()
         await chat.say("hello")
@@ -76,7 +76,7 @@ async def test_it_is_kept_as_the_client_told_it_and_taken_once():
 
 @shows("T18", "T12")
 @pytest.mark.parametrize("name", ["refund", "ship", "search", "confirm_changes"])
-async def test_the_servers_own_tools_can_not_be_reported(name):
+async def test_the_servers_own_tools_can_not_be_reported(name: str) -> None:
     shop = Shop()
     async with product(shop.tools, FINE) as p:
         chat = p.chat()
@@ -91,7 +91,7 @@ async def test_the_servers_own_tools_can_not_be_reported(name):
 
 
 @shows("T18", "T12")
-async def test_a_tool_that_this_thread_has_seen_run_can_not_be_reported_either():
+async def test_a_tool_that_this_thread_has_seen_run_can_not_be_reported_either() -> None:
     """Its source may be away: then the agent doesn't list it, and it is the server's all the same."""
     shop = Shop()
     async with product(shop.tools, script(SEARCH), store="memory://") as p:
@@ -104,7 +104,7 @@ async def test_a_tool_that_this_thread_has_seen_run_can_not_be_reported_either()
 
 
 @shows("T18")
-async def test_an_answer_in_it_approves_nothing():
+async def test_an_answer_in_it_approves_nothing() -> None:
     shop = Shop()
     async with product(shop.tools, script(refund()), hitl="interrupt") as p:
         chat = p.chat()
@@ -116,7 +116,7 @@ async def test_an_answer_in_it_approves_nothing():
 
 
 @shows("T18")
-async def test_a_clients_tool_that_waits_is_given_up_as_when_the_user_types():
+async def test_a_clients_tool_that_waits_is_given_up_as_when_the_user_types() -> None:
     async with product(Shop().tools, script(PICK)) as p:
         chat = p.chat(tools=[COLOR])
         waiting = await chat.say("pick a colour")
@@ -128,7 +128,7 @@ async def test_a_clients_tool_that_waits_is_given_up_as_when_the_user_types():
 
 
 @shows("T18")
-async def test_an_old_pair_in_a_clients_history_is_history():
+async def test_an_old_pair_in_a_clients_history_is_history() -> None:
     """It stands before what this thread knows, so it is not what the user did now."""
     async with product(Shop().tools, FINE) as p:
         chat = p.chat()

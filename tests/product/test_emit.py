@@ -66,7 +66,7 @@ KINDS = ["CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "STATE_SNAPSHOT", "STA
 
 
 @pytest.mark.parametrize("looking", [search, search_blocking], ids=["async", "in a thread"])
-async def test_they_are_in_the_stream_between_the_call_and_its_result(looking):
+async def test_they_are_in_the_stream_between_the_call_and_its_result(looking) -> None:
     async with product([looking], script(call(looking.name))) as p:
         chat = p.chat()
         stream = await chat.say("go")
@@ -83,7 +83,7 @@ async def test_they_are_in_the_stream_between_the_call_and_its_result(looking):
         assert "shelf" not in str(p.inputs())
 
 
-async def test_who_comes_later_is_told_the_same():
+async def test_who_comes_later_is_told_the_same() -> None:
     emitted, go_on = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -109,7 +109,7 @@ async def test_who_comes_later_is_told_the_same():
         assert await rest(p, first.run_key) == whole.raw
 
 
-async def test_another_kind_fails_the_call_alone_and_is_not_sent():
+async def test_another_kind_fails_the_call_alone_and_is_not_sent() -> None:
     @tool
     async def forge(ctx: ToolContext) -> str:
         """Tries to end the run."""
@@ -122,7 +122,7 @@ async def test_another_kind_fails_the_call_alone_and_is_not_sent():
         assert (stream.text, len(stream.of("RUN_FINISHED"))) == ("Done.", 1)
 
 
-async def test_what_comes_after_the_tools_end_goes_nowhere():
+async def test_what_comes_after_the_tools_end_goes_nowhere() -> None:
     kept: list[ToolContext] = []
 
     @tool
@@ -145,7 +145,7 @@ async def test_what_comes_after_the_tools_end_goes_nowhere():
         assert stream.of("CUSTOM") == []
 
 
-async def test_a_decision_outside_of_a_run_changes_the_state_all_the_same():
+async def test_a_decision_outside_of_a_run_changes_the_state_all_the_same() -> None:
     @tool(gate=True)
     async def move(ctx: ToolContext) -> str:
         """Moves something."""
@@ -160,7 +160,7 @@ async def test_a_decision_outside_of_a_run_changes_the_state_all_the_same():
         assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"found": ["A1"]}
 
 
-async def test_a_state_that_was_too_large_is_taken_back_and_the_client_told():
+async def test_a_state_that_was_too_large_is_taken_back_and_the_client_told() -> None:
     @tool
     async def fill(ctx: ToolContext) -> str:
         """Fills the state up."""

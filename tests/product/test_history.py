@@ -1,6 +1,7 @@
 """What reaches the provider, whatever the history: replays, branches, trims, repeated ids, threads from elsewhere."""
 
 import json
+from pathlib import Path
 from random import Random
 
 import httpx2
@@ -36,7 +37,7 @@ def continued(body):
 
 @shows("S13", "S14", "S15", "S16", "S17", "S18")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_continuation_carries_what_is_new_and_a_replay_everything(mode, tmp_path):
+async def test_a_continuation_carries_what_is_new_and_a_replay_everything(mode: str, tmp_path: Path) -> None:
     shop = Shop()
     turns = [{"output": [SEARCH]}, {"output": [say("Found.")]}] * 2 + [{"output": [say("Bye.")]}]
     async with product(shop.tools, turns, mode=mode, store=f"sqlite:///{tmp_path}/t.db") as p:
@@ -61,7 +62,7 @@ async def test_a_continuation_carries_what_is_new_and_a_replay_everything(mode, 
 
 @shows("S24", "S25", "S26")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_provider_that_repeats_its_call_ids(mode):
+async def test_a_provider_that_repeats_its_call_ids(mode: str) -> None:
     shop = Shop()
     pair = [call("search", "web:1", q="a"), call("search", "web:1", q="b")] if mode == "stateless" else [SEARCH]
     turns = [
@@ -139,7 +140,7 @@ FOREIGN = {
 @shows("S24", "S25", "S26", "S27", "S28", "B7", "B28")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", FOREIGN)
-async def test_a_thread_that_the_server_has_never_seen(mode, kind):
+async def test_a_thread_that_the_server_has_never_seen(mode: str, kind: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(), mode=mode) as p:
         p.emulator.load([{"output": [say("Done.")], "repeat": True}])
@@ -161,7 +162,7 @@ async def test_a_thread_that_the_server_has_never_seen(mode, kind):
 @shows("S24", "B28")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("brought", ["search", "orphan"])
-async def test_a_provider_that_repeats_an_id_of_a_history_from_elsewhere(mode, brought):
+async def test_a_provider_that_repeats_an_id_of_a_history_from_elsewhere(mode: str, brought: str) -> None:
     shop = Shop()
     turns = script(call("refund", "call_0", order_id="A1", amount=20), after="Refunded.")
     history = [user("u1", "a"), assistant("a1", "call_0"), result("r1", "call_0", "found")]
@@ -182,7 +183,7 @@ async def test_a_provider_that_repeats_an_id_of_a_history_from_elsewhere(mode, b
 
 @shows("B7", "B28", "S27")
 @pytest.mark.parametrize("mode", MODES)
-async def test_damaged_histories_never_break_the_provider(mode):
+async def test_damaged_histories_never_break_the_provider(mode: str) -> None:
     """Three hundred threads from nowhere: what is taken at all is legal for the provider, now and the next time."""
     rng = Random(5)
     shop = Shop()
@@ -205,7 +206,7 @@ async def test_damaged_histories_never_break_the_provider(mode):
 
 @shows("B12", "S18", "B21")
 @pytest.mark.parametrize("mode", MODES)
-async def test_regenerate_branches_from_where_the_history_ends(mode):
+async def test_regenerate_branches_from_where_the_history_ends(mode: str) -> None:
     texts = ["One.", "Two.", "Two again.", "Three."]
     async with product([], [{"output": [say(t)]} for t in texts], mode=mode) as p:
         chat = p.chat()
@@ -232,7 +233,7 @@ async def test_regenerate_branches_from_where_the_history_ends(mode):
 
 @shows("B12")
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_edited_last_message_replaces_the_old_one(mode):
+async def test_an_edited_last_message_replaces_the_old_one(mode: str) -> None:
     async with product([], [{"output": [say(t)]} for t in ("One.", "Two.", "Edited.")], mode=mode) as p:
         chat = p.chat()
         await chat.say("first")
@@ -249,7 +250,7 @@ async def test_an_edited_last_message_replaces_the_old_one(mode):
 
 @shows("B12", "S30")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_branch_closes_what_was_waiting_after_it(mode):
+async def test_a_branch_closes_what_was_waiting_after_it(mode: str) -> None:
     shop = Shop()
     turns = [{"output": [say("Hi.")]}, {"output": [refund()]}, {"output": [say("Fine.")], "repeat": True}]
     async with product(shop.tools, turns, mode=mode) as p:
@@ -270,7 +271,7 @@ async def test_a_branch_closes_what_was_waiting_after_it(mode):
 
 @shows("B12")
 @pytest.mark.parametrize("mode", MODES)
-async def test_trimmed_beginnings_and_missing_middles_mean_nothing(mode):
+async def test_trimmed_beginnings_and_missing_middles_mean_nothing(mode: str) -> None:
     shop = Shop()
     turns = [{"output": [SEARCH]}] + [{"output": [say(f"{n}.")]} for n in range(5)]
     async with product(shop.tools, turns, mode=mode) as p:
@@ -292,7 +293,7 @@ async def test_trimmed_beginnings_and_missing_middles_mean_nothing(mode):
 
 
 @shows("B12")
-async def test_equal_messages_without_ids_are_two_messages():
+async def test_equal_messages_without_ids_are_two_messages() -> None:
     async with product([], [{"output": [say("Ok.")], "repeat": True}]) as p:
         chat = p.chat()
         yes = {"role": "user", "content": "yes"}
@@ -307,7 +308,7 @@ async def test_equal_messages_without_ids_are_two_messages():
 
 @shows("S23")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_limit_still_submits_the_outputs_with_the_next_run(mode):
+async def test_a_limit_still_submits_the_outputs_with_the_next_run(mode: str) -> None:
     shop = Shop()
     turns = [{"output": [SEARCH, SEARCH]}, {"output": [say("Found.")], "repeat": True}]
     async with product(shop.tools, turns, mode=mode, max_turns=1) as p:
@@ -325,7 +326,7 @@ async def test_a_limit_still_submits_the_outputs_with_the_next_run(mode):
 @shows("S19", "S20", "S21", "B16")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("summary", [[], ["It is an order.", "Look it up."]])
-async def test_reasoning_goes_back_as_it_came(mode, summary):
+async def test_reasoning_goes_back_as_it_came(mode: str, summary) -> None:
     shop = Shop()
     thought = {"type": "reasoning", "summary": summary}
     turns = [
@@ -353,7 +354,7 @@ async def test_reasoning_goes_back_as_it_came(mode, summary):
 
 @shows("B13", "B21")
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_is_shown_once_however_it_comes(mode):
+async def test_text_is_shown_once_however_it_comes(mode: str) -> None:
     output = [
         {"type": "message", "text": "one", "deltas": ["one"]},
         {"type": "message", "text": "none", "deltas": []},

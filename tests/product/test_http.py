@@ -52,7 +52,7 @@ def app_of(shop=None, **options):
         ({"origin": "chrome-extension://abc"}, 403),
     ],
 )
-async def test_without_auth_only_loopback_is_served(headers, status):
+async def test_without_auth_only_loopback_is_served(headers, status: int) -> None:
     async with running(app_of()) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         response = await client.get(url + "/agents", headers=headers)
         assert response.status_code == status, response.text
@@ -62,14 +62,14 @@ async def test_without_auth_only_loopback_is_served(headers, status):
             assert posted.status_code == 403
 
 
-async def test_without_auth_other_machines_are_refused():
+async def test_without_auth_other_machines_are_refused() -> None:
     async with started(app_of()) as app:
         for client, status in (("127.0.0.1", 200), ("::1", 200), ("10.0.0.7", 403), ("not an address", 403)):
             answer = await request(app, "GET", "/agents", server=("127.0.0.1", 80), client=(client, 5))
             assert answer.status == status
 
 
-async def test_a_host_that_is_allowed_by_the_settings():
+async def test_a_host_that_is_allowed_by_the_settings() -> None:
     app = app_of(settings=Settings(allowed_hosts=("demo.example",)))
     async with running(app) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         assert (await client.get(url + "/agents", headers={"host": "demo.example"})).status_code == 200
@@ -77,7 +77,7 @@ async def test_a_host_that_is_allowed_by_the_settings():
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:5173", "http://127.0.0.1:9", "https://app.example"])
-async def test_cors_for_pages_that_are_allowed(origin):
+async def test_cors_for_pages_that_are_allowed(origin: str) -> None:
     settings = Settings(cors_origins=("https://app.example",))
     async with running(app_of(settings=settings)) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         ask = {
@@ -96,7 +96,7 @@ async def test_cors_for_pages_that_are_allowed(origin):
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost.evil.example", "null", "http://["])
-async def test_cors_for_all_others(origin):
+async def test_cors_for_all_others(origin: str) -> None:
     async with running(app_of()) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         preflight = await client.options(url, headers={"origin": origin, "access-control-request-method": "POST"})
         assert preflight.status_code == 400
@@ -116,7 +116,7 @@ AUTHS = {
 
 
 @pytest.mark.parametrize("kind", AUTHS)
-async def test_auth_decides_who_asks_and_threads_are_theirs(kind):
+async def test_auth_decides_who_asks_and_threads_are_theirs(kind: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(refund()), auth=AUTHS[kind]) as p:
         ada, bob = ({"x-user": name} for name in ("ada", "bob"))
@@ -143,7 +143,7 @@ async def test_auth_decides_who_asks_and_threads_are_theirs(kind):
 
 
 def raising(error):
-    def auth(incoming):
+    def auth(incoming) -> None:
         raise error
 
     return auth
@@ -165,7 +165,7 @@ def raising(error):
         (raising(HTTPException(418)), 400, "invalid_request"),
     ],
 )
-async def test_an_auth_that_fails_lets_nobody_in(auth, status, code):
+async def test_an_auth_that_fails_lets_nobody_in(auth, status: int, code: str) -> None:
     async with running(app_of(auth=auth)) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         for response in (await client.get(url + "/agents"), await client.post(url, json=run_body("t", user("hi")))):
             assert (response.status_code, response.json()["error"]["code"]) == (status, code)
@@ -174,7 +174,7 @@ async def test_an_auth_that_fails_lets_nobody_in(auth, status, code):
         assert (await client.get(url + "/healthz")).status_code == 200
 
 
-async def test_bearer_tokens_from_the_settings():
+async def test_bearer_tokens_from_the_settings() -> None:
     settings = Settings(tokens={"ada": "a" * 32, "bob": "b" * 32})
     async with running(app_of(settings=settings)) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         for value, status in (
@@ -193,11 +193,11 @@ async def test_bearer_tokens_from_the_settings():
                 assert response.headers["www-authenticate"] == "Bearer"
 
 
-async def test_health_needs_no_key_and_readiness_knows_the_store():
+async def test_health_needs_no_key_and_readiness_knows_the_store() -> None:
     class Away(MemoryStore):
         away = False
 
-        async def check(self):
+        async def check(self) -> None:
             from agui_gate.errors import Unavailable
 
             if self.away:
@@ -214,7 +214,7 @@ async def test_health_needs_no_key_and_readiness_knows_the_store():
         assert (await client.get(url + "/healthz")).status_code == 200
 
 
-async def test_a_store_of_ones_own():
+async def test_a_store_of_ones_own() -> None:
     store = MemoryStore()
     async with started(app_of(store=store)) as app:
         await run(app, run_body("t", user("hi")))
@@ -222,7 +222,7 @@ async def test_a_store_of_ones_own():
 
 
 @pytest.mark.parametrize("with_lifespan", [True, False])
-async def test_mounted_in_another_application(with_lifespan):
+async def test_mounted_in_another_application(with_lifespan: bool) -> None:
     """Starlette runs no lifespan of mounted applications: ours starts with its first request."""
     inner = app_of()
     lifespan = inner.router.lifespan_context if with_lifespan else None
@@ -251,13 +251,13 @@ async def test_mounted_in_another_application(with_lifespan):
         ("GET", "/approvals/x"),
     ],
 )
-async def test_what_is_not_there(method, path):
+async def test_what_is_not_there(method: str, path: str) -> None:
     async with running(app_of()) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         response = await client.request(method, url + path)
         assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
 
 
-async def test_head_is_get_without_a_body():
+async def test_head_is_get_without_a_body() -> None:
     async with running(app_of()) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         for path in ("/", "/healthz", "/agents"):
             response = await client.head(url + path)
@@ -273,7 +273,7 @@ async def test_head_is_get_without_a_body():
         b"\r\n\r\n",
     ],
 )
-async def test_what_is_not_http_harms_nobody(sent):
+async def test_what_is_not_http_harms_nobody(sent: bytes) -> None:
     async with running(app_of()) as url, httpx2.AsyncClient(timeout=TIMEOUT) as client:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as raw:
@@ -285,6 +285,6 @@ async def test_what_is_not_http_harms_nobody(sent):
     ("agents", "message"),
     [(0, "at least one agent"), (2, "same name")],
 )
-def test_applications_that_can_not_be(agents, message):
+def test_applications_that_can_not_be(agents: int, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         create_app(*[Agent(name="a", model=Parrot())] * agents, store="memory://", settings=Settings())

@@ -1,6 +1,7 @@
 """What a provider can't take ends one request, never the thread; and what is remembered of it (T10)."""
 
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +58,7 @@ def notes(stream):
 
 @shows("T10")
 @pytest.mark.parametrize("kind", poison.AT_THE_DOOR)
-async def test_what_can_not_be_an_attachment_is_never_sent(kind):
+async def test_what_can_not_be_an_attachment_is_never_sent(kind: str) -> None:
     async with talking("stateless", messages=[asking(poison.AT_THE_DOOR[kind])]) as (emulator, client):
         first = await client.go()
         assert first.text == "Fine."
@@ -75,7 +76,9 @@ async def test_what_can_not_be_an_attachment_is_never_sent(kind):
 @shows("T10")
 @every_adapter
 @pytest.mark.parametrize("kind", ["a picture that was cut", "an address where nothing is"])
-async def test_what_the_provider_refuses_is_left_out_and_the_thread_remembers(name, kind, tmp_path):
+async def test_what_the_provider_refuses_is_left_out_and_the_thread_remembers(
+    name: str, kind: str, tmp_path: Path
+) -> None:
     store, emulator = f"sqlite:///{tmp_path}/t.db", Emulator(FINE)
     fine = poison.image()
     async with talking(name, store=store, emulator=emulator) as (_, client):
@@ -95,7 +98,7 @@ async def test_what_the_provider_refuses_is_left_out_and_the_thread_remembers(na
 
 
 @shows("T10")
-async def test_a_refusal_that_names_an_attachment_costs_only_that_one():
+async def test_a_refusal_that_names_an_attachment_costs_only_that_one() -> None:
     value = f"data:image/gif;base64,{GIF}"
     parrot = Parrot([[MediaRefused("no", value)], [*says("one"), TurnDone()]])
     app = create_app(Agent(name="a", model=parrot), store="memory://")
@@ -108,7 +111,7 @@ async def test_a_refusal_that_names_an_attachment_costs_only_that_one():
 
 
 @shows("T10")
-async def test_what_a_provider_may_have_kept_is_not_continued():
+async def test_what_a_provider_may_have_kept_is_not_continued() -> None:
     """The request was accepted first: its conversation may hold the attachment for ever."""
     ref = ConversationRef("", "parrot/1", conversation_id="conv")
     refused = MediaRefused("no", accepted=True)
@@ -124,7 +127,7 @@ async def test_what_a_provider_may_have_kept_is_not_continued():
 
 @shows("T10")
 @every_adapter
-async def test_an_edit_sends_the_message_as_it_is_then(name):
+async def test_an_edit_sends_the_message_as_it_is_then(name: str) -> None:
     bad = asking(poison.AT_THE_PROVIDER["a picture that was cut"])
     async with talking(name, messages=[bad]) as (emulator, client):
         assert (await client.go()).text == "Fine."
@@ -138,7 +141,7 @@ async def test_an_edit_sends_the_message_as_it_is_then(name):
 
 @shows("T10")
 @every_adapter
-async def test_going_back_to_the_message_does_not_ask_again(name):
+async def test_going_back_to_the_message_does_not_ask_again(name: str) -> None:
     bad = asking(poison.AT_THE_PROVIDER["a picture that was cut"])
     async with talking(name, messages=[bad]) as (emulator, client):
         await client.go()
@@ -150,7 +153,7 @@ async def test_going_back_to_the_message_does_not_ask_again(name):
 
 @shows("T10")
 @every_adapter
-async def test_what_is_against_the_policy_ends_one_run(name):
+async def test_what_is_against_the_policy_ends_one_run(name: str) -> None:
     emulator = Emulator(FINE)
     emulator.flagged = ("forbidden",)
     async with talking(name, emulator=emulator) as (_, client):
@@ -168,7 +171,7 @@ async def test_what_is_against_the_policy_ends_one_run(name):
 
 @shows("T10")
 @every_adapter
-async def test_a_result_that_is_too_long_ends_one_run(name):
+async def test_a_result_that_is_too_long_ends_one_run(name: str) -> None:
     """Everything after it would be too long, too."""
     told_ = {"code": "context_length_exceeded", "message": "prompt is too long: 9 tokens > 8 maximum"}
     turns = [
@@ -188,7 +191,7 @@ async def test_a_result_that_is_too_long_ends_one_run(name):
 
 
 @shows("T10")
-async def test_a_result_that_was_approved_and_is_too_long_ends_one_run():
+async def test_a_result_that_was_approved_and_is_too_long_ends_one_run() -> None:
     """The result is in the approval's record alone; there it is found, and left out, as any other is."""
 
     @tool(gate=True)
@@ -210,7 +213,7 @@ async def test_a_result_that_was_approved_and_is_too_long_ends_one_run():
 
 
 @shows("T10")
-async def test_a_conversation_that_grew_too_long_finds_room_again():
+async def test_a_conversation_that_grew_too_long_finds_room_again() -> None:
     """What is new is short, so the longest of what is old makes room, a piece with each refusal."""
     too_long = [ContextLength("too long")]
     answer = [*says("ok"), TurnDone()]
@@ -229,7 +232,7 @@ async def test_a_conversation_that_grew_too_long_finds_room_again():
 
 @shows("T10")
 @pytest.mark.parametrize("error", [ProviderAuth("no key"), ProviderRejected("no such model")])
-async def test_a_refusal_that_has_another_reason_leaves_nothing_out(error):
+async def test_a_refusal_that_has_another_reason_leaves_nothing_out(error) -> None:
     parrot = Parrot([[error]])
     app = create_app(Agent(name="a", model=parrot), store="memory://")
     async with started(app):
@@ -240,7 +243,7 @@ async def test_a_refusal_that_has_another_reason_leaves_nothing_out(error):
 
 
 @shows("T10")
-async def test_nothing_is_remembered_of_a_refusal_that_leaving_out_did_not_help():
+async def test_nothing_is_remembered_of_a_refusal_that_leaving_out_did_not_help() -> None:
     """The attachments were not the reason then, so they are sent again."""
     parrot = Parrot([[MediaRefused("no")], [MediaRefused("no")], [ProviderAuth("no key")]])
     app = create_app(Agent(name="a", model=parrot), store="memory://")
@@ -255,7 +258,7 @@ async def test_nothing_is_remembered_of_a_refusal_that_leaving_out_did_not_help(
 
 
 @shows("T10")
-async def test_first_the_newest_attachments_are_left_out_and_then_all():
+async def test_first_the_newest_attachments_are_left_out_and_then_all() -> None:
     parrot = Parrot(
         [[*says("one"), TurnDone()], [MediaRefused("no")], [MediaRefused("no")], [*says("two"), TurnDone()]]
     )
@@ -276,7 +279,7 @@ def _pictures(turn):
 
 @shows("T10")
 @pytest.mark.parametrize("name", ["chain", "conversation", "stateless"])
-async def test_an_attachment_that_is_refused_after_the_request_was_accepted(name):
+async def test_an_attachment_that_is_refused_after_the_request_was_accepted(name: str) -> None:
     """The Responses API says so in the stream, too."""
     failed = {"kind": "failed", "after_events": 1, "code": "invalid_image", "message": "The image is not valid."}
     turns = [{"output": [say("Hello.")]}, {"output": [], "fault": failed}, *FINE]

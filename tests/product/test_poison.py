@@ -33,7 +33,7 @@ CHAT = {"vllm": "vllm", "mistral": "mistral"}
 @shows("T10", "T11", "B7")
 @pytest.mark.parametrize("roles", ["context", "as_sent"])
 @pytest.mark.parametrize("name", ADAPTERS)
-async def test_no_history_makes_a_thread_unusable(name, roles):
+async def test_no_history_makes_a_thread_unusable(name: str, roles: str) -> None:
     """Each thread has a history of odd things, is answered, gets more of them, and is answered again.
 
     What is refused is refused for a picture alone, which nobody can see before; and the thread goes on all the same.

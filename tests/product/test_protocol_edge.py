@@ -24,7 +24,7 @@ PAINT = {
 
 @shows("S12", "B14")
 @pytest.mark.parametrize("mode", MODES)
-async def test_run_started_comes_before_the_provider_says_anything(mode):
+async def test_run_started_comes_before_the_provider_says_anything(mode: str) -> None:
     turns = [{"output": [say("never")], "fault": {"kind": "hang", "after_events": 0}}]
     async with product([], turns, mode=mode) as p:
         body = p.chat(thread_id="the client's own").body(
@@ -42,7 +42,7 @@ async def test_run_started_comes_before_the_provider_says_anything(mode):
 
 
 @shows("B14", "B17")
-async def test_frames_are_numbered_under_the_servers_own_run_key():
+async def test_frames_are_numbered_under_the_servers_own_run_key() -> None:
     async with product([], [{"output": [say("Hi.")], "repeat": True}]) as p:
         keys = set()
         for _ in range(2):
@@ -66,7 +66,9 @@ async def test_frames_are_numbered_under_the_servers_own_run_key():
         ("1.0", "newer", "pendingToolCallIds"),
     ],
 )
-async def test_shapes_of_1_0_need_the_deployment_and_the_client(deployment, asked, expected):
+async def test_shapes_of_1_0_need_the_deployment_and_the_client(
+    deployment: str, asked: str | None, expected: str | None
+) -> None:
     settings = Settings(dialect=deployment)
     async with product([], script(call("paint", c="red")), settings=settings) as p:
         chat = p.chat(tools=[PAINT])
@@ -79,7 +81,7 @@ async def test_shapes_of_1_0_need_the_deployment_and_the_client(deployment, aske
 
 @shows("B14", "B15")
 @pytest.mark.parametrize("mode", MODES)
-async def test_client_tools_and_context_reach_the_model_and_cards_do_not(mode):
+async def test_client_tools_and_context_reach_the_model_and_cards_do_not(mode: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(), mode=mode, instructions="Be kind.") as p:
         p.emulator.load([{"output": [say("Ok.")], "repeat": True}])
@@ -102,7 +104,7 @@ NO_ARGUMENTS = [{}, None, "", {"type": "object"}, {"type": None}, {"additionalPr
 
 @shows("T10")
 @pytest.mark.parametrize("parameters", NO_ARGUMENTS, ids=str)
-async def test_a_client_tool_without_arguments_is_no_reason_to_refuse_the_run(parameters):
+async def test_a_client_tool_without_arguments_is_no_reason_to_refuse_the_run(parameters) -> None:
     """`{}` is how frontends write it. Providers refuse each request that has such a tool."""
     async with product([], [{"output": [say("Ok.")], "repeat": True}]) as p:
         stream = await p.chat(tools=[{"name": "beep", "description": "Beep.", "parameters": parameters}]).say("hi")
@@ -114,7 +116,7 @@ async def test_a_client_tool_without_arguments_is_no_reason_to_refuse_the_run(pa
 
 @shows("B12")
 @pytest.mark.parametrize("mode", MODES)
-async def test_media_go_to_the_model(mode):
+async def test_media_go_to_the_model(mode: str) -> None:
     png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     content = [
         {"type": "text", "text": "What is this?"},
@@ -139,7 +141,7 @@ async def test_media_go_to_the_model(mode):
 
 @shows("B14")
 @pytest.mark.parametrize("mode", MODES)
-async def test_usage_is_summed_over_the_turns_of_a_run(mode):
+async def test_usage_is_summed_over_the_turns_of_a_run(mode: str) -> None:
     usage = {
         "input_tokens": 10,
         "output_tokens": 4,
@@ -165,7 +167,7 @@ async def test_usage_is_summed_over_the_turns_of_a_run(mode):
 
 @shows("B21")
 @pytest.mark.parametrize("mode", MODES)
-async def test_snapshots_only_where_they_are_needed(mode):
+async def test_snapshots_only_where_they_are_needed(mode: str) -> None:
     shop = Shop()
     turns = [
         {"output": [SEARCH]},
@@ -192,7 +194,7 @@ async def test_snapshots_only_where_they_are_needed(mode):
 
 @shows("B14")
 @pytest.mark.parametrize("mode", MODES)
-async def test_events_that_nobody_knows_are_tolerated(mode):
+async def test_events_that_nobody_knows_are_tolerated(mode: str) -> None:
     unknown = {"type": "event", "event": {"type": "response.brand_new.delta", "delta": {"x": 1}}}
     async with product([], [{"output": [unknown, say("Hi."), unknown], "repeat": True}], mode=mode) as p:
         chat = p.chat()
@@ -203,7 +205,7 @@ async def test_events_that_nobody_knows_are_tolerated(mode):
 
 @shows("B14")
 @pytest.mark.parametrize("chunk", [1, 7, "random", "whole"])
-async def test_the_providers_bytes_may_be_cut_anywhere(chunk):
+async def test_the_providers_bytes_may_be_cut_anywhere(chunk: int | str) -> None:
     turns = [
         {"output": [say("Grüße 😀 \u2028 ok"), call("search", q="Grüße 😀")]},
         {"output": [say("Done.")], "repeat": True},
@@ -217,7 +219,7 @@ async def test_the_providers_bytes_may_be_cut_anywhere(chunk):
 
 
 @shows("B14")
-async def test_inputs_of_every_official_shape_are_taken():
+async def test_inputs_of_every_official_shape_are_taken() -> None:
     """What the protocol package's own model writes, with everything optional in it, and fields nobody has heard of."""
     agent = Agent(name="support", model=Parrot())
     app = create_app(agent, store="memory://", settings=Settings())
@@ -254,7 +256,7 @@ async def test_inputs_of_every_official_shape_are_taken():
 
 
 @shows("B14")
-async def test_an_incomplete_answer_says_why():
+async def test_an_incomplete_answer_says_why() -> None:
     turns = [
         {"output": [say("Half of it")], "status": "incomplete", "reason": "max_output_tokens"},
         {"output": [say("Rest.")]},
@@ -270,7 +272,7 @@ async def test_an_incomplete_answer_says_why():
 
 @shows("B14")
 @pytest.mark.parametrize("hitl", ["auto", "card", "interrupt"])
-async def test_capabilities_are_what_the_protocol_package_reads(hitl):
+async def test_capabilities_are_what_the_protocol_package_reads(hitl: str) -> None:
     shop = Shop(editable=["amount"])
     agent = Agent(name="support", model=Parrot(), tools=shop.tools, hitl=hitl, description="Helps.", max_turns=7)
     app = create_app(agent, Agent(name="plain", model=Parrot()), store="memory://", settings=Settings())
@@ -295,7 +297,7 @@ async def test_capabilities_are_what_the_protocol_package_reads(hitl):
 
 @shows("B21")
 @pytest.mark.parametrize("text", ["  a  long\n\ntitle " + "x" * 100, "short", "\x00\x1b", "😀" * 200])
-async def test_titles(text):
+async def test_titles(text: str) -> None:
     app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
     async with started(app):
         await run(app, run_body("t", user(text)))
@@ -308,7 +310,7 @@ async def test_titles(text):
 
 @shows("S12", "B14")
 @pytest.mark.parametrize("messages", [[], [{"id": "s", "role": "system", "content": "x"}], [user("")]])
-async def test_a_run_with_nothing_to_say_ends_well(messages):
+async def test_a_run_with_nothing_to_say_ends_well(messages) -> None:
     app = create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
     async with started(app):
         events = (await run(app, run_body("t", *messages))).events()

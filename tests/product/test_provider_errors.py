@@ -51,7 +51,7 @@ def told(fault):
     return {**fault, "message": SECRET} if fault["kind"] in ("status", "error_event", "failed") else fault
 
 
-def check_error(stream, code):
+def check_error(stream, code) -> None:
     assert (stream[-1]["type"], stream[-1]["code"]) == ("RUN_ERROR", code)
     assert "sk-live" not in stream.raw
     assert "customer data" not in stream.raw
@@ -62,7 +62,7 @@ def check_error(stream, code):
 @shows("B19", "B10")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", TRANSIENT)
-async def test_a_transient_failure_is_retried_once(mode, kind):
+async def test_a_transient_failure_is_retried_once(mode: str, kind: str) -> None:
     fault, code = TRANSIENT[kind]
     fine = {"output": [say("Fine.")], "repeat": True}
     async with product([], [{"fault": told(fault)}, fine], mode=mode) as p:
@@ -80,7 +80,7 @@ async def test_a_transient_failure_is_retried_once(mode, kind):
 @shows("B19")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", FINAL)
-async def test_what_a_retry_can_not_help_is_told_at_once(mode, kind):
+async def test_what_a_retry_can_not_help_is_told_at_once(mode: str, kind: str) -> None:
     fault, code = FINAL[kind]
     async with product([], [{"fault": told(fault)}, BACK], mode=mode) as p:
         chat = p.chat()
@@ -94,7 +94,7 @@ async def test_what_a_retry_can_not_help_is_told_at_once(mode, kind):
 @shows("B19", "B14", "S30")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", MIDDLE)
-async def test_after_the_first_token_nothing_is_retried(mode, kind):
+async def test_after_the_first_token_nothing_is_retried(mode: str, kind: str) -> None:
     fault, code = MIDDLE[kind]
     text = {"type": "message", "deltas": ["Half ", "of ", "an ", "answer"], "text": "Half of an answer"}
     turns = [{"output": [text], "fault": told(fault), "when": {"user": "hello"}}, BACK]
@@ -112,7 +112,7 @@ async def test_after_the_first_token_nothing_is_retried(mode, kind):
 
 @shows("B19", "S30")
 @pytest.mark.parametrize("kind", ["cut before anything", "cut"])
-async def test_a_run_that_failed_is_kept_as_failed(kind):
+async def test_a_run_that_failed_is_kept_as_failed(kind: str) -> None:
     """Whoever comes later reads of it what the stream said."""
     fault, code = {**TRANSIENT, **MIDDLE}[kind]
     text = {"type": "message", "deltas": ["Half ", "of ", "an ", "answer"], "text": "Half of an answer"}
@@ -125,7 +125,7 @@ async def test_a_run_that_failed_is_kept_as_failed(kind):
 @shows("B25", "S27", "S29")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("after", range(5, 12))
-async def test_a_stream_that_is_cut_in_the_middle_of_arguments_runs_nothing(mode, after):
+async def test_a_stream_that_is_cut_in_the_middle_of_arguments_runs_nothing(mode: str, after: int) -> None:
     shop = Shop()
     arguments = '{"q":"ada lovelace"}'
     item = {"type": "function_call", "name": "search", "arguments": arguments, "deltas": list(arguments)}
@@ -147,7 +147,7 @@ async def test_a_stream_that_is_cut_in_the_middle_of_arguments_runs_nothing(mode
 
 @shows("B25")
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_incomplete_response_runs_only_complete_calls(mode):
+async def test_an_incomplete_response_runs_only_complete_calls(mode: str) -> None:
     shop = Shop()
     turns = [{"output": [SEARCH, call("search", q="cut")], "status": "incomplete", "when": {"user": "find"}}, BACK]
     async with product(shop.tools, turns, mode=mode) as p:
@@ -162,7 +162,7 @@ async def test_an_incomplete_response_runs_only_complete_calls(mode):
 @shows("B19", "S27")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("arguments", ["not json", '{"q":', "[1]", "null", '"text"', '{"q":1}', '{"other":"x"}', ""])
-async def test_arguments_that_do_not_fit_are_a_result_not_a_dead_run(mode, arguments):
+async def test_arguments_that_do_not_fit_are_a_result_not_a_dead_run(mode: str, arguments: str) -> None:
     shop = Shop()
     bad = {"type": "function_call", "name": "refund", "arguments": arguments}
     async with product(shop.tools, [{"output": [bad]}, BACK], mode=mode) as p:
@@ -181,7 +181,7 @@ async def test_arguments_that_do_not_fit_are_a_result_not_a_dead_run(mode, argum
 
 @shows("B10")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_failure_after_the_tools_ran_does_not_run_them_again(mode):
+async def test_a_failure_after_the_tools_ran_does_not_run_them_again(mode: str) -> None:
     shop = Shop()
     failing = {"when": {"has_output_for": "search"}, "fault": {"kind": "status", "status": 401}}
     async with product(shop.tools, [{"output": [SEARCH]}, failing, BACK], mode=mode) as p:
@@ -195,7 +195,7 @@ async def test_a_failure_after_the_tools_ran_does_not_run_them_again(mode):
 
 @shows("B27", "S18")
 @pytest.mark.parametrize("mode", ["chain", "conversation"])
-async def test_a_provider_that_forgot_is_given_everything_once(mode):
+async def test_a_provider_that_forgot_is_given_everything_once(mode: str) -> None:
     shop = Shop()
     forgets = {"output": [say("I know it all again.")], "fault": {"kind": "forget"}}
     async with product(shop.tools, [{"output": [SEARCH]}, {"output": [say("Found.")]}, forgets, BACK], mode=mode) as p:
@@ -215,7 +215,7 @@ async def test_a_provider_that_forgot_is_given_everything_once(mode):
 
 @shows("B27", "S1")
 @pytest.mark.parametrize("mode", ["chain", "conversation"])
-async def test_a_provider_that_forgot_while_a_question_waited(mode):
+async def test_a_provider_that_forgot_while_a_question_waited(mode: str) -> None:
     shop = Shop()
     forgets = {"output": [say("Refunded.")], "fault": {"kind": "forget"}}
     async with product(shop.tools, [{"output": [refund()]}, forgets, BACK], mode=mode) as p:
@@ -229,7 +229,7 @@ async def test_a_provider_that_forgot_while_a_question_waited(mode):
 
 
 @shows("B27")
-async def test_zero_data_retention_falls_back_to_replays():
+async def test_zero_data_retention_falls_back_to_replays() -> None:
     shop = Shop()
     emulator = Emulator([{"output": [SEARCH]}, {"output": [say("Found.")]}, BACK], zdr=True)
     async with product(shop.tools, emulator=emulator, mode="chain") as p:
@@ -241,7 +241,7 @@ async def test_zero_data_retention_falls_back_to_replays():
 
 
 @shows("B19")
-async def test_a_provider_that_is_not_there():
+async def test_a_provider_that_is_not_there() -> None:
     model = OpenAIResponses("gpt-5.4-mini", base_url="http://127.0.0.1:9/v1", api_key="sk-live-0123456789")
     app = create_app(Agent(name="a", model=model), store="memory://", settings=Settings())
     async with started(app):

@@ -53,7 +53,7 @@ def spoken(chat: Chat, text: str = "find") -> Any:
 
 
 @pytest.mark.parametrize("path", ROUTES)
-async def test_a_post_that_comes_again_gets_the_rest_and_begins_nothing(path):
+async def test_a_post_that_comes_again_gets_the_rest_and_begins_nothing(path: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(SEARCH)) as p:
         body = spoken(p.chat(thread_id="t"))
@@ -72,7 +72,7 @@ async def test_a_post_that_comes_again_gets_the_rest_and_begins_nothing(path):
 
 
 @pytest.mark.parametrize("path", ROUTES)
-async def test_while_the_run_goes_on_it_is_followed_and_kept_alive(path):
+async def test_while_the_run_goes_on_it_is_followed_and_kept_alive(path: str) -> None:
     """The tab is hidden in the middle of the answer, and shown again."""
     turns = [{"output": [LONG], "fault": {"kind": "hang", "after_events": 20}}]
     async with product([], turns, settings=PATIENT) as p:
@@ -93,7 +93,7 @@ async def test_while_the_run_goes_on_it_is_followed_and_kept_alive(path):
         assert len(p.emulator.accepted) == 1
 
 
-async def test_an_answer_that_is_posted_again_runs_nothing_twice():
+async def test_an_answer_that_is_posted_again_runs_nothing_twice() -> None:
     shop = Shop()
     async with product(shop.tools, script(refund())) as p:
         chat = p.chat()
@@ -106,7 +106,7 @@ async def test_an_answer_that_is_posted_again_runs_nothing_twice():
         assert shop.orders == ["A1"]
 
 
-async def test_the_clients_name_for_the_run_need_not_be_the_same():
+async def test_the_clients_name_for_the_run_need_not_be_the_same() -> None:
     """A wrapper may give each try a name of its own: what the thread has had already is a repeat all the same."""
     async with product([], script(say("Hello."))) as p:
         chat = p.chat()
@@ -117,7 +117,7 @@ async def test_the_clients_name_for_the_run_need_not_be_the_same():
         assert len(p.inputs()) == 1
 
 
-async def test_something_new_is_never_swallowed():
+async def test_something_new_is_never_swallowed() -> None:
     """A careless client leaves the header on: what it says is new, so it is a run."""
     shop = Shop()
     async with product(shop.tools, script(refund())) as p:
@@ -139,7 +139,7 @@ YES = {"approved": True}
 
 @pytest.mark.parametrize("key", ["run_0123456789abcdef", "run_x", "connect_12", "x"])
 @pytest.mark.parametrize("known", [True, False], ids=["known thread", "unknown thread"])
-async def test_a_run_that_is_not_known_any_more_is_not_begun_again(key, known):
+async def test_a_run_that_is_not_known_any_more_is_not_begun_again(key: str, known: bool) -> None:
     """After a restart, for example: the thread is in the store, the events were in the process."""
     async with product([], script(say("Hello."))) as p:
         body = spoken(p.chat(thread_id="t"))
@@ -153,7 +153,7 @@ async def test_a_run_that_is_not_known_any_more_is_not_begun_again(key, known):
         assert len((await p.get("/threads"))["threads"]) == int(known)
 
 
-async def test_without_message_ids_the_same_words_are_a_repeat():
+async def test_without_message_ids_the_same_words_are_a_repeat() -> None:
     async with product([], script(say("Hello."))) as p:
         chat = p.chat(thread_id="t")
         chat.messages.append({"role": "user", "content": "hi"})
@@ -166,7 +166,7 @@ async def test_without_message_ids_the_same_words_are_a_repeat():
 
 
 @pytest.mark.parametrize("ids", [True, False])
-async def test_a_message_of_which_a_part_was_left_out_is_a_repeat_too(ids):
+async def test_a_message_of_which_a_part_was_left_out_is_a_repeat_too(ids: bool) -> None:
     part = {"type": "image", "source": {"type": "url", "value": "file:///etc/passwd"}}
     async with product([], script(say("Hello."))) as p:
         chat = p.chat(thread_id="t")
@@ -178,7 +178,7 @@ async def test_a_message_of_which_a_part_was_left_out_is_a_repeat_too(ids):
         assert len(p.inputs()) == 1
 
 
-async def test_a_long_history_is_compared_too():
+async def test_a_long_history_is_compared_too() -> None:
     async with product([], script(say("Hello."))) as p:
         chat = p.chat(thread_id="t")
         chat.messages += [{"id": f"u{n}", "role": "user", "content": f"word {n}"} for n in range(2000)]
@@ -189,7 +189,7 @@ async def test_a_long_history_is_compared_too():
         assert (await p.post("/", body, {"last-event-id": "run_gone:3"})).status == 200
 
 
-async def test_a_deleted_thread_is_not_begun_again():
+async def test_a_deleted_thread_is_not_begun_again() -> None:
     async with product([], script(say("Hello."))) as p:
         body = spoken(p.chat(thread_id="t"))
         first = await post(p, "/", body)
@@ -198,7 +198,7 @@ async def test_a_deleted_thread_is_not_begun_again():
         assert (await p.get("/threads"))["threads"] == []
 
 
-async def test_many_at_once_all_get_the_rest_of_the_one_run():
+async def test_many_at_once_all_get_the_rest_of_the_one_run() -> None:
     turns = [{"output": [LONG], "fault": {"kind": "slow", "ms": 5}}]
     async with product([], turns, settings=PATIENT) as p:
         body = spoken(p.chat(thread_id="t"))
@@ -211,7 +211,7 @@ async def test_many_at_once_all_get_the_rest_of_the_one_run():
         assert len(p.emulator.accepted) == 1
 
 
-async def test_runs_of_others_and_of_other_threads_are_runs_that_never_were():
+async def test_runs_of_others_and_of_other_threads_are_runs_that_never_were() -> None:
     async with product([], script(say("Hello.")), settings=TWO) as p:
         body = spoken(p.chat(thread_id="t"))
         hers = await post(p, "/", body, **ALICE)
@@ -227,7 +227,7 @@ async def test_runs_of_others_and_of_other_threads_are_runs_that_never_were():
         assert len(p.inputs()) == 1
 
 
-async def test_what_is_too_old_is_gone():
+async def test_what_is_too_old_is_gone() -> None:
     async with product([], script(say("word " * 3000)), settings=Settings(events_bytes=16384)) as p:
         body = spoken(p.chat(thread_id="t"))
         first = await post(p, "/", body)
@@ -242,7 +242,7 @@ GARBAGE += ["run_x:٣", "../..:1", "run_x: 1", "ünicode:1", "%00:1", "'; drop t
 
 @pytest.mark.parametrize("last", GARBAGE, ids=range(len(GARBAGE)))
 @pytest.mark.parametrize("path", ROUTES)
-async def test_what_is_no_event_id_of_ours_is_refused(last, path):
+async def test_what_is_no_event_id_of_ours_is_refused(last: str, path: str) -> None:
     async with product([], script(say("Hello."))) as p:
         head = {b"content-type": b"application/json", b"last-event-id": last.encode()}
         json = sent(path, spoken(p.chat(thread_id="t")))
@@ -252,7 +252,7 @@ async def test_what_is_no_event_id_of_ours_is_refused(last, path):
         assert not p.inputs()
 
 
-async def test_an_event_that_was_never_sent_is_refused():
+async def test_an_event_that_was_never_sent_is_refused() -> None:
     async with product([], script(say("Hello."))) as p:
         body = spoken(p.chat(thread_id="t"))
         first = await post(p, "/", body)
@@ -262,7 +262,7 @@ async def test_an_event_that_was_never_sent_is_refused():
         assert len(p.inputs()) == 1
 
 
-async def test_an_empty_header_means_none_and_two_that_differ_are_refused():
+async def test_an_empty_header_means_none_and_two_that_differ_are_refused() -> None:
     async with product([], script(say("Hello."))) as p:
         body = spoken(p.chat(thread_id="t"))
         assert (await p.post("/", body, {"Last-Event-ID": ""})).status == 200
@@ -276,7 +276,7 @@ async def test_an_empty_header_means_none_and_two_that_differ_are_refused():
         assert [answer.status_code for answer in answers] == [200, 400]
 
 
-async def test_a_new_run_on_a_thread_that_goes_on_is_busy_as_ever():
+async def test_a_new_run_on_a_thread_that_goes_on_is_busy_as_ever() -> None:
     turns = [{"output": [LONG], "fault": {"kind": "hang", "after_events": 20}}]
     async with product([], turns, settings=PATIENT) as p:
         chat = p.chat(thread_id="t")
@@ -289,7 +289,7 @@ async def test_a_new_run_on_a_thread_that_goes_on_is_busy_as_ever():
 
 
 @pytest.mark.parametrize("kind", ["an attachment that is none", "what the user did in a component"])
-async def test_what_came_beside_a_message_is_nothing_new_either(kind):
+async def test_what_came_beside_a_message_is_nothing_new_either(kind: str) -> None:
     """Lines 10 and 18: a note in the place of an attachment is the server's, and a click is taken once."""
     call = {"id": "c1", "type": "function", "function": {"name": "log_a2ui_event", "arguments": "{}"}}
     brought = {

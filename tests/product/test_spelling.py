@@ -36,7 +36,7 @@ def snake_chat(p: Product, **more: Any) -> SnakeChat:
 
 
 @pytest.mark.parametrize("path", ROUTES)
-async def test_a_gated_call_is_approved_and_the_history_replayed(path):
+async def test_a_gated_call_is_approved_and_the_history_replayed(path: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(SEARCH, refund())) as p:
         chat = snake_chat(p, path=path, thread_id="t")
@@ -51,7 +51,7 @@ async def test_a_gated_call_is_approved_and_the_history_replayed(path):
         p.assert_clean()
 
 
-async def test_a_card_is_answered_by_tool_call_id():
+async def test_a_card_is_answered_by_tool_call_id() -> None:
     shop = Shop()
     async with product(shop.tools, script(refund())) as p:
         chat = snake_chat(p, tools=[CARD_TOOL])
@@ -60,7 +60,7 @@ async def test_a_card_is_answered_by_tool_call_id():
         assert shop.orders == ["A1"]
 
 
-async def test_results_of_client_tools_reach_the_model():
+async def test_results_of_client_tools_reach_the_model() -> None:
     paint = {"name": "paint", "description": "p", "parameters": {"type": "object", "properties": {"my_color": {}}}}
     paints = {"type": "function_call", "name": "paint", "arguments": {"my_color": "red"}}
     async with product([], script(paints)) as p:
@@ -73,7 +73,7 @@ async def test_results_of_client_tools_reach_the_model():
 
 
 @pytest.mark.parametrize("path", ["/agents/support/connect", "/copilotkit/agent/support/connect"])
-async def test_a_page_connects(path):
+async def test_a_page_connects(path: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(refund())) as p:
         chat = snake_chat(p)
@@ -82,7 +82,7 @@ async def test_a_page_connects(path):
         assert parse(response.text).interrupts[0]["id"] == asked.interrupts[0]["id"]
 
 
-async def test_two_threads_in_one_request_are_refused():
+async def test_two_threads_in_one_request_are_refused() -> None:
     async with product([], script()) as p:
         refused = await p.post("/", p.chat(thread_id="mine").body(thread_id="another"))
         assert refused.status == 422

@@ -70,7 +70,7 @@ NOT_JSON["a cycle"].append(NOT_JSON["a cycle"])
 
 @shows("B14", "S10")
 @pytest.mark.parametrize("kind", VALUES)
-async def test_what_a_tool_returns_is_what_everybody_gets(kind):
+async def test_what_a_tool_returns_is_what_everybody_gets(kind: str) -> None:
     value, expected = VALUES[kind]
 
     @tool
@@ -89,7 +89,7 @@ async def test_what_a_tool_returns_is_what_everybody_gets(kind):
 @shows("B14", "S10")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", NOT_JSON)
-async def test_what_is_no_json_still_ends_the_call(mode, kind):
+async def test_what_is_no_json_still_ends_the_call(mode: str, kind: str) -> None:
     @tool
     def give() -> object:
         """Give."""
@@ -106,7 +106,7 @@ async def test_what_is_no_json_still_ends_the_call(mode, kind):
 
 @shows("B19", "S10")
 @pytest.mark.parametrize("mode", MODES)
-async def test_tools_that_raise(mode):
+async def test_tools_that_raise(mode: str) -> None:
     @tool
     async def knows() -> str:
         """Raises on purpose."""
@@ -145,7 +145,7 @@ async def test_tools_that_raise(mode):
 
 @shows("S32", "B9")
 @pytest.mark.parametrize("mode", MODES)
-async def test_time_limits(mode):
+async def test_time_limits(mode: str) -> None:
     release = threading.Event()
     stopped = []
 
@@ -185,7 +185,7 @@ async def test_time_limits(mode):
 
 
 @shows("B4")
-async def test_a_blocking_tool_does_not_block_the_server():
+async def test_a_blocking_tool_does_not_block_the_server() -> None:
     begun, release = threading.Event(), threading.Event()
 
     @tool
@@ -207,7 +207,7 @@ async def test_a_blocking_tool_does_not_block_the_server():
 
 @shows("B4", "S10")
 @pytest.mark.parametrize("mode", MODES)
-async def test_free_tools_of_a_turn_run_side_by_side(mode):
+async def test_free_tools_of_a_turn_run_side_by_side(mode: str) -> None:
     meeting = asyncio.Barrier(3)
 
     @tool
@@ -226,7 +226,7 @@ async def test_free_tools_of_a_turn_run_side_by_side(mode):
 
 @shows("B15")
 @pytest.mark.parametrize("mode", MODES)
-async def test_client_tool_gated_tool_and_free_tool_in_one_turn(mode):
+async def test_client_tool_gated_tool_and_free_tool_in_one_turn(mode: str) -> None:
     shop = Shop()
     paint = {
         "name": "paint",
@@ -251,7 +251,7 @@ async def test_client_tool_gated_tool_and_free_tool_in_one_turn(mode):
 
 @shows("B15", "S27")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_client_tool_that_is_never_answered_is_closed_when_the_user_goes_on(mode):
+async def test_a_client_tool_that_is_never_answered_is_closed_when_the_user_goes_on(mode: str) -> None:
     paint = {"name": "paint", "description": "Paint.", "parameters": {"type": "object", "properties": {}}}
     async with product([], script(call("paint")), mode=mode) as p:
         chat = p.chat(tools=[paint])
@@ -267,7 +267,7 @@ async def test_a_client_tool_that_is_never_answered_is_closed_when_the_user_goes
 
 
 @shows("B28")
-async def test_a_tool_message_for_a_server_side_tool_is_never_its_result():
+async def test_a_tool_message_for_a_server_side_tool_is_never_its_result() -> None:
     shop = Shop()
     async with product(shop.tools, script(SEARCH)) as p:
         chat = p.chat()
@@ -281,7 +281,7 @@ async def test_a_tool_message_for_a_server_side_tool_is_never_its_result():
 
 
 @shows("B22")
-async def test_what_a_tool_knows_and_what_it_may_change():
+async def test_what_a_tool_knows_and_what_it_may_change() -> None:
     seen = []
 
     @tool
@@ -310,7 +310,7 @@ async def test_what_a_tool_knows_and_what_it_may_change():
 
 @shows("B22", "S30")
 @pytest.mark.parametrize("value", [object(), "\ud800", {1, 2}, 2**70, float("nan")])
-async def test_a_state_that_can_not_be_stored_does_not_lose_the_thread(value):
+async def test_a_state_that_can_not_be_stored_does_not_lose_the_thread(value) -> None:
     @tool
     async def spoil(ctx: ToolContext) -> str:
         """Puts something into the state."""
@@ -330,7 +330,7 @@ async def test_a_state_that_can_not_be_stored_does_not_lose_the_thread(value):
 
 @shows("S29", "S30")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_tool_whose_own_work_is_cancelled_has_failed_and_the_run_goes_on(mode):
+async def test_a_tool_whose_own_work_is_cancelled_has_failed_and_the_run_goes_on(mode: str) -> None:
     @tool
     async def inner() -> str:
         """Waits for something that is cancelled."""
@@ -370,7 +370,7 @@ async def test_a_tool_whose_own_work_is_cancelled_has_failed_and_the_run_goes_on
 
 
 @shows("B14")
-async def test_a_big_result_and_a_big_argument():
+async def test_a_big_result_and_a_big_argument() -> None:
     @tool
     def big(text: str) -> str:
         """Give a lot."""
@@ -386,7 +386,7 @@ async def test_a_big_result_and_a_big_argument():
 
 
 @shows("B11", "B3")
-async def test_a_gate_only_for_some_calls():
+async def test_a_gate_only_for_some_calls() -> None:
     shop = Shop(when=lambda arguments: arguments["amount"] > 100)
     async with product(shop.tools, script(refund("A1", 5), refund("A2", 500))) as p:
         chat = p.chat()
@@ -400,7 +400,7 @@ async def test_a_gate_only_for_some_calls():
 
 @shows("B11")
 @pytest.mark.parametrize("answer", [None, 0, "", "no"])
-async def test_a_predicate_that_fails_or_does_not_say_no_gates(answer):
+async def test_a_predicate_that_fails_or_does_not_say_no_gates(answer: int | str | None) -> None:
     def when(arguments):
         if answer is None:
             raise KeyError("missing")
@@ -424,9 +424,9 @@ async def test_a_predicate_that_fails_or_does_not_say_no_gates(answer):
     ("said", "shown"),
     [(ValueError("no such order"), "no such order"), (7, "7"), ({"a": 1}, "{'a': 1}"), (None, "None")],
 )
-async def test_what_a_tool_says_went_wrong_may_be_more_than_text(said, shown):
+async def test_what_a_tool_says_went_wrong_may_be_more_than_text(said, shown: str) -> None:
     class Untold(ToolError):
-        def __init__(self):
+        def __init__(self) -> None:
             Exception.__init__(self, "untold")
 
     @tool
@@ -441,7 +441,7 @@ async def test_what_a_tool_says_went_wrong_may_be_more_than_text(said, shown):
 
 
 @shows("B14")
-async def test_a_tool_shows_what_it_is_doing():
+async def test_a_tool_shows_what_it_is_doing() -> None:
     @tool
     async def long_job(ctx: ToolContext) -> str:
         """Takes its time."""

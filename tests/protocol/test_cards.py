@@ -19,7 +19,7 @@ def approval(**more):
     return Approval(**{**fields, **more})
 
 
-def test_a_card_has_what_the_contract_says():
+def test_a_card_has_what_the_contract_says() -> None:
     shown = parse_object(card_arguments(approval(), {"type": "object"}))
     assert shown == {
         "function_name": "refund",
@@ -41,7 +41,7 @@ def test_a_card_has_what_the_contract_says():
 
 
 @shows("B11")
-def test_an_interrupt_advertises_edits_only_where_they_are_possible():
+def test_an_interrupt_advertises_edits_only_where_they_are_possible() -> None:
     schema = {"type": "object", "properties": {"amount": {"type": "number"}}}
     plain = interrupt(approval(), schema)
     assert (plain.id, plain.reason, plain.tool_call_id, plain.expires_at) == ("apr_1", "tool_call", "call_1", None)
@@ -53,7 +53,7 @@ def test_an_interrupt_advertises_edits_only_where_they_are_possible():
     assert editable.metadata["expires_at"] == iso(0)
 
 
-def test_references_in_a_tools_schema_still_resolve():
+def test_references_in_a_tools_schema_still_resolve() -> None:
     import pydantic
 
     class Address(pydantic.BaseModel):
@@ -86,7 +86,7 @@ def test_references_in_a_tools_schema_still_resolve():
         ({"order_id": ["A1"], "amount": 20}, NotAllowed),
     ],
 )
-def test_edits_change_only_what_may_be_changed(edited, expected):
+def test_edits_change_only_what_may_be_changed(edited, expected) -> None:
     asked = approval(editable=("amount",))
     if expected is NotAllowed:
         with pytest.raises(NotAllowed, match="may not be edited"):
@@ -95,7 +95,7 @@ def test_edits_change_only_what_may_be_changed(edited, expected):
         assert checked_edit(asked, edited) == expected
 
 
-def test_booleans_and_numbers_are_not_the_same():
+def test_booleans_and_numbers_are_not_the_same() -> None:
     with pytest.raises(NotAllowed):
         checked_edit(approval(arguments='{"flag":true}'), {"flag": 1})
     with pytest.raises(NotAllowed):
@@ -111,5 +111,5 @@ def test_booleans_and_numbers_are_not_the_same():
         (1_795_324_010_001, "2026-11-22T05:06:50.001Z"),
     ],
 )
-def test_times_are_what_javascript_writes(ms, text):
+def test_times_are_what_javascript_writes(ms: int, text: str) -> None:
     assert iso(ms) == text

@@ -14,7 +14,7 @@ ODD = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\r\n\u
 
 @shows("B14")
 @given(st.lists(ODD, min_size=1, max_size=5))
-def test_a_frame_is_one_id_line_one_data_line_and_an_empty_one(texts):
+def test_a_frame_is_one_id_line_one_data_line_and_an_empty_one(texts) -> None:
     encoder = FrameEncoder("run_1")
     for number, text in enumerate(texts):
         frame = encoder.frame(ev.TextMessageContent("m", text))
@@ -30,7 +30,7 @@ def test_a_frame_is_one_id_line_one_data_line_and_an_empty_one(texts):
 
 
 @shows("B14")
-def test_what_is_absent_is_absent():
+def test_what_is_absent_is_absent() -> None:
     encoder = FrameEncoder("r")
     finished = encoder.frame(ev.RunFinished("t", "r"))
     assert finished == b'id: r:0\ndata: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}\n\n'
@@ -43,6 +43,6 @@ def test_what_is_absent_is_absent():
     assert b"null" not in encoder.frame(ev.RunFinished("t", "r", outcome=ev.SuccessOutcome()))
 
 
-def test_a_ping_is_a_comment():
+def test_a_ping_is_a_comment() -> None:
     assert PING.startswith(b":")
     assert PING.endswith(b"\n\n")

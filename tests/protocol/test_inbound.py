@@ -24,7 +24,7 @@ def decode(**more):
 
 @settings(max_examples=400)
 @given(st.dictionaries(st.sampled_from(inbound._Sent.__struct_encode_fields__), JSON), st.booleans())
-def test_anything_is_read_or_refused(fields, complete):
+def test_anything_is_read_or_refused(fields, complete) -> None:
     body = json.dumps({**(MINIMAL if complete else {}), **fields}).encode()
     try:
         run = inbound.decode(body)
@@ -37,7 +37,7 @@ def test_anything_is_read_or_refused(fields, complete):
 
 @settings(max_examples=400)
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused(body):
+def test_any_bytes_are_read_or_refused(body) -> None:
     for read in (inbound.decode, inbound.decode_json):
         try:
             read(body)
@@ -45,7 +45,7 @@ def test_any_bytes_are_read_or_refused(body):
             assert error.code == "invalid_request"  # noqa: PT017
 
 
-def test_what_is_absent_or_null():
+def test_what_is_absent_or_null() -> None:
     bare = inbound.decode(json.dumps(MINIMAL).encode())
     nulls = decode(tools=None, context=None, resume=None, state=None, forwardedProps=None, protocolVersion=None)
     assert bare == nulls
@@ -58,7 +58,7 @@ def test_what_is_absent_or_null():
     ids=["empty", "long", "newline", "nul", "del", "ls", "bidi"],
 )
 @pytest.mark.parametrize("field", ["threadId", "runId"])
-def test_ids_that_are_refused(field, value):
+def test_ids_that_are_refused(field: str, value: str) -> None:
     with pytest.raises(InvalidRequest, match=field) as caught:
         decode(**{field: value})
     assert caught.value.well_formed
@@ -66,11 +66,11 @@ def test_ids_that_are_refused(field, value):
 
 
 @pytest.mark.parametrize("value", ["x", "x" * 256, "a b", "é", "😀", "a/b?c#d", "%00"])
-def test_ids_that_are_taken(value):
+def test_ids_that_are_taken(value: str) -> None:
     assert decode(threadId=value).thread_id == value
 
 
-def test_too_many_messages():
+def test_too_many_messages() -> None:
     message = {"role": "user", "content": "x"}
     assert len(decode(messages=[message] * 10_000).messages) == 10_000
     with pytest.raises(TooLarge, match="10,000"):
@@ -88,7 +88,7 @@ def test_too_many_messages():
         lambda deep: {"messages": [{"role": "user", "content": "x", "function_approvals": deep}]},
     ],
 )
-def test_depth(place):
+def test_depth(place) -> None:
     def nested(levels):
         value = []
         for _ in range(levels - 1):
@@ -127,7 +127,7 @@ PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
         ([{"type": "binary", "mimeType": "video/mp4", "id": "f"}], (Media("video", "file", "f", "video/mp4"),)),
     ],
 )
-def test_content(content, expected):
+def test_content(content, expected) -> None:
     assert inbound.parts(content) == expected
 
 
@@ -141,17 +141,17 @@ def test_content(content, expected):
         [{"type": "image", "source": {"type": "other", "value": "A"}}], [{"type": "x" * 10_000}], [{"type": {"a": 1}}],
     ],
 )  # fmt: skip
-def test_content_that_is_refused(content):
+def test_content_that_is_refused(content) -> None:
     with pytest.raises(InvalidRequest) as caught:
         decode(messages=[{"role": "user", "content": content}])
     assert len(caught.value.message) < 200
 
 
-def test_activity_may_hold_anything_and_is_left_alone():
+def test_activity_may_hold_anything_and_is_left_alone() -> None:
     assert decode(messages=[{"role": "activity", "content": {"a": [1]}}]).messages[0].role == "activity"
 
 
-def test_errors_name_the_path_and_never_the_content():
+def test_errors_name_the_path_and_never_the_content() -> None:
     with pytest.raises(InvalidRequest, match=r"\$\.messages\[0\]\.role") as caught:
         decode(messages=[{"role": 5, "content": "my secret"}])
     assert "secret" not in caught.value.message

@@ -54,7 +54,7 @@ def dumped(by_alias):
     return json.loads(official.model_dump_json(by_alias=by_alias, exclude_none=True))
 
 
-def test_both_spellings_of_the_official_models_are_the_same_input():
+def test_both_spellings_of_the_official_models_are_the_same_input() -> None:
     camel, snake = dumped(by_alias=True), dumped(by_alias=False)
     assert "thread_id" in snake
     assert "threadId" not in snake
@@ -66,7 +66,7 @@ def test_both_spellings_of_the_official_models_are_the_same_input():
     assert read.messages[0].content[1] == Media("image", "data", "AAAA", "image/png")
 
 
-def test_what_is_the_users_own_keeps_its_names():
+def test_what_is_the_users_own_keeps_its_names() -> None:
     read = decode(dumped(by_alias=False))
     assert read.state == read.forwarded_props == read.client_tools["paint"].parameters == OWN
     assert read.resume[0].payload == {"approved": True, "editedArgs": OWN}
@@ -74,14 +74,14 @@ def test_what_is_the_users_own_keeps_its_names():
 
 
 @pytest.mark.parametrize("name", ["thread_id", "run_id", "forwarded_props", "protocol_version", "messages", "resume"])
-def test_spellings_may_be_mixed(name):
+def test_spellings_may_be_mixed(name: str) -> None:
     camel, snake = dumped(by_alias=True), dumped(by_alias=False)
     alias = RunAgentInput.model_fields[name].alias or name
     mixed = {key: value for key, value in camel.items() if key != alias} | {name: snake[name]}
     assert decode(mixed) == decode(camel)
 
 
-def test_every_member_that_is_read_has_its_other_spelling():
+def test_every_member_that_is_read_has_its_other_spelling() -> None:
     """As the protocol grows, so must the structs: a member that is read in one spelling only is found here."""
     for struct in (inbound._Sent, inbound._SentAnswer, inbound.Message):
         fields = dict(zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True))
@@ -127,7 +127,7 @@ def _models(model):
     ],
     ids=["thread", "run", "props", "version", "call id", "sealed", "calls", "interrupt", "mime"],
 )
-def test_a_member_in_both_spellings_must_say_the_same(place):
+def test_a_member_in_both_spellings_must_say_the_same(place) -> None:
     """Fail closed: of two ids that differ, nobody knows which one is meant."""
     decode(MINIMAL | place("same", "same"))
     with pytest.raises(InvalidRequest, match="spelled in two ways") as caught:
@@ -136,7 +136,7 @@ def test_a_member_in_both_spellings_must_say_the_same(place):
 
 
 @pytest.mark.parametrize("missing", ["threadId", "runId", "messages"])
-def test_what_is_missing_is_named(missing):
+def test_what_is_missing_is_named(missing: str) -> None:
     with pytest.raises(InvalidRequest, match=f"missing required field `{missing}`") as caught:
         decode({key: value for key, value in MINIMAL.items() if key != missing})
     assert caught.value.well_formed
@@ -144,7 +144,7 @@ def test_what_is_missing_is_named(missing):
         decode(MINIMAL | {"resume": [{"status": "resolved"}]})
 
 
-def test_two_deep_values_are_refused_before_they_are_compared():
+def test_two_deep_values_are_refused_before_they_are_compared() -> None:
     deep = "[" * 900 + "]" * 900
     body = json.dumps(MINIMAL)[:-1] + f', "forwardedProps": {deep}, "forwarded_props": {deep}}}'
     with pytest.raises(InvalidRequest, match="nested deeper"):
