@@ -7,8 +7,9 @@ import pytest
 
 from agui_gate import adapter
 from agui_gate.core.approvals import Approval, State
-from agui_gate.engine import watch
+from agui_gate.engine import decisions, watch
 from agui_gate.engine.decisions import Decided
+from agui_gate.errors import ThreadBusy
 from agui_gate.protocol.inbound import ResumeEntry
 from agui_gate.stores.base import AtWork
 from agui_gate.stores.memory import MemoryStore
@@ -108,3 +109,20 @@ async def test_it_goes_on_when_the_run_is_over() -> None:
         assert live.task is not None
         await live.task
         assert h.ran == 2
+
+
+async def test_one_whose_time_is_over_says_that_the_thread_is_busy_and_decides_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decisions, "DECIDE_SECONDS", 0)
+    async with house(TWICE, DONE, kind=Counting) as h:
+        first, second = await h.all_asked()
+        deciding_first = asyncio.create_task(h.engine.decide("alice", first.id, YES))
+        await h.begun.wait()
+        with pytest.raises(ThreadBusy):
+            await h.engine.decide("alice", second.id, YES)
+        h.go.set()
+        assert (await deciding_first).record.state is State.DONE
+        now = await h.store.approval("alice", second.id)
+        assert now is not None
+        assert (now.state, h.ran) == (State.PENDING, 1)

@@ -137,3 +137,15 @@ def test_arguments_that_an_answer_names_are_those_that_were_asked_about(claimed,
     approval = asked({"to": "x"})
     status = ApprovalIndex([approval]).check(approval, None, edits.meant(approval, json.dumps(claimed), pay))
     assert status == ("ok" if is_it else "arguments_mismatch")
+
+
+@tool(gate=Gate(editable=["amount"]))
+def pay_with_default(to: str, amount: float = 1) -> None:
+    """Pay."""
+
+
+def test_what_was_asked_before_arguments_were_judged_runs_as_it_was_shown_and_edited() -> None:
+    old = asked({"to": "x"}, pay_with_default, digest=None)
+    assert after(old, {"to": "x", "amount": 5}, pay_with_default) == {"to": "x", "amount": 5}
+    assert after(old, {"to": "x"}, pay_with_default) == {"to": "x"}, "no default is put in that nobody saw"
+    assert "missing" in after(old, {"amount": 5}, pay_with_default)

@@ -7,7 +7,7 @@ import pytest
 
 from agui_gate import adapter
 from agui_gate.core.approvals import Approval, State
-from agui_gate.errors import NotFound
+from agui_gate.errors import NotFound, RateLimited, Unavailable
 from agui_gate.protocol.inbound import ResumeEntry
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
@@ -89,3 +89,68 @@ async def test_deciding_what_was_deleted_meanwhile_is_not_found_and_leaves_the_n
         assert thread is not None
         assert (thread.run_status, thread.approvals) == ("finished", [])
         assert h.ran == 0
+
+
+async def test_deleting_what_was_deleted_meanwhile_leaves_the_new_thread_alone() -> None:
+    async with house(PAYS, DONE, kind=Replaced) as h:
+        await h.asked()
+        assert isinstance(h.store, Replaced)
+        h.store.replacing = True
+        assert not await h.engine.delete_thread("alice", "t")
+        thread = await h.store.read_thread("alice", "t")
+        assert thread is not None
+        assert thread.run_status == "finished", "it is there, and its lease is given back"
+
+
+class Slow(MemoryStore):
+    """Where a claim waits before it is made."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.claiming = asyncio.Event()
+
+    async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
+        if to is State.CLAIMED:
+            self.claiming.set()
+            await asyncio.Event().wait()
+        return await super().move(approval_id, to, **more)
+
+
+async def test_a_decision_stopped_before_the_claim_says_so_and_the_question_waits() -> None:
+    async with house(PAYS, DONE, kind=Slow) as h:
+        asked = await h.asked()
+        decision = asyncio.create_task(h.engine.decide("alice", asked.id, YES))
+        assert isinstance(h.store, Slow)
+        await h.store.claiming.wait()
+        await h.engine.cancel("alice", "t")
+        with pytest.raises(Unavailable, match="stopped before it was decided"):
+            await decision
+        stored = await h.store.approval("alice", asked.id)
+        assert stored is not None
+        assert (stored.state, h.ran) == (State.PENDING, 0)
+
+
+async def test_a_decision_that_was_stopped_does_not_go_on_with_the_conversation() -> None:
+    async with house(PAYS, DONE, kind=Distant) as h:
+        asked = await h.asked()
+        decision = asyncio.create_task(h.engine.decide("alice", asked.id, YES, go_on=True))
+        assert isinstance(h.store, Distant)
+        await h.store.claimed.wait()
+        await h.engine.cancel("alice", "t")
+        decided = await decision
+        assert (decided.record.state, decided.run_key) == (State.UNKNOWN, None)
+        assert decided.not_continued == "It was stopped, so the conversation does not go on."
+
+
+async def test_a_conversation_that_can_not_go_on_leaves_the_decision_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with house(PAYS, DONE) as h:
+        asked = await h.asked()
+        h.go.set()
+
+        async def full(*_: Any, **more: Any) -> Any:
+            raise RateLimited("Two runs of yours are in flight.")
+
+        monkeypatch.setattr(h.engine, "run", full)
+        decided = await h.engine.decide("alice", asked.id, YES, go_on=True)
+        assert (decided.record.state, h.ran) == (State.DONE, 1)
+        assert decided.not_continued == "Two runs of yours are in flight."

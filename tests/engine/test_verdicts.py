@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from agui_gate.core.answers import Answer
+from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
-from agui_gate.core.approvals import Approval, State
-from agui_gate.engine.verdicts import judge
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.engine.verdicts import agrees, judge
 from tests.requirements import shows
 
 ASKED = Approval(
@@ -64,3 +64,33 @@ def test_an_answer_to_nothing_and_one_that_comes_too_late_decide_nothing() -> No
     assert judged(ApprovalIndex(), YES) == ([], [])
     moves, (message,) = judged(ApprovalIndex([msgspec.structs.replace(ASKED, state=State.DONE)]), YES)
     assert (moves, message) == ([], "This call waits for no answer any more.")
+
+
+ANSWERED = msgspec.structs.replace(
+    ASKED, arguments='{"amount":50,"id":"12345678901234567890"}', editable=("amount",), state=State.DONE
+)
+
+
+def decided(approved: bool, edited: str | None = None, way: Way = "message") -> Approval:
+    return msgspec.structs.replace(ANSWERED, decision=Decision(approved, "ada", edited_arguments=edited, way=way))
+
+
+@shows("B6")
+def test_an_answer_that_was_sent_twice_agrees_and_one_that_says_something_else_does_not() -> None:
+    assert agrees(YES, decided(True))
+    assert agrees(NO, decided(False))
+    assert not agrees(NO, decided(True))
+    assert not agrees(YES, decided(False))
+    assert not agrees(YES, ANSWERED), "nobody decided"
+    assert not agrees(YES, decided(True, way="http")), "somebody else did"
+
+
+@shows("B6", "B11")
+def test_an_edit_that_was_sent_twice_agrees_only_if_it_is_what_ran() -> None:
+    ran = decided(True, '{"amount":7,"id":"12345678901234567890"}')
+    same: dict[str, object] = {"amount": 7, "id": "12345678901234567890"}
+    assert agrees(about(edited=same), ran)
+    assert not agrees(about(edited=same | {"amount": 8}), ran)
+    assert not agrees(about(edited=same | {"amount": float("nan")}), ran), "no JSON"
+    assert not agrees(YES, ran), "it approves what was asked, and that did not run"
+    assert agrees(msgspec.structs.replace(NO, edited=same), decided(False)), "what goes with a no is dropped"

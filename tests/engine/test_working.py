@@ -46,3 +46,22 @@ async def test_a_second_stop_does_not_cut_short_what_the_first_one_lets_save() -
         with pytest.raises(Stopped):
             await carried
     assert saved.is_set()
+
+
+async def test_a_caller_who_is_cancelled_is_not_told_that_the_work_was_stopped() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def pay() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    carried = asyncio.create_task(Work("decide_1").carry(pay()))
+    async with asyncio.timeout(10):
+        await begun.wait()
+        carried.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await carried
+    assert ended.is_set()

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
-from agui_gate.http import limits
+from agui_gate.http import decoding, limits
 
 pytestmark = pytest.mark.anyio
 
@@ -64,3 +64,14 @@ async def test_a_body_that_is_cut_off_or_too_large_or_something_else_is_refused(
         await limits.json_body(request(sending(part(b"123", more=True))), limit=2)
     with pytest.raises(UnsupportedMediaType):
         await limits.json_body(request(sending(), b"text/plain"))
+
+
+async def test_a_body_may_have_only_so_many_objects_and_lists_and_brackets_in_texts_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "MAX_CONTAINERS", 3)
+    for fine in (b"[{},{}]", b'["{{{{[[[[", "\\"[[[["]'):
+        decoding.check_containers(fine)
+    for much in (b"[[],[],{}]", b'["[", {"a": {"b": [1]}}]', b'["\\\\", [[[]]]]'):
+        with pytest.raises(TooLarge, match="at most 3 objects and lists"):
+            decoding.check_containers(much)

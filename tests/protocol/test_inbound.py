@@ -155,3 +155,27 @@ def test_errors_name_the_path_and_never_the_content() -> None:
     with pytest.raises(InvalidRequest, match=r"\$\.messages\[0\]\.role") as caught:
         decode(messages=[{"role": 5, "content": "my secret"}])
     assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b"[" * 100 + b"]" * 100, b"{", b"\xff"],
+    ids=["deep and cut off", "very deep", "deep", "cut off", "no text"],
+)
+def test_any_other_body_that_is_no_json_or_too_deep_is_refused_too(body: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        inbound.decode_json(body)
+
+
+@pytest.mark.parametrize(
+    ("field", "one", "most"),
+    [
+        ("tools", {"name": "t", "description": "", "parameters": {}}, inbound.MAX_TOOLS),
+        ("context", {"description": "d", "value": "v"}, inbound.MAX_CONTEXT),
+        ("resume", {"interruptId": "i", "status": "resolved"}, inbound.MAX_ANSWERS),
+    ],
+)
+def test_there_is_a_most_of_each(field: str, one: dict[str, object], most: int) -> None:
+    decode(**{field: [one] * most})
+    with pytest.raises(TooLarge, match=f"at most {most:,}"):
+        decode(**{field: [one] * (most + 1)})

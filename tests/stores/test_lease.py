@@ -75,3 +75,32 @@ def test_nothing_is_said_about_another_machine(owner: LeaseOwner, dead: str) -> 
 @pytest.mark.parametrize("name", [None, "", "x", "a|b|c|d"])
 def test_a_name_that_is_not_ours_is_not_gone(name: str | None) -> None:
     assert not is_gone(name)
+
+
+def test_a_process_of_another_user_is_there(owner: LeaseOwner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(pid: int, signal: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "kill", forbidden)
+    assert not is_gone(renamed(owner, pid=str(os.getppid()), started=""))
+
+
+def test_a_process_that_ends_while_it_is_looked_at_is_gone(
+    owner: LeaseOwner, dead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "kill", lambda pid, signal: None)
+    assert is_gone(renamed(owner, pid=dead, started="1"))
+
+
+def test_where_the_platform_tells_nothing_only_what_is_certain_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: object, **more: object) -> str:
+        raise FileNotFoundError("there is no /proc")
+
+    monkeypatch.setattr(Path, "read_text", nothing)
+    monkeypatch.setattr(os, "stat", nothing)
+    owner = LeaseOwner()
+    assert not is_gone(owner.name)
+    assert not is_gone(renamed(owner, pid=str(os.getppid())))
+    assert not is_gone(renamed(owner, machine="elsewhere"))
+    owner.close()
+    assert is_gone(owner.name)
