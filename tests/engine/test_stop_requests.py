@@ -18,19 +18,21 @@ async def asked_to_stop(h: House, request: StopRequest) -> None:
     await h.beat()
 
 
-async def test_a_run_stops_when_it_is_the_one_that_is_meant() -> None:
+@pytest.mark.parametrize(
+    ("run_id", "status", "ran"), [("r", "cancelled", 0), (None, "cancelled", 0), ("x", "finished", 1)]
+)
+async def test_a_run_stops_when_it_is_the_one_that_is_meant(run_id: str | None, status: str, ran: int) -> None:
     async with house(LOOKS, DONE) as h:
         live = await h.start("look")
         await h.begun.wait()
-        await asked_to_stop(h, StopRequest(run_id="another"))
+        await asked_to_stop(h, StopRequest(run_id=run_id))
+        if ran:
+            h.go.set()
         assert live.task is not None
-        assert not live.task.cancelling()
-        await asked_to_stop(h, StopRequest(run_id="r"))
         await live.task
-        assert h.ran == 0
         thread = await h.store.read_thread("alice", "t")
         assert thread is not None
-        assert thread.run_status == "cancelled"
+        assert (thread.run_status, h.ran) == (status, ran)
 
 
 async def test_a_decision_at_work_stops_but_not_for_whoever_asks_gently() -> None:
