@@ -16,10 +16,9 @@ A turn is told in one of three ways:
 import re
 from typing import Any, NamedTuple
 
-import msgspec
-
 from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPart, Transcript, UserTurn, retold
 from agui_gate_adapters.common.decoding import decode_any
+from agui_gate_adapters.common.edits import output_text
 from agui_gate_adapters.common.ids import stable_id
 
 from .content import as_text, text_block, user_blocks
@@ -159,7 +158,7 @@ def _thinking(part: ReasoningPart) -> Body:
 
 def _result(call: SettledCall, call_id: str, *, as_made: bool) -> Body:
     block: Body = {"type": "tool_result", "tool_use_id": call_id}
-    content = _output_text(call) if as_made else call.output.content
+    content = output_text(call) if as_made else call.output.content
     if content.strip():
         block["content"] = content
     elif call.output.is_error:
@@ -167,18 +166,6 @@ def _result(call: SettledCall, call_id: str, *, as_made: bool) -> Body:
     if call.output.is_error:
         block["is_error"] = True
     return block
-
-
-def _output_text(call: SettledCall) -> str:
-    """A call's output where the model is shown the call as it made it: an edit has to be told (B11)."""
-    if not call.edited:
-        return call.output.content
-    note = {
-        "note": "The user changed the arguments before approving.",
-        "arguments": _object(call.arguments),
-        "result": call.output.content,
-    }
-    return msgspec.json.encode(note).decode()
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@
 | `error_bodies` | error replies, read only as far as needed |
 | `ids` | call ids where a transcript's own don't fit |
 | `names` | tools' names where a provider doesn't take them |
+| `edits` | what a model is told of a call that a person changed |
 | `media` | what a provider says about attachments, and which one it means |
 | `doctor` | one question to the provider, for `agui-gate doctor` |
 """

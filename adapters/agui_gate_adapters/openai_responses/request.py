@@ -28,6 +28,7 @@ from agui_gate.adapter import (
     UserTurn,
 )
 from agui_gate.errors import ConsentLost
+from agui_gate_adapters.common.edits import output_text
 
 from . import consent
 from .content import Body, user_message
@@ -177,7 +178,7 @@ def _new_items(transcript: Transcript) -> list[Body]:
         if isinstance(turn, UserTurn):
             items.append(user_message(turn))
         else:
-            items += [output(call.part.wire_id, _output_text(call)) for call in turn.local_calls]
+            items += [output(call.part.wire_id, output_text(call)) for call in turn.local_calls]
             items += consent.responses(turn)
     return items
 
@@ -187,25 +188,6 @@ def _all_items(transcript: Transcript, settings: Settings, *, sealed: bool) -> l
         return replay(transcript, origin=settings.origin)
     turns = _sealed_turns(transcript, settings)
     return replay(transcript, origin=settings.origin, sealed=turns, answers=True)
-
-
-def _output_text(call: SettledCall) -> str:
-    """A call's output where the provider shows the model its own copy of the call: an edit has to be told (B11)."""
-    if not call.edited:
-        return call.output.content
-    note = {
-        "note": "The user changed the arguments before approving.",
-        "arguments": _value(call.arguments),
-        "result": call.output.content,
-    }
-    return msgspec.json.encode(note).decode()
-
-
-def _value(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text
 
 
 def _sealed_turns(transcript: Transcript, settings: Settings) -> frozenset[str]:
