@@ -13,6 +13,7 @@ from agui_gate.cli.demo import agent as demo_agent
 from agui_gate.cli.program import program
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit import Emulator
+from tests.product.inprocess import Parrot
 from tests.product.kit import Stream, product
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +89,7 @@ def test_the_commands_have_these_options(line: str) -> None:
 
 async def test_the_transcripts_are_the_demos_events() -> None:
     asked, answered = blocks("console")
-    agent = demo_agent.support_agent(_NoModel())
+    agent = demo_agent.support_agent(Parrot())
     async with product(agent.tools, emulator=Emulator(), settings=Settings(), instructions=agent.instructions) as p:
         chat = p.chat(thread_id="t1")
         first = await chat.say("Refund 20 euros of order 1003")
@@ -98,19 +99,3 @@ async def test_the_transcripts_are_the_demos_events() -> None:
         assert shown(answered) == happened(second)
         content = next(iter(second.results.values()))
         assert content.replace('"', '\\"') in answered
-
-
-class _NoModel:
-    """Stands in for a model where only the agent's tools are wanted."""
-
-    origin = "none"
-
-    async def stream(self, request: Any) -> Any:
-        raise AssertionError(request)
-        yield ()  # type: ignore[unreachable]  # what makes it a generator
-
-    async def check(self) -> list[Any]:
-        return []
-
-    async def aclose(self) -> None:
-        """Nothing to close."""

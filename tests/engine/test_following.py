@@ -55,6 +55,12 @@ class Elsewhere:
         assert found[1] is None
         return found[0]
 
+    async def waiting(self) -> tuple[Reader, asyncio.Future[bytes]]:
+        """A reader that was told what there is, and what it is told next."""
+        reader = await self.connect()
+        await reader.read()
+        return reader, asyncio.ensure_future(reader.read())
+
     async def look(self) -> None:
         await self.engine._watch.look()
 
@@ -123,9 +129,7 @@ async def test_it_is_told_what_was_saved_then_more_of_it_and_the_end_when_it_is_
 async def test_a_process_that_died_is_waited_for_until_its_lease_ends() -> None:
     async with elsewhere() as e:
         await e.begin()
-        reader = await e.connect()
-        await reader.read()
-        waiting = asyncio.ensure_future(reader.read())
+        _, waiting = await e.waiting()
         e.clock.advance(LEASE_MS)
         await e.look()
         assert types(await waiting)[-1] == "RUN_FINISHED"
@@ -134,9 +138,7 @@ async def test_a_process_that_died_is_waited_for_until_its_lease_ends() -> None:
 async def test_a_waiting_reader_keeps_its_connection_and_can_leave() -> None:
     async with elsewhere() as e:
         await e.begin()
-        reader = await e.connect()
-        await reader.read()
-        waiting = asyncio.ensure_future(reader.read())
+        reader, waiting = await e.waiting()
         await asyncio.sleep(0)
         reader.ping()
         assert await waiting == PING
@@ -150,9 +152,7 @@ async def test_a_waiting_reader_keeps_its_connection_and_can_leave() -> None:
 async def test_a_thread_that_is_deleted_meanwhile_is_gone() -> None:
     async with elsewhere() as e:
         thread = await e.begin()
-        reader = await e.connect()
-        await reader.read()
-        waiting = asyncio.ensure_future(reader.read())
+        _, waiting = await e.waiting()
         await e.store.delete_thread(thread, "run_elsewhere")
         await e.look()
         (told,) = events(await waiting)
@@ -162,9 +162,7 @@ async def test_a_thread_that_is_deleted_meanwhile_is_gone() -> None:
 async def test_a_server_that_stops_lets_nobody_wait() -> None:
     async with elsewhere() as e:
         await e.begin()
-        reader = await e.connect()
-        await reader.read()
-        waiting = asyncio.ensure_future(reader.read())
+        _, waiting = await e.waiting()
         await asyncio.sleep(0)
         await e.engine.drain()
         (told,) = events(await waiting)
@@ -184,9 +182,7 @@ async def test_nobody_follows_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_thread_that_can_not_be_read_now_is_read_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async with elsewhere() as e:
         thread = await e.begin()
-        reader = await e.connect()
-        await reader.read()
-        waiting = asyncio.ensure_future(reader.read())
+        _, waiting = await e.waiting()
         await e.save(thread, entries=[said("two")], status="finished")
         tried = asyncio.Event()
 

@@ -1,5 +1,6 @@
 """The tools of a small shop, which remember what they did, and scripts of what the model does with them."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -74,6 +75,24 @@ class Shop:
     def orders(self) -> list[str]:
         """The orders that were refunded, sorted."""
         return sorted(order for order, _ in self.refunds)
+
+
+class Endless:
+    """A gated tool `pay` that begins and never ends. ``runs``: the amounts that it was called with."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.runs: list[int] = []
+
+        @tool(gate=True)
+        async def pay(amount: int) -> str:
+            """Pay."""
+            self.runs.append(amount)
+            self.begun.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        self.pay = pay
 
 
 def outputs(body: Item) -> list[str]:

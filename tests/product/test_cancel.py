@@ -10,7 +10,7 @@ import pytest
 from agui_gate import ToolContext, tool
 from agui_gate.settings import Settings
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, parse, product
-from tests.product.shop import SEARCH, Shop, call, outputs, refund, say
+from tests.product.shop import SEARCH, Endless, Shop, call, outputs, refund, say
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -129,30 +129,21 @@ async def test_leaving_in_the_middle_of_free_tools(mode: str) -> None:
 @shows("S29", "S30", "S31", "B9", "B10")
 @pytest.mark.parametrize("mode", MODES)
 async def test_leaving_in_the_middle_of_an_approved_tool(mode: str) -> None:
-    begun, runs = asyncio.Event(), []
-
-    @tool(gate=True)
-    async def pay(amount: int) -> str:
-        """Pay."""
-        runs.append(amount)
-        begun.set()
-        await asyncio.Event().wait()
-        return "never"
-
+    endless = Endless()
     turns = [{"output": [call("pay", amount=5)]}, {"output": [say("Back.")], "repeat": True}]
-    async with product([pay], turns, mode=mode) as p:
+    async with product([endless.pay], turns, mode=mode) as p:
         chat = p.chat()
         (ask,) = (await chat.say("pay")).interrupts
         yes = [{"interruptId": ask["id"], "status": "resolved", "payload": {"approved": True}}]
         async with reading(p, chat, resume=yes):
             async with asyncio.timeout(TIMEOUT):
-                await begun.wait()
+                await endless.begun.wait()
         thread = await idle(p, chat)
         assert json.loads(results(thread)[ask["toolCallId"]]["content"])["status"] == "unknown"
         again = await chat.go(resume=yes)  # the same answer once more is not a new consent
         assert json.loads(again.results[ask["toolCallId"]])["status"] == "unknown"
         assert (await chat.say("and?")).text == "Back."
-        assert runs == [5]
+        assert endless.runs == [5]
         p.assert_clean()
 
 

@@ -16,7 +16,7 @@ from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product, streamed
 from tests.product.live import Following, cancel, over, quiet, rest, starting
-from tests.product.shop import COLOR, PICK, Shop, call, outputs, refund, say, script, status
+from tests.product.shop import COLOR, PICK, Endless, Shop, call, outputs, refund, say, script, status
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17", "S33")]
@@ -195,26 +195,17 @@ async def test_tools_that_never_end(mode: str) -> None:
 @shows("S29", "S30", "B9")
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_approved_tool_that_never_ends(mode: str) -> None:
-    begun, runs = asyncio.Event(), []
-
-    @tool(gate=True)
-    async def pay(amount: int) -> str:
-        """Pay."""
-        runs.append(amount)
-        begun.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    async with product([pay], [{"output": [call("pay", amount=5)]}, BACK], mode=mode) as p:
+    endless = Endless()
+    async with product([endless.pay], [{"output": [call("pay", amount=5)]}, BACK], mode=mode) as p:
         chat = p.chat()
         (ask,) = (await chat.say("go")).interrupts
         yes = [{"interruptId": ask["id"], "status": "resolved", "payload": {"approved": True}}]
         async with starting(p, chat, resume=yes) as reader:
             async with asyncio.timeout(TIMEOUT):
-                await begun.wait()
+                await endless.begun.wait()
             async with stopped(p, chat, reader) as stream:
                 assert status(stream.results[ask["toolCallId"]]) == "unknown"
-        assert runs == [5]
+        assert endless.runs == [5]
 
 
 @pytest.mark.parametrize("dialect", ["compat", "1.0"])

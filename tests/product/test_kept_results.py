@@ -15,7 +15,7 @@ from agui_gate import tool
 from agui_gate.engine import keeping
 from agui_gate.stores.sqlite import SQLiteStore, database
 from tests.product.kit import TIMEOUT, Chat, Product, product
-from tests.product.live import starting
+from tests.product.live import Following, starting
 from tests.product.shop import call, outputs, script
 from tests.requirements import shows
 from tests.stores.test_processes import process
@@ -104,6 +104,16 @@ def path(tmp_path: Any) -> str:
 async def ask(chat: Chat, shop: Shop) -> str:
     asked: str = (await chat.say("pay")).interrupts[0]["id"]
     return asked
+
+
+@asynccontextmanager
+async def approved(p: Product, chat: Chat, shop: Shop, asked: str) -> AsyncIterator[Following]:
+    """Somebody said yes, and the tool is at work."""
+    resume = [{"interruptId": asked, "status": "resolved", "payload": YES}]
+    async with starting(p, chat, resume=resume) as reader:
+        async with asyncio.timeout(TIMEOUT):
+            await shop.begun.wait()
+        yield reader
 
 
 async def until(p: Product, path: str, *wanted: str) -> None:
@@ -216,10 +226,7 @@ async def test_a_decision_that_could_not_wait_says_that_it_ran(path: str, troubl
 async def test_a_stop_while_a_result_is_being_saved_does_not_lose_it(path: str) -> None:
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        body = {"resume": [{"interruptId": asked, "status": "resolved", "payload": YES}]}
-        async with starting(p, chat, **body) as reader:
-            async with asyncio.timeout(TIMEOUT):
-                await shop.begun.wait()
+        async with approved(p, chat, shop, asked) as reader:
             with locked(p, shop) as release:
                 shop.go.set()
                 await tried(0.2)
@@ -256,10 +263,7 @@ async def test_a_stop_while_the_store_is_away_is_a_stop(path: str, impatient: No
     """The tool was cut off, and that can't be saved yet. The run says that it was stopped, and the record follows."""
     async with paying(path) as (p, chat, shop):
         asked = await ask(chat, shop)
-        body = {"resume": [{"interruptId": asked, "status": "resolved", "payload": YES}]}
-        async with starting(p, chat, **body) as reader:
-            async with asyncio.timeout(TIMEOUT):
-                await shop.begun.wait()
+        async with approved(p, chat, shop, asked) as reader:
             with locked(p, shop) as release:
                 async with asyncio.timeout(TIMEOUT):
                     stopped = await p.client.post(f"{p.url}/threads/{chat.thread_id}/cancel")

@@ -43,8 +43,9 @@ class Answering:
         self.cards: dict[str, str] = {}
         self.ids: dict[str, dict[str, Any]] = {}
 
-    async def begin(self) -> None:
-        self.look(await self.chat.say("refund all"))
+    async def begin(self, asked: Stream) -> None:
+        """Answer what was ``asked``."""
+        self.look(asked)
         listed = (await self.p.get("/approvals"))["approvals"]
         self.ids = {a["arguments"]["order_id"]: a for a in listed if a["thread_id"] == self.chat.thread_id}
 
@@ -95,7 +96,7 @@ async def test_any_subset_in_any_order_and_never_a_lock_out(mode: str, tools: li
             shop.refunds.clear()
             p.emulator.load(script(*(refund(order, 1) for order in ORDERS)))
             answering = Answering(p, p.chat(tools=tools))
-            await answering.begin()
+            await answering.begin(await answering.chat.say("refund all"))
             for answers, path in plan:
                 stream = await answering.step(answers, path)
                 assert stream[-1]["type"] == "RUN_FINISHED"
@@ -160,9 +161,7 @@ async def test_represent_keeps_what_was_typed_for_after_the_answers(mode: str, t
         assert asked_for(third) == ["A1", "A2"]
         assert len(p.inputs()) == 1
         answering = Answering(p, chat)
-        answering.look(third)
-        listed = (await p.get("/approvals"))["approvals"]
-        answering.ids = {a["arguments"]["order_id"]: a for a in listed}
+        await answering.begin(third)
         part = await answering.step({"A2": NO}, "card" if tools else "resume")
         assert asked_for(part) == ["A1"]
         answering.look(part)
@@ -184,9 +183,7 @@ async def test_refuse_is_the_strict_rule_and_loses_nothing(mode: str, tools: lis
         chat = p.chat(tools=tools)
         asked = await chat.say("refund both")
         answering = Answering(p, chat)
-        answering.look(asked)
-        listed = (await p.get("/approvals"))["approvals"]
-        answering.ids = {a["arguments"]["order_id"]: a for a in listed}
+        await answering.begin(asked)
         for refused in (await chat.say("quickly"), await answering.step({"A1": YES}, "resume"), await chat.go()):
             assert (refused[-1]["type"], refused[-1]["code"]) == ("RUN_ERROR", "approval_pending")
             assert shop.refunds == []
@@ -210,9 +207,7 @@ async def test_with_nothing_new_the_question_is_asked_again(policy: str, tools: 
         assert asked_for(again) == ["A1", "A2"]
         assert len(p.inputs()) == 1
         answering = Answering(p, chat)
-        answering.look(again)
-        listed = (await p.get("/approvals"))["approvals"]
-        answering.ids = {a["arguments"]["order_id"]: a for a in listed}
+        await answering.begin(again)
         done = await answering.step({"A1": YES, "A2": YES}, "card" if tools else "resume")
         assert (done.text, shop.orders) == ("Done.", ["A1", "A2"])
         p.assert_clean()
