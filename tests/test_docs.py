@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from starlette.routing import Route
 
 from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
-from tools import pages
+from tests.product.inprocess import Parrot
+from tests.test_structure import MODULES, tracked_files
+from tools import pages, sentences
 
 TESTKIT = pages.DOCS.parent / "adapters/agui_gate_adapters/testkit"
 NO_RULES = {"A1", "A2", "A3"}
@@ -31,6 +32,22 @@ def test_a_table_that_is_not_up_to_date_is_found() -> None:
     assert now.startswith("before\n")
     assert now.endswith("<!-- end -->\nafter\n")
     assert pages.filled(now) == now
+
+
+def test_sentences_are_short() -> None:
+    papers = [path for path in tracked_files() if path.suffix == ".md" and path.name != "CHANGELOG.md"]
+    assert [line for path in (*papers, *MODULES) for line in sentences.too_long(path)] == [], "one idea a sentence"
+
+
+def test_a_long_sentence_is_found(tmp_path: Path) -> None:
+    long, most = "word " * sentences.MOST + "more", "word " * (sentences.MOST - 1) + "`a b c`"
+    (tmp_path / "a.md").write_text(
+        f"# A\n\n{most}. {most}.\n\n| {long} | b |\n\n```\n{long}\n```\n- {long}.\n", encoding="utf-8"
+    )
+    (tmp_path / "b.py").write_text(f'"""{long}."""\nx = 1\n"""{most}; {most}."""\ny = "{long}"\n', encoding="utf-8")
+    found = [line for name in ("a.md", "b.py") for line in sentences.too_long(tmp_path / name)]
+    assert [Path(line.split(":")[0]).name for line in found] == ["a.md", "a.md", "b.py"]
+    assert all(f" {sentences.MOST + 1} words: " in line for line in found)
 
 
 def test_every_setting_is_described() -> None:
@@ -106,7 +123,7 @@ def described() -> set[tuple[str, str]]:
 
 
 def test_every_route_is_described() -> None:
-    app = create_app(Agent(name="one", model=_Silent()), store="memory://", settings=Settings())
+    app = create_app(Agent(name="one", model=Parrot()), store="memory://", settings=Settings())
     served = {
         (method, re.sub(r"\{\w+(:path)?\}", "{}", route.path.rstrip("/")))
         for route in app.routes
@@ -116,19 +133,3 @@ def test_every_route_is_described() -> None:
     }
     assert served - described() == set()
     assert described() - served == set()
-
-
-class _Silent:
-    """A model that nobody asks."""
-
-    origin = "none"
-
-    async def stream(self, request: Any) -> Any:
-        raise AssertionError(request)
-        yield ()  # type: ignore[unreachable]  # what makes it a generator
-
-    async def check(self) -> list[Any]:
-        return []
-
-    async def aclose(self) -> None:
-        """Nothing to close."""

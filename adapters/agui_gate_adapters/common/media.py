@@ -1,9 +1,15 @@
 """What a provider's refusal says about attachments and about what was said, and which attachment it means.
 
-By code where there is one, else by a part of the sentence that has been stable: OpenAI ("You uploaded an unsupported
-image", "Timeout while downloading …"), Anthropic ("Could not process image", "image exceeds 5 MB maximum", "The image
-was specified using the image/png media type, but …"), vLLM ("… is not a multimodal model"), llama.cpp ("Failed to load
-image or audio file"), Ollama ("invalid image input"). Taking something for a refused attachment that is none costs one
+By code where there is one, else by a part of the sentence that has been stable:
+
+* OpenAI: "You uploaded an unsupported image", "Timeout while downloading …"
+* Anthropic: "Could not process image", "image exceeds 5 MB maximum", "The image was specified using the image/png media
+  type, but …"
+* vLLM: "… is not a multimodal model"
+* llama.cpp: "Failed to load image or audio file"
+* Ollama: "invalid image input"
+
+Taking something for a refused attachment that is none costs one
 more request: it is remembered only if the request is accepted without the attachment.
 """
 

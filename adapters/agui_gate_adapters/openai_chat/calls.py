@@ -1,8 +1,8 @@
 """Tool calls put together from pieces, whatever of the usual addressing a server leaves out.
 
 A piece says which call it belongs to by index, by id, or not at all. It begins another call in three cases. Its id is a
-new one at its index, its name is another one, or it brings a name although the arguments of the call that it would
-belong to are whole. Everything else continues the call: ids and names are repeated by some servers with every piece,
+new one at its index. Its name is another one. Or it brings a name although the call that it would belong to has whole
+arguments. Everything else continues the call: ids and names are repeated by some servers with every piece,
 and are never put together from pieces.
 
 A call is shown when its name is known, and ended only by the end of the answer. Until then a piece may follow, and a

@@ -31,8 +31,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool | None = None
     """Sent when there are tools; None leaves it to the server."""
     forces: Literal["named", "required", "nothing"] = "named"
-    """How the model can be made to call a tool (`tool_choice`): a named one, only some tool (llama.cpp knows the words
-    alone), or not at all (models that think refuse it: "incompatible with thinking enabled")."""
+    """How the model can be made to call a tool (`tool_choice`). A named one, only some tool (llama.cpp knows the words
+    alone), or not at all. (Models that think refuse it: "incompatible with thinking enabled".)
+    """
     reasoning_replay: Literal["never", "tool_turns", "always"] = "never"
     """Which turns are sent back with their reasoning: none, those with tool calls, or all."""
     reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"

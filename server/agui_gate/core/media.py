@@ -1,7 +1,7 @@
 """Whether an attachment can be what it says that it is, without looking further than its first bytes.
 
-Providers refuse a request for one picture that they can't read, and clients send their whole history with every run:
-so what can't be read is told to the model as a note in its place, and never sent (`LeftOutEntry`).
+Providers refuse a request for one picture that they can't read, and clients send their whole history with every run.
+So what can't be read is told to the model as a note in its place, and never sent (`LeftOutEntry`).
 
 The bytes decide. A picture or a PDF with another's label (the most frequent mistake of clients by far) gets its own. No
 address is fetched, here or anywhere else: providers do that.

@@ -3,8 +3,11 @@
 `read` checks replies with it, and the JSON Schema that clients are shown is made from it (`schema`). So what is
 advertised and what is accepted can't disagree.
 
-Divergences from the schema, all of them spellings that clients use: ``accepted`` for ``approved``, ``edited_arguments``
-for ``editedArgs``, null for a reason or an edit that isn't there, and the ``steps`` of a confirm card.
+Divergences from the schema, all of them spellings that clients use:
+
+* ``accepted`` for ``approved``, and ``edited_arguments`` for ``editedArgs``;
+* null for a reason or an edit that isn't there;
+* the ``steps`` of a confirm card.
 """
 
 import re

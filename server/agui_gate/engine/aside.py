@@ -1,8 +1,8 @@
 """Runs aside from any thread: CopilotKit's suggestions ("what could the person say next?").
 
-They bring a conversation with them and leave nothing behind. So such a run has a store of its own, which goes with it:
-no thread that anybody could list or continue, no lease that a run of the person's thread would wait for. Of the agent
-it has the model and the instructions; no tool of the server is offered, so none can run, gated or free.
+They bring a conversation with them and leave nothing behind. So such a run has a store of its own, which goes with it.
+There is no thread that anybody could list or continue, and no lease that a run of the person's thread would wait for.
+Of the agent it has the model and the instructions; no tool of the server is offered, so none can run, gated or free.
 
 `@copilotkit/runtime` does the same (`handle-suggest`): it neither stores nor locks such a run, and adds no tools.
 """

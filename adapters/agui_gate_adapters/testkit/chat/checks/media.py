@@ -1,8 +1,11 @@
 """Attachments in a user's message, in the words of each server.
 
-"Invalid image URL: … Expected a base64-encoded data URL" as in Alibaba-NLP/OmniSearch#3, "You uploaded an unsupported
-image" as in STranslate/STranslate#277, "Failed to download image from" as in WordPress/php-ai-client#137, "Failed to
-load image or audio file" as in cline/cline#8977. The words about files and audio are inferred.
+* "Invalid image URL: … Expected a base64-encoded data URL" as in Alibaba-NLP/OmniSearch#3
+* "You uploaded an unsupported image" as in STranslate/STranslate#277
+* "Failed to download image from" as in WordPress/php-ai-client#137
+* "Failed to load image or audio file" as in cline/cline#8977
+
+The words about files and audio are inferred.
 """
 
 from __future__ import annotations
