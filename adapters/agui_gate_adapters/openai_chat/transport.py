@@ -35,7 +35,10 @@ class ChatTransport(OpenAITransport):
         return self._path
 
     async def get_model(self) -> Any:
-        """What the server says about the model; many have only the list of all (vLLM, llama.cpp, DeepSeek)."""
+        """What the server says about the model. Many have only the list of all (vLLM, llama.cpp, DeepSeek).
+
+        Raises `Failure`.
+        """
         try:
             return await super().get_model()
         except Failure as failure:

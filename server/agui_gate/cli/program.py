@@ -6,6 +6,7 @@ What people did wrong, and what is wrong with a deployment, is one line on stder
 import traceback
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import click
@@ -112,6 +113,9 @@ def _note_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.meta["agui_gate.debug"] = True
 
 
+config_option = click.option(
+    "--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file."
+)
 debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_note_debug, help="Show tracebacks and debug logs."
 )

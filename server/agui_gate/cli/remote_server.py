@@ -61,7 +61,10 @@ class RemoteServer:
         return self._ask("POST", f"/approvals/{quote(approval_id, safe='')}", payload)
 
     def follow(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The events of `GET /approvals/events`, each its name and data, until the stream ends for whatever reason."""
+        """The events of `GET /approvals/events`, each its name and data, until the stream ends for whatever reason.
+
+        Raises `Failure` when the server refuses it or has none, and `ConfigurationError` when nobody answers.
+        """
         timeout = httpx2.Timeout(SILENCE, connect=5.0)
         try:
             with self._http.stream("GET", f"{self._url}/approvals/events", timeout=timeout) as response:

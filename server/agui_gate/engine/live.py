@@ -112,7 +112,10 @@ class LiveRun:
         self._publisher.end()
 
     async def read(self, after: int = -1) -> Reader:
-        """A new reader, from the frame after ``after`` on. It counts until `leave`."""
+        """A new reader, from the frame after ``after`` on. It counts until `leave`.
+
+        Raises `Unavailable` where a bus that is shared has lost the frames.
+        """
         reader = await self._entered(self._bus.read(self.key, after))
         if reader is None:  # a bus that is shared may lose what it keeps
             raise Unavailable("The events of this run can't be read right now. Connect to its thread again.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.program import debug_option
+from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import dim
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import load_settings
@@ -35,7 +35,7 @@ Exit codes: 0 the copy is there, checked and on the disk; 1 it would not be good
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--store", metavar="URL", help="The store to copy instead of the one in the settings.")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@config_option
 @debug_option
 def command(file: Path, force: bool, store: str | None, config: Path | None) -> None:
     """Make the copy."""

@@ -11,7 +11,7 @@ import click
 from agui_gate.adapter import Finding
 from agui_gate.agent import Agent
 from agui_gate.cli.agent_checks import check_agent
-from agui_gate.cli.program import FAILED, debug_option
+from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark
 from agui_gate.errors import AguiGateError
@@ -44,7 +44,7 @@ Exit codes: 0 nothing is broken (lines marked ! are advice, or can't be told); 1
     "--ask", is_flag=True, help="Also send each model one short request with all of its tools (a few tokens)."
 )
 @click.option("--store", metavar="URL", help="Check this store instead of the one in the settings.")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@config_option
 @debug_option
 @click.pass_context
 def command(

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import click
 
 from agui_gate.cli.local_thread import LocalThread, make_engine
-from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, debug_option
+from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
 from agui_gate.cli.terminal.asking import Asker, can_ask
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note
@@ -55,7 +55,7 @@ Exit codes: 0 finished; 1 the run failed; 2 wrong use or configuration;
 @click.option("--agent", metavar="NAME", help="Which agent of TARGET.  [default: the first]")
 @click.option("--json", "as_json", is_flag=True, help="Print the AG-UI events, one JSON object a line.")
 @click.option("--store", metavar="URL", help="Where the conversation is kept.  [default: as in the settings]")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@config_option
 @debug_option
 @click.pass_context
 def command(

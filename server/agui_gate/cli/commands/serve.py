@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.program import debug_option
+from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.serving.plan import Plan, prepare
 from agui_gate.cli.target import model_option
 from agui_gate.cli.terminal.console import log_to_stderr, note
@@ -40,7 +40,7 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
 @click.option("--log-level", type=click.Choice(LEVELS), help="How much is told on stderr.  [default: info]")
 @click.option("--reload", is_flag=True, help="Start again when a Python file here changes.")
 @click.option("--no-page", is_flag=True, help="Leave out the built-in page at GET /.")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@config_option
 @debug_option
 @click.pass_context
 def command(

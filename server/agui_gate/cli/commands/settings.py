@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from agui_gate.cli.program import debug_option
+from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import note, table
 from agui_gate.settings import PREFIX, load_settings, names
 
@@ -23,7 +23,7 @@ Exit codes: 0 all settings are valid; 2 one is not (the message says which).
 
 
 @click.command("settings", help=HELP)
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings: a TOML or NAME=value file.")
+@config_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object: name to value and source.")
 @debug_option
 def command(config: Path | None, as_json: bool) -> None:
