@@ -9,8 +9,8 @@ repaired: a delta opens its message, a second START is ignored. Or it is dropped
 * RUN_STARTED comes first, exactly once, and exactly one RUN_FINISHED or RUN_ERROR comes last;
 * every START has its END before the terminal event, in the right nesting;
 * no id is opened twice, or used for two messages; no delta is empty;
-* every call that was started gets exactly one result before the terminal event. Not so a call that was handed over with
-  `leave_open`: a person or the client owes its result.
+* every call that was started gets exactly one result before the terminal event, unless it was handed over with
+  `leave_open` because a person or the client owes it.
 
 The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams).
 """

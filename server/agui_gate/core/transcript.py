@@ -247,8 +247,8 @@ class RanCall(Struct):
 class ReplacedEntry(Struct, tag="replaced", tag_field="type"):
     """An answer was regenerated or edited away. What ran in it stays done; ``id`` is the AG-UI message that says so.
 
-    ``gated`` are calls with a record that ran (id, arguments as issued), ``free`` others that ran. ``cards`` are the
-    ids of cards that were shown, each with its approval's.
+    ``gated`` are calls with a record that ran (id, arguments as issued), ``free`` others that ran, ``cards``
+    the ids of cards that were shown, each with its approval's.
     """
 
     id: str

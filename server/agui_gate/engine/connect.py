@@ -6,7 +6,7 @@ opening. Then the conversation of then is all there is to show until the run rea
 
 Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
 
-Where nothing is at work it is the conversation as it stands, ending in what waits for a person. Open cards are part of
+Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
 the messages, anything else is asked by interrupt.
 """
 

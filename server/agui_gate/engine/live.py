@@ -26,10 +26,10 @@ log = structlog.get_logger("agui_gate.live")
 class LiveRun:
     """One run: its task, what it says, and how many read that. ``key`` is the server's own name for it.
 
-    ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it for
-    ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether something
-    that a person approved is at work in it. ``lose`` tells it that its lease is lost. ``way`` is how its `resume[]`
-    came.
+    ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
+    for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
+    something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
+    `resume[]` came.
     """
 
     __slots__ = (

@@ -1,11 +1,11 @@
 """`RunAgentInput` → ours.
 
-Decoded with msgspec rather than with the protocol package's pydantic models. A history of 1,000 messages costs under a
+Decoded with msgspec rather than with the protocol package's pydantic models: a history of 1,000 messages costs under a
 millisecond instead of nine, and unknown fields are left out instead of carried along. Members may be spelled in
 snake_case as well: see `spelling.py` for the fields named ``snake_…``.
 
-Divergences from the 1.0 models, all towards leniency: a message may lack its `id`, and nulls stand for absent. Legacy
-`binary` parts are read as media parts. Unknown roles, wrong types, nesting beyond `MAX_DEPTH` and over-long ids are
+Divergences from the 1.0 models, all towards leniency: a message may lack its `id`; legacy `binary` parts are read as
+media parts; nulls stand for absent. Unknown roles, wrong types, nesting beyond `MAX_DEPTH` and over-long ids are
 refused with `InvalidRequest`.
 """
 

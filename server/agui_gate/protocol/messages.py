@@ -7,8 +7,8 @@ from the ledger for gated calls and from the journal for the rest, paired as the
 the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
 says (`protocol/records.py`).
 
-Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept. The one
-exception is `file` sources, which the caller can have written as text.
+Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept; with one
+exception, `file` sources, which the caller can have written as text.
 
 Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema allows any text), because clients parse
 them while rendering.

@@ -2,9 +2,9 @@
 
 The protocol writes camelCase. Its own Python models take both spellings, and there are clients that send the other one
 (Microsoft's `AGUIChatClient`). So the structs of `inbound.py` have a second field, named ``snake_…``, beside each
-member whose two spellings differ. `one_spelling` brings what came there to where it belongs. Nothing is searched for or
-renamed: only members of the protocol have two spellings. What is the user's own (state, context, parameters, payloads,
-arguments) is never touched.
+member whose two spellings differ, and `one_spelling` brings what came there to where it belongs. Nothing is searched
+for or renamed: only members of the protocol have two spellings. What is the user's own (state, context, parameters,
+payloads, arguments) is never touched.
 
 A member may come in both spellings if both say the same. If they differ, nobody knows which one is meant: refused.
 """
