@@ -17,6 +17,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
 )
 from agui_gate.engine import outcomes
+from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.leased_thread import committed_ref
@@ -38,9 +39,6 @@ from agui_gate.errors import (
 )
 from agui_gate.off_loop import LARGE, LARGE_BYTES
 from agui_gate.protocol.tool_choice import chosen
-
-BREATH_SECONDS = 0.005
-"""How long one answer may keep the event loop busy, where its batches come without any wait between them."""
 
 
 class Turns:
@@ -122,11 +120,11 @@ class Turns:
 
     async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float, withheld: Withheld) -> None:
         """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
-        loop, passing = asyncio.get_running_loop(), self._consents.passing
+        passing = self._consents.passing
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline, aclosing(self._agent.adapter.stream(request)) as batches:
-                since = loop.time()
+                breath = Breath()
                 async for batch in batches:
                     if not withheld.accepted:
                         withheld.accepted = True
@@ -135,9 +133,8 @@ class Turns:
                         passing = False
                         await self._consents.accepted()
                     recorder.feed(batch)
-                    if loop.time() - since > BREATH_SECONDS:
-                        await asyncio.sleep(0)
-                        since = loop.time()
+                    if breath.due:
+                        await breath.take()
         except TimeoutError:
             if not deadline.expired():
                 raise
