@@ -7,8 +7,7 @@ one of the functions here. Which requests are large the server says: `TurnReques
 The JSON encoder lets nobody else work while it is at work, so a large body is encoded piece by piece.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -23,6 +22,12 @@ PIECE = 256 * 1024
 
 MANY = 500
 """Items of a list that is encoded one by one."""
+
+TOGETHER = 16
+"""Short items of a list that are encoded at one go."""
+
+_encode = msgspec.json.encode
+_CONTAINERS = (dict, list)
 
 
 async def work_through(request: TurnRequest, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -51,48 +56,100 @@ class Pieces:
         return b"".join(self._pieces)
 
 
+class _Gathered:
+    """Bytes that come in small parts, as pieces of about one size."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def put(self, part: bytes) -> None:
+        """The next part."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size >= PIECE:
+            self._close()
+
+    def _close(self) -> None:
+        self._pieces.append(b"".join(self._parts))
+        self._parts, self._size = [], 0
+
+    def pieces(self) -> Pieces:
+        """All of them; nothing comes after this."""
+        self._close()
+        return Pieces(self._pieces)
+
+
+Put = Callable[[bytes], None]
+
+
 def in_pieces(body: dict[str, Any]) -> Pieces:
     """The body as JSON. Raises `TypeError` or `ValueError` for what JSON can't say."""
-    made: list[bytes] = []
-    gathered, size = [], 0
-    for piece in _json(body, 2):
-        gathered.append(piece)
-        size += len(piece)
-        if size >= PIECE:
-            made.append(b"".join(gathered))
-            gathered, size = [], 0
-    return Pieces([*made, b"".join(gathered)])
+    gathered = _Gathered()
+    _write(body, 2, gathered.put)
+    return gathered.pieces()
 
 
-def _json(value: Any, levels: int) -> Iterator[bytes]:
-    """A value's JSON. Its first ``levels``, and what is large below them, are encoded member by member."""
+def _write(value: Any, levels: int, put: Put) -> None:
+    """A value's JSON, encoded member by member, and so are ``levels - 1`` levels below it, and what is large there."""
     if isinstance(value, str) and len(value) > PIECE:
-        yield b'"'
-        for place in range(0, len(value), PIECE):
-            yield msgspec.json.encode(value[place : place + PIECE])[1:-1]
-        yield b'"'
-    elif isinstance(value, dict) and (levels > 0 or _is_long(value)):
-        names = (msgspec.json.encode(name) + b":" for name in value)
-        yield from _members(b"{", zip(names, value.values(), strict=True), b"}", levels - 1)
-    elif isinstance(value, list) and (levels > 0 or _is_long(value)):
-        yield from _members(b"[", zip(repeat(b""), value, strict=False), b"]", levels - 1)
+        _write_text(value, put)
+    elif isinstance(value, dict):
+        _write_object(value, levels - 1, put)
+    elif isinstance(value, list):
+        _write_list(value, levels - 1, put)
     else:
-        yield msgspec.json.encode(value)
+        put(_encode(value))
 
 
-def _members(opening: bytes, members: Iterable[tuple[bytes, Any]], closing: bytes, levels: int) -> Iterator[bytes]:
-    between = opening
-    for name, value in members:
-        yield between + name
-        yield from _json(value, levels)
+def _write_text(text: str, put: Put) -> None:
+    put(b'"')
+    for place in range(0, len(text), PIECE):
+        put(_encode(text[place : place + PIECE])[1:-1])
+    put(b'"')
+
+
+def _write_object(value: dict[str, Any], levels: int, put: Put) -> None:
+    between = b"{"
+    for name, member in value.items():
+        put(between + _encode(name) + b":")
+        _write_inner(member, levels, put)
         between = b","
-    yield closing if between == b"," else opening + closing
+    put(b"}" if value else b"{}")
+
+
+def _write_list(value: list[Any], levels: int, put: Put) -> None:
+    """Short items at one go, some at a time: nearly all of a conversation's messages are short."""
+    between = b"["
+    for place in range(0, len(value), TOGETHER):
+        items = value[place : place + TOGETHER]
+        if levels <= 0 and not any(map(_is_long, items)):
+            put(between + _encode(items)[1:-1])
+            between = b","
+            continue
+        for item in items:
+            put(between)
+            _write_inner(item, levels, put)
+            between = b","
+    put(b"]" if value else b"[]")
+
+
+def _write_inner(value: Any, levels: int, put: Put) -> None:
+    if levels > 0 or _is_long(value):
+        _write(value, levels, put)
+    else:
+        put(_encode(value))
 
 
 def _is_long(value: Any) -> bool:
     """Whether there is a long text or a long list in it."""
-    if isinstance(value, str):
-        return len(value) > PIECE
-    if isinstance(value, list):
-        return len(value) > MANY or any(map(_is_long, value))
-    return isinstance(value, dict) and any(map(_is_long, value.values()))
+    if isinstance(value, list) and len(value) > MANY:
+        return True
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else (value,):
+        if isinstance(part, str):
+            if len(part) > PIECE:
+                return True
+        elif isinstance(part, _CONTAINERS) and _is_long(part):
+            return True
+    return False

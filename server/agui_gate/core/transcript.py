@@ -173,7 +173,10 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     @property
     def silent(self) -> bool:
         """Whether a transcript has nothing of it."""
-        return not any(_is_told(part, self.cut) for part in self.parts)
+        for part in self.parts:  # noqa: SIM110  (it is asked of each turn of a history, twice)
+            if _is_told(part, self.cut):
+                return False
+        return True
 
 
 def _is_told(part: TextPart | ReasoningPart | CallPart, cut: bool) -> bool:
