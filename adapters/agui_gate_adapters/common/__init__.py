@@ -9,6 +9,7 @@
 | `recovery` | what may be tried again |
 | `failures` | what a provider's "no" means |
 | `transport`, `openai_transport` | requests through a vendor's SDK, bytes read by us |
+| `repeating` | requests like the one that an SDK made first |
 | `error_bodies` | error replies, read only as far as needed |
 | `ids` | call ids where a transcript's own don't fit |
 | `names` | tools' names where a provider doesn't take them |

@@ -1,0 +1,106 @@
+"""What a run takes, counted and not timed: the same on a busy machine, so that a test can hold it.
+
+A run goes through the whole product but its sockets: routes, engine, SQLite, and an adapter whose HTTP client is
+answered by a function. What is heavy is done at once and in place, so that it is counted, too.
+"""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from functools import partial
+from types import CodeType, FrameType
+from typing import Any
+from unittest.mock import patch
+
+import httpx2
+import msgspec
+import openai
+
+from agui_gate import off_loop
+from tests.bench import provider
+
+_HEADERS = {"content-type": "text/event-stream"}
+
+
+class Counted(msgspec.Struct):
+    """What happened within `counting`, in the thread of the event loop.
+
+    ``ours``: calls of functions of the product. ``calls``: of all Python functions. ``tasks``: those that began.
+    ``jobs``: what other threads handed back. ``turns``: of the event loop.
+    """
+
+    ours: int = 0
+    calls: int = 0
+    tasks: int = 0
+    jobs: int = 0
+    turns: int = 0
+
+    def over(self, bound: "Counted") -> dict[str, int]:
+        """The counts that are over their bounds."""
+        counts = msgspec.structs.asdict(self)
+        return {name: count for name, count in counts.items() if count > getattr(bound, name)}
+
+
+def least(counts: Sequence[Counted]) -> Counted:
+    """The smallest of each: the heart beats in the others."""
+    return Counted(*(min(column) for column in zip(*map(msgspec.structs.astuple, counts), strict=True)))
+
+
+class _Here(Executor):
+    """The thread for heavy work, which is this one."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
+        """Do it now."""
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **more))
+        return done
+
+
+@contextmanager
+def counting() -> Iterator[Counted]:
+    """Within: everything is counted."""
+    loop = asyncio.get_running_loop()
+    counted, codes = Counted(), Counter[CodeType]()
+    hand_back = loop.call_soon_threadsafe
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            codes[frame.f_code] += 1
+
+    def begin(loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> Any:
+        counted.tasks += 1
+        return asyncio.Task(work, loop=loop, **more)
+
+    def handed_back(*args: Any, **more: Any) -> Any:
+        counted.jobs += 1
+        return hand_back(*args, **more)
+
+    loop.set_task_factory(begin)
+    heavy = patch.object(off_loop, "_thread", _Here)
+    with heavy, patch.object(loop, "call_soon_threadsafe", handed_back):
+        sys.setprofile(note)
+        try:
+            yield counted
+        finally:
+            sys.setprofile(None)
+            loop.set_task_factory(None)
+    for code, number in codes.items():
+        counted.calls += number
+        counted.ours += number * _is_ours(code)
+        counted.turns += number * (code.co_name == "_run_once")
+
+
+def _is_ours(code: CodeType) -> bool:
+    return "/agui_gate" in code.co_filename.replace("\\", "/")
+
+
+@contextmanager
+def answered(deltas: int) -> Iterator[None]:
+    """Within: the clients that adapters make are answered as the benchmark's provider answers."""
+    body = b"".join(provider.frames(deltas))
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, headers=_HEADERS, content=body))
+    with patch.object(openai, "DefaultAsyncHttpxClient", partial(openai.DefaultAsyncHttpxClient, transport=transport)):
+        yield
