@@ -117,7 +117,7 @@ def test_other_kinds_are_refused_by_name(event: Any) -> None:
 
 
 DEEP: list[Any] = []
-for _ in range(5_000):
+for _ in range(500_000):
     DEEP = [DEEP]
 
 

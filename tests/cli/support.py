@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TARGETS = Path(__file__).parent / "targets"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 LIFETIME = 120
 """Seconds after which a command ends by itself, even if nobody is left to end it."""
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,9 @@ async def test_a_copy_of_a_store_that_is_in_use_has_everything(cli: Cli, tmp_pat
     assert ids(await copy.read_thread("alice", "t2")) == ["said 2"]
     assert [approval.id for approval in await pending(copy, "alice")] == ["a1"]
     await copy.aclose()
-    assert sqlite3.connect(tmp_path / "by-hand.db").execute("SELECT * FROM sqlite_master").fetchall() == [], (
-        "which is why there is this command"
-    )
+    with closing(sqlite3.connect(tmp_path / "by-hand.db")) as by_hand:
+        tables = by_hand.execute("SELECT * FROM sqlite_master").fetchall()
+    assert tables == [], "which is why there is this command"
 
 
 async def test_a_copy_is_of_one_moment_and_holds_up_no_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +108,8 @@ async def test_an_earlier_copy_is_replaced_only_by_force(cli: Cli, tmp_path: Pat
 )
 async def test_what_can_not_be_is_one_sentence(cli: Cli, tmp_path: Path, store: str, target: str, message: str) -> None:
     await (await filled(tmp_path / "gate.db")).aclose()
-    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE t (x)")
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE t (x)")
     (tmp_path / "noise.db").write_bytes(b"noise" * 1000)
     (tmp_path / "used.db-wal").write_text("")
     before = sorted(os.listdir(tmp_path))

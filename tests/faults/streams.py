@@ -82,7 +82,7 @@ CUTS = [
 ]
 
 UNREADABLE = [
-    unreadable("an event nested deep", b'{"type": "x", "y": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+    unreadable("an event nested deep", b'{"type": "x", "y": ' + b"[" * 500_000 + b"]" * 500_000 + b"}"),
     unreadable(
         "an event of wrong types that breaks off", b'{"index": "0", "output_index": "0", "choices": 5, "type": "x'
     ),

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import uuid
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -340,7 +341,7 @@ async def test_an_interrupted_call_is_only_repeated_by_the_tool_that_it_was_for(
     async with product([before], store=store, emulator=emulator) as p:
         chat = p.chat()
         await chat.say("pay")
-    with sqlite3.connect(tmp_path / "gate.db") as db:  # as a process leaves it that dies while the tool runs
+    with closing(sqlite3.connect(tmp_path / "gate.db")) as db, db:  # what is left when a process dies at work
         db.execute("UPDATE approvals SET state = 'claimed'")
     after, ran = changed("In euros" if same else "In cents", idempotent=True)
     async with product([after], store=store, emulator=emulator) as p:
@@ -356,7 +357,7 @@ async def test_what_was_asked_before_this_was_recorded_still_runs(tmp_path: Path
     async with product([before], store=store, emulator=emulator) as p:
         chat = p.chat()
         approval = ask(await chat.say("pay"))[0]
-    with sqlite3.connect(tmp_path / "gate.db") as db:
+    with closing(sqlite3.connect(tmp_path / "gate.db")) as db, db:
         db.execute("""UPDATE approvals SET schema_digest = NULL, arguments = '{"amount":"5"}'""")
     after, ran = changed("In cents")
     async with product([after], store=store, emulator=emulator) as p:

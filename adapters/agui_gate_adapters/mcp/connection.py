@@ -74,7 +74,8 @@ class Connection:
 
     async def ready(self) -> None:
         """Wait until it can be used. Raises `Unusable`."""
-        await asyncio.shield(self._ready)
+        await asyncio.wait([self._ready])  # a caller who is cancelled leaves it alone
+        self._ready.result()
 
     def retire(self) -> None:
         """Take no new calls; close when those under way are over."""

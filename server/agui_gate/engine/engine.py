@@ -32,6 +32,7 @@ from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.run import Run
+from agui_gate.engine.shield import undisturbed
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.off_loop import if_large
@@ -95,7 +96,7 @@ class Engine:
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
         try:
-            await asyncio.shield(self._starting)
+            await undisturbed(self._starting)
         except Exception:
             self._starting = None  # the next caller may try again
             raise

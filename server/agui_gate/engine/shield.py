@@ -17,9 +17,19 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     """
     task = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(task)
+        return await undisturbed(task)
     except asyncio.CancelledError:
         await asyncio.wait([task], timeout=PATIENCE)
         if task.done() and not task.cancelled():
             task.exception()  # seen: the cancellation is what the caller gets
         raise
+
+
+async def undisturbed(future: "asyncio.Future[T]") -> T:
+    """Await ``future``. Cancelling the caller leaves it alone.
+
+    So does `asyncio.shield`. But from Python 3.14 on it reports what ``future`` raises after that as an error of the
+    event loop, and who began the work has seen to that already.
+    """
+    await asyncio.wait([future])
+    return future.result()

@@ -16,6 +16,7 @@ from agui_gate.core.jsontext import parse_object
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.limits import DEFAULTS, Limits
+from agui_gate.engine.shield import undisturbed
 from agui_gate.engine.tool_threads import NoSlot, Slot, ToolThreads, tool_threads
 from agui_gate.errors import ToolError
 from agui_gate.tool import Tool, ToolContext
@@ -143,7 +144,7 @@ async def in_task(work: Coroutine[Any, Any, Any]) -> Any:
     """Run ``work`` in a task. Cancelling cancels it, and abandons it if it goes on."""
     task = asyncio.ensure_future(_contained(work))
     try:
-        value, left = await asyncio.shield(task)
+        value, left = await undisturbed(task)
     except asyncio.CancelledError:
         if not task.done():
             task.cancel()
