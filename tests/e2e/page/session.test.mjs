@@ -244,6 +244,16 @@ test("a message doesn't begin another chat under the id of one that was deleted"
   assert.deepEqual([inputs.length, session.state.notice.code, session.state.messages], [1, "not_found", []]);
 });
 
+test("a chat that was deleted before its first answer could be looked at is known to be gone", async () => {
+  const { session, inputs, server } = scripted([...text("a1", "Hi"), finished()]);
+  server.calls = failure("not_found");
+  await session.send("one");
+  assert.deepEqual([await session.look(), session.state.notice?.code], [true, "not_found"]);
+  await session.open("t2", "support");
+  assert.equal(await session.look(), false, "of another chat nothing is known");
+  assert.equal(inputs.length, 1);
+});
+
 test("a server that can't say whether the chat is there is sent the message all the same", async () => {
   const { session, inputs, server } = scripted([...text("a1", "Hi"), finished()], [...text("a2", "Yes"), finished()]);
   await session.send("one");

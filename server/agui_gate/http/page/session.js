@@ -24,6 +24,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   let redo = async () => {}; // what Retry does
   let abort = null;
 
+  /** Whether the server had it: it was seen there, or a run of it began. */
+  const isKnown = () => sight.knows() || streamed !== null;
+
   const set = (next) => {
     if (next === state) return;
     state = next;
@@ -178,7 +181,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   async function look() {
     const { threadId } = state;
     if (state.run || state.messages.length === 0) return false;
-    const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && sight.knows() ? null : Promise.reject(error)));
+    const seen = await api.getCalls(threadId).catch((error) => (error.code === "not_found" && isKnown() ? null : Promise.reject(error)));
     if (state.threadId !== threadId || state.run || (seen && sight.isSame(seen) && !sight.isNew(seen.run))) return false;
     if (!seen) return forget(threadId);
     sight.see(seen);
@@ -190,7 +193,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
 
   /** Whether the server still has it, as far as it says so in time: a message would begin another one under its id. */
   async function isThere(threadId) {
-    if (!sight.knows()) return true;
+    if (!isKnown()) return true;
     const asked = api.getCalls(threadId).then(() => null, ({ code }) => code);
     const isMissing = (await Promise.race([asked, wait(AT_MOST)])) === "not_found" && state.threadId === threadId && !state.run;
     if (isMissing) forget(threadId);
@@ -200,6 +203,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   /** The thread is gone: nothing of it can be answered any more, or would begin another one under its id. */
   function forget(threadId) {
     sight.forget();
+    streamed = null;
     const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas });
     set({ ...gone, notice: { code: "not_found", message: "This chat was deleted." } });
     return true;
