@@ -15,7 +15,7 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-export const TIMEOUT = 15_000; // ms; for every single wait
+export const TIMEOUT = 30_000; // ms; for every single wait, on a busy machine too
 const SHOTS = join(fileURLToPath(new URL(".", import.meta.url)), "shots");
 
 mkdirSync(SHOTS, { recursive: true });
@@ -47,40 +47,38 @@ async function takeOver(url) {
   await page.setViewportSize(VIEW.viewport);
   await page.bringToFront(); // a page behind another one is drawn once a second
   await page.locator(".welcome").waitFor();
+  await lookAgain(page);
   page.forget();
   return page;
 }
 
-/**
- * Close pages whose scenario is over: their context too if it is their own, else what they have stored. Those of which
- * nothing is special are left in a new chat, and returned, to be parked.
- */
-export async function closePages(pages, reusable) {
-  const kept = new Map();
-  for (const page of pages) {
-    if (page.context() !== usual) {
-      await page.context().close();
-      continue;
-    }
-    await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
-    const [url] = page.url().split("#");
-    const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
-    if (!reusable || page.provoked || !url.includes("/copilot/?") || parked.has(url) || kept.has(url) || (await isBusy())) {
-      await page.close();
-      continue;
-    }
-    await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
-    kept.set(url, page);
-  }
-  return kept;
+/** Close a page: its context too if it is its own, else what it has stored; or park it in a new chat, if nothing of it is special. */
+export async function closePage(page, reusable) {
+  if (page.context() !== usual) return page.context().close();
+  const [url] = page.url().split("#");
+  await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
+  const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
+  if (!reusable || page.provoked || !url.includes("/copilot/?") || parked.has(url) || (await isBusy())) return page.close();
+  await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
+  parked.set(url, page);
 }
 
-/** Park pages once they know that nothing waits any more: the next scenario is not to find what the last one left. */
-export async function park(pages) {
-  for (const [url, page] of pages) {
-    await page.evaluate(() => dispatchEvent(new Event("focus"))); // it looks at once
-    await page.getByTestId("inbox-button").waitFor({ state: "detached" });
-    parked.set(url, page);
+/**
+ * Let a page that was parked read what waits. It has seen what waited in the scenarios since, which is deleted; and a
+ * request that is on its way could bring that again.
+ */
+async function lookAgain(page) {
+  const isQuiet = () => page.looks.begun === page.looks.ended;
+  await until(isQuiet, () => {});
+  const before = page.looks.begun;
+  await until(() => page.looks.begun > before && isQuiet(), () => page.evaluate(() => dispatchEvent(new Event("focus"))));
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))); // it is drawn
+}
+
+async function until(isTrue, act) {
+  for (const end = Date.now() + TIMEOUT; !isTrue(); await new Promise((resolve) => setTimeout(resolve, 20))) {
+    if (Date.now() > end) throw new Error("the page did not look at what waits");
+    await act();
   }
 }
 
@@ -106,6 +104,11 @@ function watch(page) {
   page.on("request", (request) => {
     if (/^https?:/.test(request.url()) && new URL(request.url()).hostname !== "127.0.0.1") seen.push(`elsewhere: ${request.url()}`);
   });
+  page.looks = { begun: 0, ended: 0 };
+  const count = (what) => (request) => (page.looks[what] += /\/approvals\?/.test(request.url()) ? 1 : 0);
+  page.on("request", count("begun"));
+  page.on("requestfinished", count("ended"));
+  page.on("requestfailed", count("ended"));
   page.allow = (pattern) => allowed.push(pattern);
   page.forget = () => seen.splice(0);
   Object.defineProperty(page, "provoked", { get: () => allowed.length > 0 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-export const SOON = 3000; // ms in which a stale card settles
+export const SOON = 8000; // ms in which a stale card settles: three seconds, and what a busy machine needs
 
 /** A chat of its own, begun without a page, in which the calls of `turn` wait. Returns its id. */
 export async function waiting(t, text, turn, { server = t.urls.server, headers = {} } = {}) {

@@ -5,11 +5,15 @@ slow tool, two hasty gates, a plain one and one with many arguments on top. A li
 """
 
 import asyncio
+import contextlib
 import sys
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.demo.agent import EXAMPLES, INSTRUCTIONS, support_agent
@@ -20,12 +24,40 @@ from agui_gate_adapters.testkit import Emulator
 
 HOST = "127.0.0.1"
 
+at_work: set[asyncio.Event] = set()
+"""What tools that take their time wait for."""
+somebody_works = asyncio.Event()
+
+
+async def take(seconds: float) -> None:
+    """Take this long, or until `finish`: what a page shows meanwhile can be looked at however busy the machine is."""
+    finished = asyncio.Event()
+    at_work.add(finished)
+    somebody_works.set()
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await finished.wait()
+    finally:
+        at_work.discard(finished)
+
+
+async def finish(_: Request) -> Response:
+    """`POST /finish`: the tools that take their time are done; the first one is waited for."""
+    somebody_works.clear()
+    async with asyncio.timeout(15):
+        if not at_work:
+            await somebody_works.wait()
+    for finished in at_work:
+        finished.set()
+    return Response(status_code=204)
+
 
 @tool
 async def stock_report(seconds: float, ctx: ToolContext) -> dict[str, Any]:
     """Count the stock. Takes its time."""
     await ctx.activity("progress", {"title": "Shelves", "done": 1, "total": 3})
-    await asyncio.sleep(seconds)
+    await take(seconds)
     return {"counted": 42}
 
 
@@ -44,7 +76,7 @@ async def lend_ladder() -> str:
 @tool(gate=True)
 async def pack_order(seconds: float) -> str:
     """Pack an order. Takes its time."""
-    await asyncio.sleep(seconds)
+    await take(seconds)
     return "packed"
 
 
@@ -113,7 +145,9 @@ def shop(provider: str, store: str) -> Any:
         description=base.description,
         examples=EXAMPLES,
     )
-    return create_app(agent, store=store, settings=load_settings())
+    app = create_app(agent, store=store, settings=load_settings())
+    app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
+    return app
 
 
 def main(kind: str, port: str, *more: str) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "frontend-demo"
-START = 30.0
+START = 60.0
 """Seconds for a process to come up."""
-SCENARIO = 90.0
+SCENARIO = 240.0
 """Seconds for one scenario."""
 NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime")
 AT_ONCE = ("provider", "server", "guarded", "driver")

@@ -1,7 +1,7 @@
 /** What a scenario works with: pages on the right address, the provider's script, processes, and the chat's parts. */
 
 import assert from "node:assert/strict";
-import { addPage, closePages, openPage, park, shot, TIMEOUT } from "./browser.mjs";
+import { addPage, closePage, openPage, shot, TIMEOUT } from "./browser.mjs";
 
 const CARD = '[data-testid="gate-card"]';
 const GUARDED = { authorization: "Bearer wonderland" };
@@ -60,8 +60,8 @@ export class Stage {
   }
 
   /**
-   * Nothing of earlier scenarios is left, which may have failed: no script, and no chat that is at work or waits. Else a
-   * run that goes on would take the turns of this scenario's script, and a list would show more than was asked for.
+   * Nothing of earlier scenarios is left, which may have failed: no script, and no chat. Else a run that goes on would
+   * take the turns of this scenario's script, and a list would show more than was asked for.
    */
   async begin() {
     await this.#clearAll();
@@ -72,15 +72,12 @@ export class Stage {
 
   async #clear(server, headers) {
     const { threads } = await (await fetch(`${server}/threads?limit=100`, { headers })).json();
-    const left = threads.filter(({ run, pending }) => run?.status === "running" || pending > 0);
-    await Promise.all(left.map(({ id }) => remove(`${server}/threads/${id}`, headers)));
+    await Promise.all(threads.map(({ id }) => remove(`${server}/threads/${id}`, headers)));
   }
 
   /** `passed`: the next scenario may go on with these pages. */
   async close(passed) {
-    const kept = await closePages(this.pages, passed);
-    if (passed) await this.#clearAll();
-    await park(kept);
+    for (const page of this.pages) await closePage(page, passed);
   }
 
   // --- the other processes ---
@@ -103,6 +100,11 @@ export class Stage {
     assert.equal(response.status, 200, await response.text());
   }
 
+  /** Tools of the server that take their time (`stock_report`, `pack_order`) are done. */
+  async finish() {
+    assert.equal((await fetch(`${this.urls.server}/finish`, { method: "POST" })).status, 204);
+  }
+
   /** The arguments with which a tool ran that a person had edited, as the model is told. */
   async edited() {
     const outputs = (await this.journal()).at(-1).body.input.filter(({ type }) => type === "function_call_output");
@@ -118,7 +120,7 @@ export class Stage {
     const input = page.getByTestId("copilot-chat-textarea");
     await input.fill(text);
     // The chat takes nothing while it still looks for the thread's past: press again, as a person would.
-    for (let tries = 0; (await input.inputValue()) !== "" && tries < 60; tries += 1) {
+    for (let tries = 0; (await input.inputValue()) !== "" && tries < 200; tries += 1) {
       await page.keyboard.press("Enter");
       await page.waitForFunction((field) => field.value === "", await input.elementHandle(), { timeout: 150 }).catch(() => {});
     }

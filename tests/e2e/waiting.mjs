@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { says } from "./stage.mjs";
 
-export const SOON = 3000; // ms in which what was decided elsewhere settles
+export const SOON = 8000; // ms in which what was decided elsewhere settles: three seconds, and what a busy machine needs
 export const AT = String.raw`at \d\d:\d\d`;
 export const OUTSIDE = ", outside the chat";
 

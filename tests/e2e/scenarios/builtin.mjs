@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { answer, done, open, say, toolsAre } from "../builtin.mjs";
+import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, DETAILS, refund, says, ship } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
@@ -22,7 +23,7 @@ export async function builtinApprove(t) {
   await toolsAre(page, ["refund:done"]);
   await page.reload();
   await toolsAre(page, ["refund:done"]);
-  assert.equal(await page.locator(".card").count(), 0);
+  await counts(page.locator(".card"), 0);
   await t.shot(page, "reloaded");
 }
 
@@ -34,11 +35,11 @@ export async function builtinEdit(t) {
   await accessible(page, "edit");
   await page.fill(".field input", "much");
   await page.getByRole("button", { name: "Approve with changes" }).click();
-  assert.match(await page.locator(".field-error").textContent(), /must be a number/);
+  await shows(page.locator(".field-error"), /must be a number/);
   await page.fill(".field input", "0,05"); // many keyboards have no point
   await page.keyboard.press("Enter");
   await done(page);
-  assert.match(await page.locator(".tool-decision").last().textContent(), /^Approved at \d\d:\d\d, in the chat · Amount 0\.1 € → 0\.05 €$/);
+  await shows(page.locator(".tool-decision").last(), /^Approved at \d\d:\d\d, in the chat · Amount 0\.1 € → 0\.05 €$/);
   await toolsAre(page, ["refund:done"]);
 }
 
@@ -60,7 +61,7 @@ export async function builtinDetails(t) {
   await page.keyboard.press("Enter");
   await done(page);
   const changed = { to: { ...DETAILS.to, street: "Kurze Straße 1" }, carrier: "dhl", tags: ["fragile", "gift"], boxes: 9 };
-  assert.deepEqual(await t.edited(), { ...DETAILS, ...changed });
+  await becomes(() => t.edited(), { ...DETAILS, ...changed });
 }
 
 export async function builtinReject(t) {
@@ -72,7 +73,7 @@ export async function builtinReject(t) {
   await page.keyboard.press("Enter");
   await done(page);
   await toolsAre(page, ["refund:rejected"]);
-  assert.match(await page.locator(".tool-decision").textContent(), /Not now/);
+  await shows(page.locator(".tool-decision"), /Not now/);
   await t.shot(page, "rejected");
 }
 
@@ -111,7 +112,7 @@ export async function builtinConversation(t) {
   await done(page);
   await page.getByRole("button", { name: "Try again" }).click();
   await answer(page, "Still on its way.");
-  assert.equal(await page.locator(".user").count(), 1);
+  await counts(page.locator(".user"), 1);
   await t.script(calls("Counting.", call("stock_report", { seconds: 60 })), says("As you like."));
   await say(page, "Count the stock");
   await page.locator('.tool[data-status="running"]').waitFor();
@@ -136,7 +137,7 @@ export async function builtinNarrow(t) {
   await page.getByRole("button", { name: "Approve" }).click();
   await done(page);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
-  assert.equal(await page.evaluate(() => document.activeElement.id), "input", "the focus is back where one types");
+  await becomes(() => page.evaluate(() => document.activeElement.id), "input", "the focus is back where one types");
   assert.ok((await page.textContent("#announcer")).length > 5);
   await page.click("#menu");
   await page.locator("#sidebar.open").waitFor();

@@ -1,6 +1,7 @@
 /** Talk: stopping, long answers, many turns, several threads. */
 
 import assert from "node:assert/strict";
+import { becomes, counts, shows } from "../eventually.mjs";
 import { longFrames } from "../frames.mjs";
 import { call, calls, says } from "../stage.mjs";
 
@@ -20,7 +21,7 @@ export async function stopText(t) {
   await t.shot(page, "stopped");
   await t.say(page, "And now?");
   await t.answered(page, "Back again.");
-  assert.equal(await t.banner(page).count(), 0, "stopping is no error");
+  await counts(t.banner(page), 0, "stopping is no error");
 }
 
 export async function stopTool(t) {
@@ -29,7 +30,7 @@ export async function stopTool(t) {
   await t.say(page, "Count the stock");
   await t.chipsAre(page, ["stock_report:running"]);
   await page.getByRole("progressbar", { name: "Shelves" }).waitFor();
-  assert.match(await page.getByTestId("activity").textContent(), /1 of 3/);
+  await shows(page.getByTestId("activity"), /1 of 3/);
   await t.shot(page, "running");
   await stop(page);
   await t.idle(page);
@@ -78,10 +79,10 @@ export async function twentyTurns(t) {
     await t.answered(page, `Answer ${at}.`);
   }
   const whole = Array.from({ length: 20 }, (_, at) => [`Question ${at}?`, `Looking, ${at}.`, "get_order:done", `Answer ${at}.`]).flat();
-  assert.deepEqual(await everything(page), whole);
+  await becomes(() => everything(page), whole);
   await page.reload();
   await t.answered(page, "Answer 19.");
-  assert.deepEqual(await everything(page), whole);
+  await becomes(() => everything(page), whole);
 }
 
 /**
@@ -135,16 +136,16 @@ export async function threads(t) {
   const page = await t.open();
   await t.say(page, `A question for the list (${t.label})`);
   await t.answered(page, "First try.");
-  assert.match(await page.getByTestId("usage").textContent(), /tokens in/);
+  await shows(page.getByTestId("usage"), /tokens in/);
   await page.click('[data-testid="copilot-regenerate-button"]');
   await t.answered(page, "Second try.");
-  assert.equal(await page.getByText("First try.").count(), 0);
-  assert.equal(await t.userMessages(page), 1);
+  await counts(page.getByText("First try."), 0);
+  await becomes(() => t.userMessages(page), 1);
   await t.say(page, "More");
   await t.answered(page, "More of it.");
   await page.locator('[data-testid="copilot-regenerate-button"]').first().click(); // of the first answer: what came after goes too
   await t.answered(page, "Third try.");
-  assert.equal(await t.userMessages(page), 1);
+  await becomes(() => t.userMessages(page), 1);
   const mine = t.thread(page, `A question for the list (${t.label})`);
   await mine.waitFor();
   await page.getByRole("button", { name: "New chat" }).first().click();

@@ -1,6 +1,6 @@
 /** Decided in another tab, or without any page. */
 
-import assert from "node:assert/strict";
+import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { decide } from "./told.mjs";
 
@@ -21,10 +21,10 @@ export async function twoTabs(t) {
   await t.answered(first, "Refunded once.");
   await t.answered(second, "Refunded once.");
   await t.chipsAre(second, ["refund:done"]);
-  assert.equal(await t.card(second).count(), 0);
-  assert.equal(await t.userMessages(second), 1);
-  assert.equal(await second.getByText("I'll refund it.").count(), 1);
-  assert.equal(await second.inputValue('[data-testid="copilot-chat-textarea"]'), "half a thought");
+  await counts(t.card(second), 0);
+  await becomes(() => t.userMessages(second), 1);
+  await counts(second.getByText("I'll refund it."), 1);
+  await becomes(() => second.inputValue('[data-testid="copilot-chat-textarea"]'), "half a thought");
   await t.shot(second, "second");
   await t.script(says("Both can go on."));
   await t.say(second, "And now?");
@@ -40,7 +40,7 @@ export async function decidedElsewhere(t) {
   await t.idle(page);
   await decide(t, page, "refund", { approved: true });
   await t.chipsAre(page, ["refund:done"]);
-  assert.equal(await t.card(page).count(), 0);
+  await counts(t.card(page), 0);
   await t.shot(page, "settled");
   await t.say(page, "What happened?");
   await t.answered(page, "It was refunded, as you can see.");

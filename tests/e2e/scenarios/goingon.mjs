@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { becomes, counts } from "../eventually.mjs";
 import { calls, refund, says } from "../stage.mjs";
 import { decide } from "./told.mjs";
 
@@ -12,20 +13,20 @@ export async function unread(t) {
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
   await t.idle(page);
-  assert.equal(await page.getByTestId("unread").count(), 0);
+  await counts(page.getByTestId("unread"), 0);
   await decide(t, page, "refund", { approved: true });
   const row = page.getByTestId("unread");
   await row.waitFor();
-  assert.equal(await row.textContent(), "The assistant has not read this yet.Go on");
+  await becomes(() => row.textContent(), "The assistant has not read this yet.Go on");
   await t.shot(page, "told");
   await accessible(page, "not read yet");
   await page.reload();
   await row.waitFor();
   await row.getByRole("button", { name: "Go on" }).dblclick();
   await t.answered(page, "Now I know.");
-  assert.equal(await row.count(), 0);
+  await counts(row, 0);
   await t.chipsAre(page, ["refund:done"]);
-  assert.equal(await t.userMessages(page), 1);
+  await becomes(() => t.userMessages(page), 1);
 }
 
 /** Another client lets it go on, and is done before this page looks again: the answer is shown all the same. */
@@ -40,7 +41,7 @@ export async function goneOn(t) {
   await row.waitFor();
   await goOn(t, page);
   await t.answered(page, "Somebody asked me to go on.");
-  assert.equal(await row.count(), 0);
+  await counts(row, 0);
   await t.chipsAre(page, ["refund:done"]);
 }
 
@@ -60,7 +61,7 @@ export async function goneOnMeanwhile(t) {
   await decide(t, page, "refund", { approved: true });
   await t.answered(page, "It went on meanwhile.");
   await t.chipsAre(page, ["refund:done"]);
-  assert.equal(await page.getByTestId("unread").count(), 0);
+  await counts(page.getByTestId("unread"), 0);
 }
 
 /** Whether a request asks for the whole conversation, over any connection. */
@@ -104,5 +105,5 @@ export async function staysAtEnd(t) {
   const before = await at();
   await decide(t, page, "refund", { approved: true, continue: true });
   await t.answered(page, "The very end.");
-  assert.equal(await at(), before);
+  await becomes(() => at(), before);
 }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { AT, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
 import { decide } from "./told.mjs";
@@ -30,7 +31,7 @@ export async function inboxRefused(t) {
     await refuse(page, answer);
     await waiting.getByRole("button", { name: "Reject" }).click();
     await waiting.getByRole("alert").filter({ hasText: told }).waitFor();
-    assert.equal(await waiting.getByRole("textbox").inputValue(), "not today");
+    await becomes(() => waiting.getByRole("textbox").inputValue(), "not today");
     if (told === says403) await t.shot(page, "forbidden");
     await page.unroute(/\/approvals\/[^?/]+$/);
   }
@@ -58,7 +59,7 @@ export async function inboxAway(t) {
 
 /** A chat that is deleted meanwhile, one that expires, and one whose tool takes its time. */
 export async function inboxChanges(t) {
-  const slow = await elsewhere(t, calls("I'll pack it.", call("pack_order", { seconds: 3 })), says("Packed."));
+  const slow = await elsewhere(t, calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("Packed."));
   const gone = await elsewhere(t, calls("I'll refund it.", refund()));
   const late = await elsewhere(t, calls("I'll refund it.", refund("1002")));
   const page = await t.open();
@@ -67,20 +68,20 @@ export async function inboxChanges(t) {
   const [first, second, third] = [await item(page, slow.title), await item(page, gone.title), await item(page, late.title)];
   await first.getByRole("button", { name: "Approve" }).click();
   await line(first).filter({ hasText: /^Your answer: approve · pack order|it is running$/ }).waitFor();
-  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 3 · it is running$`) }).waitFor();
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 60 · it is running$`) }).waitFor();
   await fetch(`${t.urls.server}/threads/${gone.id}`, { method: "DELETE" });
   await line(second).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
-  assert.equal(await second.getByRole("button", { name: "Open chat" }).count(), 0);
+  await counts(second.getByRole("button", { name: "Open chat" }), 0);
   await page.route(/\/approvals(\?|\/[^/]+$)/, (route) => (route.request().method() === "GET" ? route.fulfill({ status: 204 }) : route.continue())); // it doesn't notice
   await fetch(`${t.urls.server}/threads/${late.id}`, { method: "DELETE" });
   await third.getByRole("button", { name: "Approve" }).click();
   await line(third).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
   await page.unroute(/\/approvals(\?|\/[^/]+$)/);
-  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 3$`) }).waitFor();
+  await t.finish();
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 60$`) }).waitFor();
   await t.shot(page, "settled");
-  const soon = await elsewhere(t, calls("I'll close.", call("close_shop", {})));
-  const expiring = await item(page, soon.title).catch(() => null); // it lasts a second: perhaps it was never listed
-  if (expiring) await line(expiring).filter({ hasText: "Expired before it was decided" }).waitFor();
+  const soon = await elsewhere(t, calls("I'll lend it.", call("lend_ladder", {})));
+  await line(await item(page, soon.title)).filter({ hasText: "Expired before it was decided" }).waitFor();
   await page.keyboard.press("Escape");
 }
 
@@ -100,7 +101,7 @@ export async function inboxRaced(t) {
   await Promise.all([mine.evaluate((details) => [1, 2].forEach(() => details.querySelector(".primary").click())), theirs.evaluate(click)]);
   for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · refund`) }).waitFor();
   assert.ok(posts.length <= 2, "a double click is one answer");
-  const told = [await line(mine).textContent(), await line(theirs).textContent()];
+  const told = [await line(mine).textContent(), await line(theirs).textContent()]; // both are the server's word by now
   assert.ok(told.filter((text) => text.startsWith("Already")).length <= 1, told.join(" | "));
   await settled(t, chat, "done");
   const answers = (await (await fetch(`${t.urls.server}/threads/${chat.id}`)).json()).messages.filter(({ content }) => content === "Once.");

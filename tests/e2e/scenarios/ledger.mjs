@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { answer, decide, decision, done, open, say, toolsAre } from "../builtin.mjs";
+import { becomes, counts, shows } from "../eventually.mjs";
 import { item, openInbox, waiting } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
@@ -23,15 +24,15 @@ export async function builtinElsewhere(t) {
     await page.bringToFront();
     await answer(page, "as somebody else decided");
     await toolsAre(page, ["refund:done"]);
-    assert.equal(await page.locator(".card").count(), 0);
-    assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
+    await counts(page.locator(".card"), 0);
+    await shows(decision(page), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
   }
   await t.shot(first, "settled");
   await first.reload();
   await done(first);
-  assert.match(await decision(first).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
+  await shows(decision(first), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
   await first.locator(".tool-line > summary").click();
-  assert.match(await first.locator(".tool-body .arguments").textContent(), /Amount0\.05 €was 0\.1 €/);
+  await shows(first.locator(".tool-body .arguments"), /Amount0\.05 €was 0\.1 €/);
   await t.shot(first, "edited");
   await accessible(first, "an edited call");
 }
@@ -50,7 +51,7 @@ export async function builtinLate(t) {
   await answer(page, "It was refunded.");
   await toolsAre(page, ["refund:done"]);
   const late = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
-  assert.match(await decision(page).textContent(), late);
+  await shows(decision(page), late);
   await t.shot(page, "late");
 }
 
@@ -64,16 +65,16 @@ export async function builtinOvertaken(t) {
   await decide(t, page, { approved: true });
   await toolsAre(page, ["refund:done"]);
   const told = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. What you were about to answer was not sent\\.$`);
-  assert.match(await decision(page).textContent(), told);
-  assert.equal(await page.evaluate(() => document.activeElement.localName), "summary", "the focus is where the card was");
+  await shows(decision(page), told);
+  await becomes(() => page.evaluate(() => document.activeElement.localName), "summary", "the focus is where the card was");
   await page.keyboard.type(" for this");
-  assert.equal(await page.inputValue("#input"), "", "what is typed on does not become a message");
+  await becomes(() => page.inputValue("#input"), "", "what is typed on does not become a message");
   await t.shot(page, "overtaken");
   await page.waitForFunction(() => !document.querySelector("[aria-current] .thread-waits"));
   await accessible(page, "overtaken");
   await page.getByRole("button", { name: "Go on" }).click();
   await answer(page, "It was refunded.");
-  assert.equal(await page.locator(".unread").count(), 0);
+  await counts(page.locator(".unread"), 0);
 }
 
 /** A run may be over before the page is drawn again: an answer from here is never told as one that was not sent. */
@@ -102,7 +103,7 @@ export async function builtinBetweenFrames(t) {
   await over;
   await page.evaluate(() => window.drawAgain());
   await answer(page, "I left it alone.");
-  assert.match(await decision(page).textContent(), new RegExp(`^Rejected at ${CLOCK}, in the chat · “too much”$`));
+  await shows(decision(page), new RegExp(`^Rejected at ${CLOCK}, in the chat · “too much”$`));
 }
 
 /** Where people have names, the page says who it was. */
@@ -115,7 +116,7 @@ export async function builtinNamed(t) {
   await say(page, "Refund ten cents of order 1003");
   await page.getByRole("button", { name: "Approve" }).click();
   await answer(page, "Refunded for Alice.");
-  assert.match(await decision(page).textContent(), new RegExp(`^Approved by alice at ${CLOCK}, in the chat$`));
+  await shows(decision(page), new RegExp(`^Approved by alice at ${CLOCK}, in the chat$`));
   const headers = { authorization: "Bearer wonderland" };
   const thread = await waiting(t, "Refund once more", TURN, { server: t.urls.guarded, headers });
   await page.evaluate(() => dispatchEvent(new Event("focus"))); // the list is read at once when one comes back, else every twenty seconds
@@ -141,34 +142,34 @@ export async function builtinTryAgain(t) {
   const again = page.getByRole("button", { name: "Try again" });
   await again.click();
   const dialog = page.getByRole("dialog");
-  assert.match(await dialog.textContent(), new RegExp(`What ran in it stays done.*Refund · 1003 · 0\\.1 € · ran at ${CLOCK}`));
+  await shows(dialog, new RegExp(`What ran in it stays done.*Refund · 1003 · 0\\.1 € · ran at ${CLOCK}`));
   await accessible(page, "try again");
   await t.shot(page, "asked");
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Keep this answer");
+  await becomes(() => page.evaluate(() => document.activeElement.textContent), "Keep this answer");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Try again", "the focus is back");
+  await becomes(() => page.evaluate(() => document.activeElement.textContent), "Try again", "the focus is back");
   await toolsAre(page, ["refund:done"]);
   await again.click();
   await dialog.getByRole("button", { name: "Try again" }).click();
   await page.locator(".card").waitFor();
   const earlier = new RegExp(`Already ran in this chat:1003 · 0\\.1 € · ran at ${CLOCK}, in an answer that was replaced`);
-  assert.match(await page.locator(".card").textContent(), earlier);
+  await shows(page.locator(".card"), earlier);
   const kept = "Ran in an answer that was replaced. What it did stays done.";
   await toolsAre(page, ["refund:done", "refund:waiting"]);
   await page.getByText(kept).waitFor();
   await t.shot(page, "card");
   await accessible(page, "a second card");
   await page.reload();
-  assert.match(await page.locator(".card").textContent(), earlier);
+  await shows(page.locator(".card"), earlier);
   await toolsAre(page, ["refund:done", "refund:waiting"]);
-  assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, in the chat$`));
+  await shows(decision(page), new RegExp(`^Approved at ${CLOCK}, in the chat$`));
   await page.getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
   await answer(page, "Refunded again.");
   await toolsAre(page, ["refund:done", "refund:rejected"]);
-  assert.equal(await page.getByText(kept).count(), 1);
-  assert.equal(await page.getByText("Already ran in this thread").count(), 0, "said once, in the page's own words");
+  await counts(page.getByText(kept), 1);
+  await counts(page.getByText("Already ran in this thread"), 0, "said once, in the page's own words");
 }
 
 /** What can't be seen, and what turns text around, is drawn as what it is. */
@@ -179,20 +180,20 @@ export async function builtinHidden(t) {
   await say(page, "Write to Ben");
   const card = page.locator(".card");
   await card.waitFor();
-  assert.match(await card.textContent(), /Your ⟦U\+202E⟧dednufer⟦U\+202C⟧ order.*100⟦U\+200B⟧0 euros/);
-  assert.equal(await card.locator(".hidden-character").first().getAttribute("title"), "right-to-left override");
+  await shows(card, /Your ⟦U\+202E⟧dednufer⟦U\+202C⟧ order.*100⟦U\+200B⟧0 euros/);
+  await becomes(() => card.locator(".hidden-character").first().getAttribute("title"), "right-to-left override");
   await t.shot(page, "card");
   await accessible(page, "hidden characters");
   await page.getByRole("button", { name: "Edit" }).click();
-  assert.match(await card.locator(".field-hidden").first().textContent(), /Really: Your ⟦U\+202E⟧dednufer/);
+  await shows(card.locator(".field-hidden").first(), /Really: Your ⟦U\+202E⟧dednufer/);
   await t.shot(page, "edit");
   await page.getByRole("button", { name: "Back" }).click();
   await page.getByRole("button", { name: "Reject" }).click();
   await page.keyboard.insertText("no\u2066!");
   await page.keyboard.press("Enter");
   await done(page);
-  assert.match(await decision(page).textContent(), /“no⟦U\+2066⟧!”/);
-  assert.match(await page.locator(".tool-preview").textContent(), /⟦U\+202E⟧/);
+  await shows(decision(page), /“no⟦U\+2066⟧!”/);
+  await shows(page.locator(".tool-preview"), /⟦U\+202E⟧/);
 }
 
 /** One says yes and one says no, at the same moment: both pages end with the same, which is what the ledger has. */
@@ -215,7 +216,7 @@ export async function builtinRace(t) {
     await page.bringToFront();
     await answer(page, "settled.");
     await toolsAre(page, [status]);
-    assert.match(await decision(page).textContent(), records[0].decision.approved ? /pproved at/ : /ejected at/);
+    await shows(decision(page), records[0].decision.approved ? /pproved at/ : /ejected at/);
   }
 }
 
@@ -231,14 +232,15 @@ async function settled(t, page) {
 
 /** What was approved elsewhere and takes its time is shown as running, and can't be answered meanwhile. */
 export async function builtinSlow(t) {
-  await t.script(calls("I'll pack it.", call("pack_order", { seconds: 3 })), says("Packed."));
+  await t.script(calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("Packed."));
   const page = await open(t);
   await say(page, "Pack it");
   await page.locator(".card").waitFor();
   const decided = decide(t, page, { approved: true, continue: true });
   await page.locator('.tool[data-status="running"]').waitFor();
-  assert.equal(await page.locator(".card").count(), 0);
-  assert.match(await decision(page).textContent(), new RegExp(`^Approved at ${CLOCK}, outside the chat$`));
+  await counts(page.locator(".card"), 0);
+  await shows(decision(page), new RegExp(`^Approved at ${CLOCK}, outside the chat$`));
+  await t.finish();
   await decided;
   await answer(page, "Packed.");
   await toolsAre(page, ["pack_order:done"]);
@@ -258,7 +260,7 @@ export async function builtinMovedOn(t) {
   if (t.style === "interrupt") return first.locator(".card").waitFor(); // silence is no answer there
   await answer(first, "Never mind then.");
   await toolsAre(first, ["refund:superseded"]);
-  assert.equal(await first.locator(".user").count(), 2);
+  await counts(first.locator(".user"), 2);
 }
 
 /** The chat is deleted elsewhere while no card is open: the page says so by itself, and what is said next begins another chat. */
@@ -278,13 +280,26 @@ export async function builtinGone(t) {
   await answer(page, "Hello to you.");
   const second = thread();
   assert.notEqual(second, first);
+  const said = await hold(page, /view=calls/); // the page can't know before that
   await remove(second);
-  await say(page, "Are you still there?"); // before the page could know
+  await say(page, "Are you still there?");
+  said();
   await page.getByText("This chat was deleted.").waitFor();
-  assert.equal(await page.inputValue("#input"), "Are you still there?", "nothing that was typed is lost");
+  await becomes(() => page.inputValue("#input"), "Are you still there?", "nothing that was typed is lost");
   await page.keyboard.press("Enter");
   await answer(page, "A new beginning.");
   for (const id of [first, second]) assert.equal((await fetch(`${t.urls.server}/threads/${id}`)).status, 404, "nothing comes back under an old id");
+}
+
+/** Requests of the page are held back, until what this returns is called. */
+async function hold(page, urls) {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route(urls, async (route) => {
+    await released;
+    await route.continue();
+  });
+  return release;
 }
 
 /** One of two is decided here, and the other one elsewhere: what was decided here goes out then. */

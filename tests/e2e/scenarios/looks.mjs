@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const TURN = {
@@ -55,7 +56,7 @@ export async function keyboard(t) {
   const page = await t.open({ colorScheme: "light" }); // a page of its own: the first key is the first
   await page.waitForSelector(".example");
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+  await becomes(() => page.evaluate(() => document.activeElement.className), "skip");
   await page.focus('[data-testid="copilot-chat-textarea"]');
   await page.keyboard.type("Refund ten cents of order 1003");
   await page.keyboard.press("Enter");
@@ -75,9 +76,9 @@ export async function keyboard(t) {
   await page.waitForFunction(() => document.activeElement.className === "gate-card");
   await page.keyboard.press("e");
   await page.waitForFunction(() => document.activeElement.name === "amount");
-  assert.equal(await page.inputValue("input[name=amount]"), "0.1", "the key is no text");
+  await becomes(() => page.inputValue("input[name=amount]"), "0.1", "the key is no text");
   await page.keyboard.press("a"); // typed, not decided
-  assert.equal(await page.inputValue("input[name=amount]"), "0.1a");
+  await becomes(() => page.inputValue("input[name=amount]"), "0.1a");
   await page.keyboard.press("Escape");
   await page.keyboard.press("r");
   await page.waitForFunction(() => document.activeElement.name === "reason");
@@ -85,13 +86,13 @@ export async function keyboard(t) {
   await page.focus('[data-testid="copilot-chat-textarea"]');
   await page.keyboard.press("a"); // a message, not an answer
   await page.keyboard.press("Backspace");
-  assert.equal(await t.card(page).count(), 1);
+  await counts(t.card(page), 1);
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.activeElement.className === "gate-card");
   await t.shot(page, "keys");
   await page.keyboard.press("a");
   await t.answered(page, "Keyed in.");
-  assert.equal(await page.evaluate(() => document.activeElement.dataset.testid), "copilot-chat-textarea", "where one goes on");
+  await becomes(() => page.evaluate(() => document.activeElement.dataset.testid), "copilot-chat-textarea", "where one goes on");
 }
 
 export async function narrow(t) {

@@ -1,6 +1,7 @@
 /** Things go wrong: the page says what happened and what to do, and goes on without a reload. */
 
 import assert from "node:assert/strict";
+import { becomes, counts } from "../eventually.mjs";
 import { refund, calls, says } from "../stage.mjs";
 
 const REFUSED = /Failed to load resource|HTTP \d|Runtime (info|answered)|agent|connect|fetch|CopilotKit|ERR_/i;
@@ -18,14 +19,14 @@ export async function providerFails(t) {
   await t.script(says("Whole this time."), broken);
   await page.getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "Whole this time.");
-  assert.equal(await page.getByText("This will").count(), 0, "the half answer is gone");
-  assert.equal(await t.userMessages(page), 1);
+  await counts(page.getByText("This will"), 0, "the half answer is gone");
+  await becomes(() => t.userMessages(page), 1);
   await t.say(page, "Once more");
   await t.banner(page).waitFor();
   await t.script(says("Fine again."));
   await t.say(page, "Again");
   await t.answered(page, "Fine again.");
-  assert.equal(await t.banner(page).count(), 0, "the next message takes the banner away");
+  await counts(t.banner(page), 0, "the next message takes the banner away");
 }
 
 export async function serverAway(t) {
@@ -40,8 +41,8 @@ export async function serverAway(t) {
   await t.start("server");
   await page.getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "Welcome back.");
-  assert.equal(await t.banner(page).count(), 0);
-  assert.equal(await t.userMessages(page), 1, "what was said is not lost");
+  await counts(t.banner(page), 0);
+  await becomes(() => t.userMessages(page), 1, "what was said is not lost");
 }
 
 /** A server that wants a token: asked for at the start and when it isn't good any more; then everything works. */
@@ -71,8 +72,8 @@ export async function guarded(t) {
   await page.fill("input[name=token]", "wonderland");
   await page.keyboard.press("Enter");
   await t.answered(page, "Alice again.");
-  assert.equal(await t.banner(page).count(), 0);
-  assert.equal(await t.userMessages(page), 2, "what was said went out by itself, once");
+  await counts(t.banner(page), 0);
+  await becomes(() => t.userMessages(page), 2, "what was said went out by itself, once");
   if (t.via === "runtime") await t.stop("guarded runtime");
 }
 
@@ -89,13 +90,13 @@ export async function tooLarge(t) {
   await page.getByRole("button", { name: "Take it back" }).click();
   await t.say(page, "In short");
   await t.answered(page, "Short enough.");
-  assert.equal(await t.banner(page).count(), 0);
-  assert.equal(await t.userMessages(page), 2);
+  await counts(t.banner(page), 0);
+  await becomes(() => t.userMessages(page), 2);
 }
 
 /** Two tabs write to one thread at once: the later one is told that it is busy, and can go on afterwards. */
 export async function busy(t) {
-  const deltas = Array.from({ length: 30 }, (_, at) => `word${at} `);
+  const deltas = Array.from({ length: 60 }, (_, at) => `word${at} `);
   const slow = { output: [{ type: "message", deltas, text: deltas.join("") }], fault: { kind: "slow", ms: 60 } };
   await t.script(slow, says("Your turn."), says("Both are through."));
   const first = await t.open();
@@ -108,10 +109,10 @@ export async function busy(t) {
   await t.say(second, "Me too");
   await t.banner(second, t.via === "runtime" ? "no_answer" : "thread_busy").waitFor(); // the runtime just ends the stream
   await t.shot(second, "banner");
-  await t.answered(first, "word29");
+  await t.answered(first, "word59");
   await second.getByRole("button", { name: "Try again" }).click();
   await t.answered(second, "Your turn.");
-  assert.equal(await t.banner(second).count(), 0);
+  await counts(t.banner(second), 0);
   await t.say(first, "And now?");
   await t.answered(first, "Both are through.");
 }
@@ -146,7 +147,7 @@ export async function wrongAddress(t) {
   await t.shot(page, "banner");
   await page.locator("select[aria-label=Connection]:visible").selectOption("direct");
   await page.waitForSelector(".welcome");
-  assert.equal(await t.banner(page).count(), 0);
+  await counts(t.banner(page), 0);
   await t.say(page, "Hello?");
   await t.answered(page, "Right address.");
 }

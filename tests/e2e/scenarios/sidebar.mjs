@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { becomes, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const menu = (page, title) => page.getByRole("button", { name: `More about “${title}”` });
@@ -16,7 +17,7 @@ export async function threadMenu(t) {
   await t.answered(page, "It is on its way.");
   const mine = t.thread(page, title);
   await mine.waitFor();
-  assert.match(await mine.locator("time").textContent(), /\d\d:\d\d/);
+  await shows(mine.locator("time"), /\d\d:\d\d/);
   const [shown, whole] = await mine.locator(".thread-title").evaluate((node) => [node.clientHeight, node.scrollHeight]);
   assert.ok(shown > 30, "two lines of it are shown");
   assert.ok(whole <= 3 * shown);
@@ -43,13 +44,13 @@ export async function threadMenu(t) {
   await accessible(page, "delete dialog");
   await page.keyboard.press("Enter"); // the focus is on Cancel
   await dialog.waitFor({ state: "detached" });
-  assert.equal(await stored(), 200, "nothing is deleted without a yes");
+  await becomes(() => stored(), 200, "nothing is deleted without a yes");
   await t.thread(page, "Order 1002").first().hover();
   await menu(page, "Order 1002").first().click();
   await item(page, "Delete…").click();
   await dialog.getByRole("button", { name: "Delete" }).click();
   await page.waitForSelector(".welcome");
-  assert.equal(await stored(), 404, "it is deleted on the server");
+  await becomes(() => stored(), 404, "it is deleted on the server");
 }
 
 /** A chat says that it waits, as long as it does: not once nobody answered in time. */
@@ -73,10 +74,10 @@ export async function connections(t) {
   const options = async (page) => page.locator("select[aria-label=Connection]:visible option").allTextContents();
   const page = await t.openUrl(`${t.urls.server}/copilot/`);
   await page.waitForSelector(".welcome");
-  assert.deepEqual(await options(page), ["CopilotKit routes of the server", "HttpAgent in the browser"]);
+  await becomes(() => options(page), ["CopilotKit routes of the server", "HttpAgent in the browser"]);
   const other = await t.openUrl(`${t.urls.server}/copilot/?via=runtime&runtime=${encodeURIComponent(`${t.urls.runtime}/api/copilotkit`)}`);
   await other.waitForSelector(".welcome");
-  assert.equal((await options(other)).length, 3);
+  await becomes(async () => (await options(other)).length, 3);
   await other.locator("select[aria-label=Connection]:visible").selectOption("direct");
-  assert.equal((await options(other)).length, 3, "the way back stays");
+  await becomes(async () => (await options(other)).length, 3, "the way back stays");
 }
