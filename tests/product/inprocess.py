@@ -9,7 +9,7 @@ from typing import Any
 from agui_gate import adapter as ad
 
 Json = dict[str, Any]
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 class Parrot:

@@ -36,7 +36,7 @@ __all__ = [
 
 Json = dict[str, Any]
 MODES = ("chain", "conversation", "stateless")
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 RECORDED: list["Stream"] = []
 """Every whole stream of this process that a client was sent, for the real clients to look at in the end."""

@@ -187,8 +187,15 @@ async def test_a_full_disk_is_unavailable_and_changes_nothing(store: SQLiteStore
 
 
 async def on_worker(store: SQLiteStore, act: Callable[[sqlite3.Connection], object]) -> None:
-    """Do something with the store's own connection."""
-    await store._run(lambda db: act(db.connection))
+    """Do something with the store's own connection.
+
+    A cursor that it makes goes on the worker's thread too. Elsewhere it could clear an error that is just being read.
+    """
+
+    def work(db: database.Database) -> None:
+        act(db.connection)
+
+    await store._run(work)
 
 
 async def test_what_waits_for_the_disk(store: SQLiteStore) -> None:
