@@ -85,6 +85,7 @@ export async function builtinChats(t) {
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.locator(".card").waitFor();
   await menu(page, "Give some money", "Delete…");
+  page.allow(/404.*view=calls/); // the page may look at its open card just when the chat is gone
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.locator(".example").first().waitFor();
   await becomes(() => page.locator(".thread-title").allTextContents().then((all) => all.filter((one) => /Give some money|Greetings/.test(one))), ["Greetings"]);
