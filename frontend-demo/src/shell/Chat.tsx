@@ -21,7 +21,7 @@ interface Props {
   isListed: boolean;
   onSend: () => void;
   /** After every run: titles and marks in the list may have changed. */
-  onSettled: () => void;
+  onRunOver: () => void;
   /** The answer broke off, or never began. */
   onCut: (began: boolean) => void;
   /** Gets what can be done about a message that had no answer. */
@@ -31,9 +31,9 @@ interface Props {
 export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBack">;
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, choice, headers, isListed, onSend, onSettled, onCut, resend }: Props) {
+export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOver, onCut, resend }: Props) {
   const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
-  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onSettled, onCut, store });
+  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, store });
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);

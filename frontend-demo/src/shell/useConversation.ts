@@ -17,7 +17,7 @@ export interface RunUsage {
 interface Options {
   store: LedgerStore;
   onSend: () => void;
-  onSettled: () => void;
+  onRunOver: () => void;
   /** A stream ended without the event that ends a run (`began`), or without any; CopilotKit takes that for success. */
   onCut: (began: boolean) => void;
 }
@@ -35,7 +35,7 @@ function ranIn(messages: readonly Message[], store: LedgerStore) {
 }
 
 /** What the page does with the conversation besides showing it. */
-export function useConversation({ store, onSend, onSettled, onCut }: Options) {
+export function useConversation({ store, onSend, onRunOver, onCut }: Options) {
   const { agent } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
@@ -69,11 +69,11 @@ export function useConversation({ store, onSend, onSettled, onCut }: Options) {
       onRunFinalized: () => {
         if (open) onCut(open === "begun");
         close();
-        onSettled();
+        onRunOver();
       },
     });
     return unsubscribe;
-  }, [agent, onSend, onSettled, onCut]);
+  }, [agent, onSend, onRunOver, onCut]);
 
   const goOnFrom = useCallback(
     (messages: Message[]) => {

@@ -8,7 +8,7 @@ import { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
 import type { EarlierCall } from "./Earlier";
 import { makeFields, type Schema } from "./fields";
 import { useAnswer, useGone, useRecord, useStore } from "./Ledger";
-import type { CallRecord } from "./records";
+import { isClosed, type CallRecord } from "./records";
 import { Shown } from "./Shown";
 import { together, Queue } from "./together";
 import { unitsFor } from "./units";
@@ -60,9 +60,9 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const ask = toAsk(card);
   if (!ask || !card.function_call_id) return null;
   const mine = decided ?? toDecision(result) ?? undefined;
-  const isClosed = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
-  if (record?.decision ? !isNewest(id, ask.id, agent.messages) : isClosed) return null;
-  if (record && record.state !== "pending") return <Settled record={record} mine={answered} respond={live && !decided ? respond : undefined} />;
+  const isDropped = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
+  if (record?.decision ? !isNewest(id, ask.id, agent.messages) : isDropped) return null;
+  if (record && isClosed(record)) return <Closed record={record} mine={answered} respond={live && !decided ? respond : undefined} />;
   if (isGone) return <GoneLine />;
   if (mine) return <AnswerLine ask={ask} decision={mine} />;
   if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
@@ -83,10 +83,10 @@ function isNewest(id: string, callId: string, messages: readonly Message[]): boo
 }
 
 /**
- * What the ledger says. If it was settled elsewhere while other answers wait here to go out with this one, the chat gets
+ * What the ledger says. If it was decided elsewhere while other answers wait here to go out with this one, the chat gets
  * the ledger's word as its answer; else the conversation is read again (`useLedger`), which closes the card.
  */
-function Settled({ record, mine, respond }: { record: CallRecord; mine?: Decision; respond?: Props["respond"] }) {
+function Closed({ record, mine, respond }: { record: CallRecord; mine?: Decision; respond?: Props["respond"] }) {
   const store = useStore();
   useEffect(() => {
     if (!respond || !store.hasUnsent) return;

@@ -29,6 +29,9 @@ export interface CallRecord {
 const RAN: ReadonlySet<State> = new Set(["claimed", "done", "failed", "unknown"]);
 const LONGEST = 60; // characters of a value
 
+/** Somebody decided it, it expired, or the chat went on without it: nobody can answer it any more. */
+export const isClosed = (record: Pick<CallRecord, "state"> | undefined): boolean => record !== undefined && record.state !== "pending";
+
 /** Whether it ran, or may have: what nobody can take back by going back in the conversation. */
 export const ran = ({ state }: Pick<CallRecord, "state">): boolean => RAN.has(state);
 

@@ -1,6 +1,6 @@
 import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
-import type { CallRecord } from "./records";
+import { isClosed, type CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
 import { isUnread } from "./unread";
@@ -29,7 +29,7 @@ const AFTERWARDS = 6000; // ms in which the conversation may go on after a decis
 
 /**
  * The server's word about the gated calls of this chat: after every run, and every 1.5 s while something is open and the
- * page is visible. What was decided elsewhere settles by itself: the conversation is read again. Call it once inside
+ * page is visible. What was decided elsewhere is shown by itself: the conversation is read again. Call it once inside
  * `CopilotKitProvider`, and give what it returns to `Ledger`.
  */
 export function useLedger({ server, headers, hasRuntime = false, isListed = false }: Source): { store: LedgerStore; isOpen: boolean } {
@@ -142,7 +142,7 @@ class Reader {
     return [...this.store.records().values()].some(({ decision, state, replaced, call_id }) => decision && state !== "claimed" && !replaced && !told.has(call_id));
   }
 
-  /** Answers that the server didn't take as another run was at work: if that settled them, the conversation is read again; else they stay to be sent again, as messages do. */
+  /** Answers that the server didn't take as another run was at work: if that decided them, the conversation is read again; else they stay to be sent again, as messages do. */
   failed(status: number | undefined): void {
     if (this.#asked !== undefined) this.#forget();
     this.#isMissing = status === 409 && this.agent.messages.at(-1)?.role === "tool";
@@ -172,27 +172,27 @@ class Reader {
     return told;
   }
 
-  /** Whether something that is open here was settled elsewhere, or the conversation goes on without this page; null if the server doesn't say. */
+  /** Whether something that is open here was closed elsewhere, or the conversation goes on without this page; null if the server doesn't say. */
   async news(): Promise<News | "none" | null> {
     const open = openCalls(this.agent);
     const told = await this.read();
     if (!told) return null;
-    const settled = open.flatMap((id) => (isSettled(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
+    const closed = open.flatMap((id) => (isClosed(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
     const isRunning = told.run?.status === "running";
     if (!this.#isExpectant()) this.#know(told.run);
     const run = told.run && (isRunning || told.run.key !== this.#known || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
     this.#watched = isRunning && this.hasRuntime ? (told.run?.key ?? "") : "";
     const isBehind = this.#isBehind();
-    const news = { sign: JSON.stringify([settled, run, isBehind]), run: told.run?.key };
+    const news = { sign: JSON.stringify([closed, run, isBehind]), run: told.run?.key };
     if (this.#isMissing) return this.#isMissed(isRunning) ? news : "none";
-    return (settled.length === 0 && !run && !isBehind) || news.sign === this.#seen ? "none" : news;
+    return (closed.length === 0 && !run && !isBehind) || news.sign === this.#seen ? "none" : news;
   }
 
-  /** Whether the answers that weren't taken are settled now. */
+  /** Whether the answers that weren't taken are closed now. */
   #isMissed(isRunning: boolean): boolean {
     if (isRunning) return false;
     this.#isMissing = false;
-    return [...this.store.answers().keys()].every((id) => isSettled(this.store.records().get(id)));
+    return [...this.store.answers().keys()].every((id) => isClosed(this.store.records().get(id)));
   }
 
   /** The conversation is read again because of this. */
@@ -216,7 +216,7 @@ class Reader {
     this.#asked = undefined;
     if (thread.run && thread.run.status !== "running") this.#known = thread.run.key;
     this.mark();
-    this.agent.pendingInterrupts = this.agent.pendingInterrupts.filter(({ id }) => !isSettled(this.store.records().get(id)));
+    this.agent.pendingInterrupts = this.agent.pendingInterrupts.filter(({ id }) => !isClosed(this.store.records().get(id)));
   }
 
   async #get<T>(path: string): Promise<T | null> {
@@ -229,8 +229,6 @@ class Reader {
     }
   }
 }
-
-const isSettled = (record: CallRecord | undefined): boolean => record !== undefined && record.state !== "pending";
 
 /** The gated calls that this page shows as open: by cards without an answer, and by interrupts. */
 function openCalls({ messages, pendingInterrupts }: Agent): string[] {

@@ -34,7 +34,7 @@ const TITLE = 60; // characters
 
 const heading = ({ count, hasMore }: Props["inbox"]) => (count > 0 ? `Waiting for you (${count}${hasMore ? "+" : ""})` : "Waiting for you");
 
-/** What waits in all chats, oldest first, over the page. What was settled stays until it is closed. */
+/** What waits in all chats, oldest first, over the page. What was decided stays until the person closes the list. */
 function List({ inbox, current, titleOf, onOpenChat }: Props) {
   const { store, entries, count, hasMore, isAway, show } = inbox;
   const dialog = useRef<HTMLDialogElement>(null);

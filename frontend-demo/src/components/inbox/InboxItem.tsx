@@ -59,7 +59,7 @@ function Question({ entry, store, onDecide }: Pick<Props, "entry" | "store"> & {
   return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry)} onDecide={onDecide} /></Ledger>;
 }
 
-/** The records of its chat, so that the card says what already ran there; read again when another call of it is settled. */
+/** The records of its chat, so that the card says what already ran there; read again when another call of it is closed. */
 function useChatLedger(store: InboxStore, threadId: string): LedgerStore {
   const [ledger] = useState(() => new LedgerStore());
   const states = () => store.entries().flatMap(({ record }) => (record.thread_id === threadId ? [record.state] : [])).join();

@@ -41,7 +41,7 @@ export const waits = ({ record, mine, isGone }: Entry): boolean => record.state 
 export class InboxStore {
   server = "";
   headers?: Record<string, string>;
-  /** While it is shown, what is settled stays in sight. */
+  /** While it is shown, what is decided stays in sight. */
   isShown = false;
   #entries: readonly Entry[] = [];
   #hasMore = false;
@@ -89,7 +89,7 @@ export class InboxStore {
   }
 
   /** The person has seen what became of the others. */
-  forgetSettled(): void {
+  forgetClosed(): void {
     this.#set(this.#entries.filter((entry) => waits(entry) || isOnItsWay(entry)));
   }
 

@@ -25,7 +25,7 @@ export function useInbox({ server, headers }: Source) {
   }, [store]);
   useEffect(() => {
     Object.assign(store, { server, headers, isShown });
-    if (!isShown) store.forgetSettled();
+    if (!isShown) store.forgetClosed();
     void reload();
     return lookOut(isShown ? SOON : SELDOM, reload);
   }, [store, server, headers, isShown, reload]);

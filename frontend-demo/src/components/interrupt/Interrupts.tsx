@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { AnswerLine, ApprovalCard, GoneLine, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
 import { makeFields, type Schema } from "../confirm-card/fields";
 import { useGone, useRecords, useStore } from "../confirm-card/Ledger";
-import type { CallRecord } from "../confirm-card/records";
+import { isClosed, type CallRecord } from "../confirm-card/records";
 import { unitsFor } from "../confirm-card/units";
 import { useOver } from "../confirm-card/useCountdown";
 import { theQuestion, type Json } from "../confirm-card/values";
@@ -43,24 +43,24 @@ function Cards({ interrupts, onAnswer }: Props) {
   const [decisions, setDecisions] = useState<Record<string, Decision>>({});
   const store = useStore();
   const isGone = useGone();
-  const settled = useSettled(interrupts);
-  const open = interrupts.filter(({ id }) => !decisions[id] && !settled[id]);
+  const closed = useClosed(interrupts);
+  const open = interrupts.filter(({ id }) => !decisions[id] && !closed[id]);
   useAskedAgain(() => setDecisions({}));
-  useRest(interrupts, decisions, settled, onAnswer);
+  useRest(interrupts, decisions, closed, onAnswer);
   const count = together(open.map(toAsk), Date.now());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
     setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
     if (interrupt.toolCallId) store.decided(interrupt.toolCallId, decision);
     onAnswer(interrupt.id, toPayload(ask, decision));
   };
-  if (interrupts.every(({ id }) => settled[id])) return null; // the chat's chips say it
+  if (interrupts.every(({ id }) => closed[id])) return null; // the chat's chips say it
   const all = { count, approve: () => open.forEach((interrupt) => decide(interrupt, toAsk(interrupt), { approved: true })) };
   return (
     <div className="gate-stack">
       {interrupts.map((interrupt) => {
         const ask = toAsk(interrupt);
         const decision = decisions[interrupt.id];
-        const record = settled[interrupt.id];
+        const record = closed[interrupt.id];
         if (isGone && !record) return <GoneLine key={interrupt.id} />;
         if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} />;
         if (decision) return <AnswerLine key={interrupt.id} ask={ask} decision={decision} />;
@@ -71,29 +71,29 @@ function Cards({ interrupts, onAnswer }: Props) {
   );
 }
 
-/** Those that the server's ledger says are settled, by id. */
-function useSettled(interrupts: Interrupt[]): Record<string, CallRecord | undefined> {
+/** Those that the server's ledger says are closed, by id. */
+function useClosed(interrupts: Interrupt[]): Record<string, CallRecord | undefined> {
   const records = useRecords();
   const found = interrupts.map(({ id }) => [id, records.get(id)] as const);
-  return Object.fromEntries(found.filter(([, record]) => record && record.state !== "pending"));
+  return Object.fromEntries(found.filter(([, record]) => isClosed(record)));
 }
 
 const EXPIRED: Json = { approved: false, reason: "It expired." };
 
 /**
- * The client refuses every message as long as an interrupt has no answer, and one that expired or was settled elsewhere
+ * The client refuses every message as long as an interrupt has no answer, and one that expired or was decided elsewhere
  * gets none from the person. If only such are left, the answers that were given go out with the ledger's word for them;
  * if none was given, the client forgets them, and the next message goes on.
  */
-function useRest(interrupts: Interrupt[], decisions: Record<string, Decision>, settled: Record<string, CallRecord | undefined>, onAnswer: Props["onAnswer"]) {
+function useRest(interrupts: Interrupt[], decisions: Record<string, Decision>, closed: Record<string, CallRecord | undefined>, onAnswer: Props["onAnswer"]) {
   const { agent } = useAgent({ updates: [] });
   const over = useOver(interrupts.map((interrupt) => toAsk(interrupt).expiresAt));
   const rest = interrupts.filter(({ id }) => !decisions[id]);
-  const isOver = rest.length > 0 && interrupts.every(({ id }, at) => decisions[id] || settled[id] || over[at]);
+  const isOver = rest.length > 0 && interrupts.every(({ id }, at) => decisions[id] || closed[id] || over[at]);
   useEffect(() => {
     if (!isOver) return;
     if (rest.length === interrupts.length) agent.pendingInterrupts = [];
-    else rest.forEach(({ id }) => onAnswer(id, settled[id]?.decision ? { approved: settled[id].decision.approved } : EXPIRED));
+    else rest.forEach(({ id }) => onAnswer(id, closed[id]?.decision ? { approved: closed[id].decision.approved } : EXPIRED));
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once, when it is over
   }, [isOver]);
 }
