@@ -60,27 +60,35 @@ export async function closePage(page, reusable) {
   const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
   if (!reusable || page.provoked || !url.includes("/copilot/?") || parked.has(url) || (await isBusy())) return page.close();
   await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
+  await see(page, "hidden"); // else it keeps one of the six connections to its server
   parked.set(url, page);
 }
 
 /**
- * Let a page that was parked read what waits. It has seen what waited in the scenarios since, which is deleted; and a
- * request that is on its way could bring that again.
+ * Let a page that was parked read what waits, as it does when it is shown again: it may know of what is deleted by now,
+ * and a request that is on its way could bring that again.
  */
 async function lookAgain(page) {
   const isQuiet = () => page.looks.begun === page.looks.ended;
-  await until(isQuiet, () => {});
+  await until(isQuiet);
   const before = page.looks.begun;
-  await until(() => page.looks.begun > before && isQuiet(), () => page.evaluate(() => dispatchEvent(new Event("focus"))));
+  await see(page, "visible");
+  await until(() => page.looks.begun > before && isQuiet());
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))); // it is drawn
 }
 
-async function until(isTrue, act) {
+async function until(isTrue) {
   for (const end = Date.now() + TIMEOUT; !isTrue(); await new Promise((resolve) => setTimeout(resolve, 20))) {
     if (Date.now() > end) throw new Error("the page did not look at what waits");
-    await act();
   }
 }
+
+/** What a browser tells a page that is shown, or `hidden` behind another tab; without a window all pages are visible. */
+export const see = (page, state) =>
+  page.evaluate((now) => {
+    Object.defineProperty(document, "visibilityState", { get: () => now, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
 
 /** Another tab of the same person. */
 export async function addPage(context, url) {

@@ -73,6 +73,7 @@ def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str
     cases("inboxApproves", "inboxHere", "unread", "goneOn", "goneOnMeanwhile", "staysAtEnd", over=ALL)
     + cases("inboxRejects", "inboxSettles", "inboxTwoOfOne", over=SOME)
     + cases("inboxRaced", "inboxRefused", "inboxChanges", "inboxMeanwhile", "inboxMany", over=[("direct", "card")])
+    + cases("inboxFollows", "inboxUntold", over=[("direct", "card")])
     + cases("inboxAway", over=[("direct", "interrupt")]),
 )
 def test_issue_9_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, options: dict[str, str]) -> None:

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { see } from "../browser.mjs";
 import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { AT, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
+import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
 import { decide } from "./told.mjs";
 
 /** What the server answers to decisions of this page. */
@@ -130,4 +131,62 @@ export async function inboxSettles(t) {
   await line(second).filter({ hasText: new RegExp(`^Already approved ${AT}${OUTSIDE} · archive order · 1003 · your answer, to reject it, came too late$`) }).waitFor();
   await t.shot(page, "late");
   await accessible(page, "too late");
+}
+
+const EVENTS = /\/approvals\/events$/;
+
+const asked = (t) => elsewhere(t, calls("I'll refund it.", refund()));
+const remove = (t, { id }) => fetch(`${t.urls.server}/threads/${id}`, { method: "DELETE" });
+
+/** The number grows with each of some calls, one after the other, sooner than looking every 10 s could see it. */
+async function follows(t, page) {
+  const chats = [];
+  for (let count = 1; count <= 3; count += 1) {
+    chats.push(await asked(t));
+    const { approvals } = await (await fetch(`${t.urls.server}/approvals?limit=100`)).json();
+    await button(page).filter({ hasText: `(${approvals.length})` }).waitFor({ timeout: SOON });
+  }
+  for (const chat of chats) await remove(t, chat);
+}
+
+/** What waits is told by the server. A hidden page leaves its connection to others, and looks at once when it is back. */
+export async function inboxFollows(t) {
+  const page = await t.open();
+  page.allow(/404|410/); // a deleted chat
+  await follows(t, page);
+  const closed = page.waitForEvent("requestfailed", (request) => EVENTS.test(request.url()));
+  await see(page, "hidden");
+  await closed;
+  const chat = await asked(t);
+  const opened = page.waitForResponse(EVENTS);
+  await see(page, "visible");
+  await opened;
+  await openInbox(page);
+  const waiting = await item(page, chat.title);
+  await remove(t, chat);
+  await line(waiting).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
+}
+
+/** Where the stream is refused, as an older server does, the page looks again and again; once it is taken, it is followed. */
+export async function inboxUntold(t) {
+  const page = await t.open();
+  page.allow(/404|410/);
+  await page.route(EVENTS, (route) => route.fulfill({ status: 404, json: {} }));
+  await see(page, "hidden");
+  const refused = page.waitForResponse(EVENTS);
+  await see(page, "visible");
+  await refused;
+  const first = await asked(t);
+  await button(page).waitFor();
+  await openInbox(page);
+  const second = await asked(t);
+  for (const { title } of [first, second]) await item(page, title);
+  for (const chat of [first, second]) await remove(t, chat);
+  await page.keyboard.press("Escape");
+  const taken = page.waitForResponse((response) => EVENTS.test(response.url()) && response.ok());
+  await page.unroute(EVENTS);
+  await see(page, "hidden");
+  await see(page, "visible"); // it tries again at once when the person is back, else later and later
+  await taken;
+  await follows(t, page);
 }

@@ -45,6 +45,8 @@ export class InboxStore {
   isShown = false;
   #entries: readonly Entry[] = [];
   #hasMore = false;
+  #looking: Promise<boolean> = Promise.resolve(true);
+  #next: Promise<boolean> | null = null;
   readonly #listeners = new Set<() => void>();
 
   subscribe = (listener: () => void) => {
@@ -58,8 +60,19 @@ export class InboxStore {
   /** There is more than the server lists at once. */
   hasMore = (): boolean => this.#hasMore;
 
-  /** Reads what waits, and what became of that which doesn't any more; false if the server doesn't say. */
-  async look(): Promise<boolean> {
+  /**
+   * Reads what waits, and what became of that which doesn't any more; false if the server doesn't say. One look at a
+   * time, else an older one could have the last word: who asks during one gets the next, which is one for all who ask.
+   */
+  look(): Promise<boolean> {
+    this.#next ??= this.#looking.then(() => {
+      this.#next = null;
+      return (this.#looking = this.#look());
+    });
+    return this.#next;
+  }
+
+  async #look(): Promise<boolean> {
     const listed = await this.#call<{ approvals: Waiting[]; next_cursor: string | null }>(`approvals?limit=${MOST}`);
     if (!listed?.ok || !listed.said.approvals) return false; // a proxy's page, say
     this.#hasMore = listed.said.next_cursor !== null;
