@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.support import running
+from tests.cli.support import TIMEOUT, running
 from tests.requirements import shows
 
 TOKENS = "alice:TOKEN-A,bob:TOKEN-B"
@@ -156,8 +156,8 @@ def test_watch_shows_what_waits_and_what_becomes_of_it(server: str, waiting: dic
         first = json.loads(programs.wait_for(r"\{.*\}\n")[0])
         assert first == {"event": "approval", "data": waiting}
         programs.wait_for(r'"event": "waiting"')
-        headers = {"Authorization": "Bearer TOKEN-A"}
-        httpx2.post(f"{server}/approvals/{waiting['id']}", json={"approved": False}, headers=headers, trust_env=False)
+        with httpx2.Client(headers={"Authorization": "Bearer TOKEN-A"}, trust_env=False, timeout=TIMEOUT) as alice:
+            alice.post(f"{server}/approvals/{waiting['id']}", json={"approved": False})
         people.wait_for(r"rejected by alice")
         programs.wait_for(r'"state": "rejected"')
         assert people.stop(signal.SIGINT)[0] == 130

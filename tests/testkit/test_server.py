@@ -20,7 +20,7 @@ async def test_stopping_does_not_wait_for_hanging_streams(monkeypatch: pytest.Mo
     monkeypatch.setattr(server, "_STOP_SECONDS", 3600)
     emulator = Emulator([say("x", fault={"kind": "hang"})])
     with anyio.fail_after(10):
-        async with httpx2.AsyncClient(headers=HEADERS) as http:
+        async with httpx2.AsyncClient(headers=HEADERS, timeout=60) as http:
             async with serve(emulator) as base_url:
                 body = {"model": MODEL, "input": "x", "stream": True}
                 response = await http.send(http.build_request("POST", f"{base_url}/responses", json=body), stream=True)
@@ -32,7 +32,7 @@ async def test_stopping_does_not_wait_for_hanging_streams(monkeypatch: pytest.Mo
 
 @pytest.mark.anyio
 async def test_a_request_without_a_key_is_refused() -> None:
-    async with serve(Emulator()) as base_url, httpx2.AsyncClient() as http:
+    async with serve(Emulator()) as base_url, httpx2.AsyncClient(timeout=60) as http:
         reply = await http.get(f"{base_url}/models")
     assert reply.status_code == 401
     assert reply.json()["error"]["message"].startswith("You didn't provide an API key.")
@@ -44,7 +44,9 @@ def test_as_a_program() -> None:
     try:
         assert process.stdout is not None
         base_url = process.stdout.readline().strip()
-        reply = httpx2.post(f"{base_url}/responses", json={"model": MODEL, "input": "hello"}, headers=HEADERS)
+        reply = httpx2.post(
+            f"{base_url}/responses", json={"model": MODEL, "input": "hello"}, headers=HEADERS, timeout=60
+        )
         assert reply.json()["output"][0]["content"][0]["text"].startswith("Hello!")
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=10)

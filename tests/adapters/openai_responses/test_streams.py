@@ -51,7 +51,7 @@ async def recorded(turn: Json) -> bytes:
     """The body of the reply to a request, as it is on the wire."""
     tool = {"type": "function", "name": WEATHER.name, "parameters": WEATHER.parameters}
     body = {"model": "gpt-test", "input": "hi", "stream": True, "tools": [tool]}
-    async with serve(Emulator(script=[turn])) as url, httpx2.AsyncClient() as client:
+    async with serve(Emulator(script=[turn])) as url, httpx2.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{url}/responses", json=body, headers={"authorization": "Bearer k"})
     assert reply.status_code == 200
     return reply.content
