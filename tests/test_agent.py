@@ -84,7 +84,7 @@ async def test_sources_are_asked_when_it_gets_ready() -> None:
 
 @pytest.mark.anyio
 async def test_a_name_that_is_taken_costs_a_source_that_tool_alone() -> None:
-    """Issue 9, line 2: every run failed with `internal`. The agent's own come first, then the sources in order."""
+    """T2: every run failed with `internal`. The agent's own come first, then the sources in order."""
     docs = Shelf("docs", "read", "search", "confirm_changes", "read")
     files = Shelf("files", "read", "write")
     agent = Agent(name="a", model=Parrot(), tools=[docs, search, files])

@@ -82,6 +82,7 @@ CITED = {
     "a decision": ("server/x.py", "# ADR 0999"),
     "a section of nothing": ("server/x.py", '"""The order (design §4)."""'),
     "notes": ("server/x.py", '"""Split at an empty line (facts: protocol)."""'),
+    "an issue that nobody can open": ("tests/test_x.py", '"""Issue 9, line 6: decided from the list."""'),
     "a module": ("server/x.py", '"""See `agui_gate.engine.nothing`."""'),
     "in a script": ("frontend-demo/src/x.ts", "const x = 1; // S99"),
     "in a page": ("docs/x.md", "See [that](design.md) and B77."),

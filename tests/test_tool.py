@@ -143,7 +143,7 @@ def test_gates_that_can_not_be() -> None:
     ],
 )
 def test_a_message_that_asks_about_nothing_can_not_be(message: str, unknown: str) -> None:
-    """Issue 9: `Gate(message="{amnt}")` showed the braces to the person who was asked."""
+    """`Gate(message="{amnt}")` showed the braces to the person who was asked."""
     with pytest.raises(ConfigurationError) as caught:
         tool(gate=Gate(message=message))(broken("order_id, amount"))
     assert f"has {unknown}, which is no argument. There are: {{order_id}}, {{amount}}" in caught.value.message

@@ -27,6 +27,7 @@ SPECIFICATION = re.compile(
     r"\b((?:GEN|EVT|IN|PROC|VER|CAP|META|PAT|STR|SNAP|INT|TR|SSE|PB|LIFE|USE|TEXT|TOOL|STATE|ACT|REAS|SUB)-\d{1,2})\b"
 )
 PAPER = re.compile(r"\b(CONTRACT|DESIGN|STYLE)\b(?!\w)|\((facts?\b[^)]*)\)|(?<!HTML )(?<!RFC \d{4} )(§\s?\d\S*)")
+ISSUE = re.compile(r"(?<!#)\bissue \d+\b", re.IGNORECASE)
 MODULE = re.compile(r"\b(agui_gate(?:_adapters)?(?:\.\w+)+)")
 
 GROUPS = {"agui_gate.adapters"}
@@ -109,7 +110,7 @@ def _dangling(repository: Repository, name: str, said: str) -> Iterator[tuple[in
         (DECISION, repository.decisions),
     ):
         yield from ((m.start(), m[0]) for m in pattern.finditer(said) if m[1] not in known)
-    yield from ((m.start(), m[0]) for m in PAPER.finditer(said))
+    yield from ((m.start(), m[0]) for pattern in (PAPER, ISSUE) for m in pattern.finditer(said))
     yield from ((m.start(), m[0]) for m in MODULE.finditer(said) if not _is_there(repository, m[1]))
 
 

@@ -8,12 +8,13 @@ from itertools import repeat
 import httpx2
 import pytest
 
+from agui_gate.adapter import TurnRequest
 from agui_gate.errors import ProviderError
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
 from .subject import Subject
 from .subjects import SUBJECTS, every_subject
-from .support import STREAM, Json, Model, asked, waits
+from .support import STREAM, Json, Model, asked, run, user, waits
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +73,17 @@ async def test_every_turn_is_sent_alike(subject: Subject, monkeypatch: pytest.Mo
     assert [(r.method, r.url, r.headers, r.content, r.extensions) for r in others] == [
         (first.method, first.url, first.headers, first.content, first.extensions)
     ] * 2
+
+
+@every_subject
+async def test_every_turn_says_how_long_it_is_itself(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(subject)
+    model = service.model(monkeypatch)
+    for text in ("hi", "a longer message", "ho"):
+        await run(model, TurnRequest((user(text),)))
+    lengths = [len(request.content) for request in service.requests]
+    assert lengths[1] > lengths[0]
+    assert [request.headers.get_list("content-length") for request in service.requests] == [[str(n)] for n in lengths]
 
 
 @every_subject

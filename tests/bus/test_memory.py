@@ -66,7 +66,7 @@ async def test_the_oldest_go_when_all_together_are_too_large(clock: Clock) -> No
 
 
 async def test_who_has_the_most_loses_it_and_nobody_else(clock: Clock) -> None:
-    """Issue 9, line 13."""
+    """T13."""
     bus = MemoryBus(kept_bytes=1000 + 4 * LOG_BYTES, clock=clock)
     await said(bus, "his", 100, principal="bob")
     for number in range(5):

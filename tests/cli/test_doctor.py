@@ -49,7 +49,7 @@ def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str,
 
 @shows("T20")
 def test_what_can_not_be_told_breaks_nothing(cli: Cli) -> None:
-    """Issue 9, line 20."""
+    """T20."""
     result = cli("doctor", "cli_shop:silent", env={"AGUI_GATE_STORE": "memory://"})
     assert result.exit_code == 0
     assert "! silent: model: can't tell\n  → Add --ask, which asks the model. Look at it." in result.stdout

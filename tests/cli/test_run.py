@@ -26,7 +26,7 @@ def test_text_goes_to_stdout_and_nothing_else(cli: Cli) -> None:
 
 @shows("T13")
 def test_the_limits_of_the_settings_hold_here_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 9, line 13: what a server with these settings refuses is refused in the terminal, too."""
+    """T13: what a server with these settings refuses is refused in the terminal, too."""
     monkeypatch.setenv("AGUI_GATE_THREAD_BYTES", "16384")
     result = cli("run", "cli_shop:agent", "-m", "x" * 20_000, "--store", "memory://")
     assert result.exit_code == 1

@@ -81,7 +81,7 @@ def test_what_can_not_become_json(text: str) -> None:
 
 
 def test_completing_arguments_without_end_takes_no_longer_than_it_may() -> None:
-    """Issue 9, line 15: four megabytes of them kept everybody waiting for seconds."""
+    """T15: four megabytes of them kept everybody waiting for seconds."""
     text = '{"a":[' + "1," * 2_000_000
     before = time.process_time()
     assert completion(text) is None

@@ -21,7 +21,7 @@ def test_the_built_in_page(stack: Stack, scenario: str, style: str) -> None:
     ["Elsewhere", "Late", "Overtaken", "BetweenFrames", "TryAgain", "Race", "Slow", "MovedOn", "Half", "Gone"],
 )
 def test_the_built_in_page_shows_the_ledgers_word(stack: Stack, scenario: str, style: str) -> None:
-    """Issue 9, lines 4 to 6: decided elsewhere, too late, meanwhile; and what ran in an answer that was replaced."""
+    """T4 to T6: decided elsewhere, too late, meanwhile; and what ran in an answer that was replaced."""
     stack.run(f"builtin{scenario}", {"style": style})
 
 
@@ -29,11 +29,11 @@ def test_the_built_in_page_shows_the_ledgers_word(stack: Stack, scenario: str, s
 @shows("T4", "T6")
 @pytest.mark.parametrize("scenario", ["", "Here", "Edit", "Two", "Busy", "Late", "Narrow", "Problems"])
 def test_what_waits_in_any_chat_is_decided_from_the_list(stack: Stack, scenario: str, style: str) -> None:
-    """Issue 9, line 6: looked at, approved, edited and rejected in the inbox; the conversation goes on."""
+    """T6: looked at, approved, edited and rejected in the inbox; the conversation goes on."""
     stack.run(f"builtinInbox{scenario}", {"style": style})
 
 
 @pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired", "Followed"])
 def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
-    """Issue 9: names, hidden characters, keys, the list of chats, expiry. Issue 10: what waits is followed."""
+    """Names, hidden characters, keys, the list of chats, expiry; what waits is followed."""
     stack.run(f"builtin{scenario}", {"style": "interrupt"})

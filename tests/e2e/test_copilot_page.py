@@ -63,7 +63,7 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
         over=[("direct", "card"), ("direct", "interrupt")],
     ),
 )
-def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
 
 
@@ -76,7 +76,7 @@ def test_issue_9_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str
     + cases("inboxFollows", "inboxUntold", over=[("direct", "card")])
     + cases("inboxAway", over=[("direct", "interrupt")]),
 )
-def test_issue_9_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+def test_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     """Line 6: the inbox decides with `"continue": true`; every open page shows what is true."""
     stack.run(scenario, options)
 
@@ -86,7 +86,7 @@ def test_issue_9_what_waits_is_decided_from_the_list(stack: Stack, scenario: str
     cases("threadMenu", "waitsForYou", over=[("direct", "card"), ("browser", "card")])
     + cases("connections", over=[("direct", "card")]),
 )
-def test_issue_9_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
 
 

@@ -1,4 +1,4 @@
-"""What a stop, or deleting the thread, leaves of decisions and questions that it comes in between (issue 10)."""
+"""What a stop, or deleting the thread, leaves of decisions and questions that it comes in between."""
 
 import asyncio
 from typing import Any

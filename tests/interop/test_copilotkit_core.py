@@ -339,7 +339,7 @@ async def test_the_drawer_of_threads() -> None:
 
 @pytest.mark.parametrize("transport", ["auto", "single"])
 async def test_suggestions_are_no_thread(transport: str) -> None:
-    """Issue 9, line 21. Its own route, or (a runtime of one route) a run like any other that forces the tool."""
+    """T21. Its own route, or (a runtime of one route) a run like any other that forces the tool."""
     idea = {"title": "Refund it", "message": "Refund order A1"}
     suggested = {"output": [call("copilotkitSuggest", suggestions=[idea])]}
     shop = Shop()

@@ -1,4 +1,4 @@
-"""Issue 9, line 21: CopilotKit's suggestions leave nothing behind and call nothing; `forwardedProps.toolChoice` holds.
+"""T21: CopilotKit's suggestions leave nothing behind and call nothing; `forwardedProps.toolChoice` holds.
 
 The requests are those of `@copilotkit/core` 1.74 (`generateSuggestions`): a copy of the conversation, a message that
 asks for suggestions, one tool, and that tool forced.

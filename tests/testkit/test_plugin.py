@@ -46,7 +46,7 @@ MEMBERS = {"state": {"a": 1}, "forwarded_props": {}, "parentRunId": "r0"}
 async def test_what_no_run_has_is_refused(
     emulator: Emulator, provider_url: str, agui_client: ClientOf, style: Any, more: dict[str, Any]
 ) -> None:
-    """Issue 9: `decide(asked, approved=True, edited=…)` approved what nobody edited."""
+    """`decide(asked, approved=True, edited=…)` approved what nobody edited."""
     emulator.load([{"output": [ASK]}, {"output": [{"type": "message", "text": "Refunded."}]}])
     model = OpenAIResponses("gpt", base_url=provider_url, api_key="k")
     client = await agui_client(Agent(name="support", model=model, tools=[refund], hitl=style))

@@ -320,7 +320,7 @@ async def _silent(request: Request) -> StreamingResponse:
 async def test_a_legacy_sse_address_says_what_it_is(
     handler: Any, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Issue 9, line 22: in what `doctor` says and in the log."""
+    """T22: in what `doctor` says and in the log."""
     monkeypatch.setattr(courier, "LOOK_SECONDS", 0.5)
     async with served(Starlette(routes=[Route("/mcp", handler)])) as url:
         tools = MCPTools.http(url, name="docs", headers={"authorization": "Bearer s3cret-key"})
@@ -336,7 +336,7 @@ async def test_a_legacy_sse_address_says_what_it_is(
 
 @shows("T22")
 async def test_headers_that_can_not_be_made_for_the_look_end_no_connection() -> None:
-    """Issue 9, line 22: the look at an address that takes no POST needs headers, too."""
+    """T22: the look at an address that takes no POST needs headers, too."""
     made: list[int] = []
 
     def headers() -> dict[str, str]:
@@ -354,7 +354,7 @@ async def test_headers_that_can_not_be_made_for_the_look_end_no_connection() -> 
 
 @shows("T22")
 async def test_tools_that_run_as_tasks_only_are_not_offered() -> None:
-    """Issue 9, line 22: one line in the log says which. (MCP of 2025; that of 2026 has no such tools.)"""
+    """T22: one line in the log says which. (MCP of 2025; that of 2026 has no such tools.)"""
     wiki = Wiki(legacy=True)
     tasks = [types.ToolExecution(task_support=support) for support in ("required", "optional", "forbidden", None)]
     wiki.tools = [listed(f"t{n}").model_copy(update={"execution": task}) for n, task in enumerate(tasks)]
@@ -384,7 +384,7 @@ async def test_changed_tools_are_offered_in_the_next_run(wiki: Wiki) -> None:
 
 @shows("T2")
 async def test_names_that_are_taken_cost_tools_and_no_run() -> None:
-    """Issue 9, line 2: each of these ended every run with `internal`."""
+    """T2: each of these ended every run with `internal`."""
 
     @tool
     def search() -> str:
@@ -411,7 +411,7 @@ async def test_names_that_are_taken_cost_tools_and_no_run() -> None:
 
 @shows("T2")
 async def test_what_was_approved_for_one_server_never_runs_at_another() -> None:
-    """Issue 9, line 2: an approved `send` of a, which was away, ran at b with a's arguments."""
+    """T2: an approved `send` of a, which was away, ran at b with a's arguments."""
     a, b, store = Wiki(), Wiki(), open_store("memory://")
     emulator = Emulator(script=script(call("delete_page", title="home")))
     async with AsyncExitStack() as stack:

@@ -152,7 +152,7 @@ SAME = {"entities": [BOB], "relations": []}
     ],
 )
 def test_what_comes_twice_is_told_once(given: types.CallToolResult, expected: str) -> None:
-    """Issue 9, line 22."""
+    """T22."""
     assert as_text(given) == expected
 
 

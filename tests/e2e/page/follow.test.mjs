@@ -1,4 +1,4 @@
-/** The stream of what waits: one while somebody sees the page, none else; it comes back by itself (issue 10). */
+/** The stream of what waits: one while somebody sees the page, none else; it comes back by itself. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
