@@ -90,9 +90,9 @@ def _hosts(value: Any) -> tuple[str, ...]:
 
 
 def _dialect(value: Any) -> str:
-    """`compat` or `1.0`."""
-    if value not in ("compat", "1.0"):
-        raise ValueError(f'must be "compat" or "1.0", not {value!r}')
+    """`auto`, `compat` or `1.0`."""
+    if value not in ("auto", "compat", "1.0"):
+        raise ValueError(f'must be "auto", "compat" or "1.0", not {value!r}')
     return str(value)
 
 

@@ -54,8 +54,8 @@ class Settings:
     """Pages of other origins that may call this server. Loopback origins may while no auth is configured."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names to answer to besides the loopback ones, while no auth is configured."""
-    dialect: Literal["compat", "1.0"] = "compat"
-    """Which AG-UI shapes the clients of this deployment take: see the glossary, *dialect*."""
+    dialect: Literal["auto", "compat", "1.0"] = "auto"
+    """Which AG-UI rules runs are told by; `auto` goes by each request's version: see the glossary, *dialect*."""
     max_body_bytes: int = 4 * 1024 * 1024
     """How large a request's body may be. Over it: 413 `too_large`."""
     events_seconds: float = 300.0

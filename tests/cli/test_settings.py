@@ -63,7 +63,7 @@ def test_tokens_in_every_form(tmp_path: Path) -> None:
         ({"AGUI_GATE_PORT": "http"}, "AGUI_GATE_PORT must be a whole number from 0 to 65,535, not 'http'."),
         ({"AGUI_GATE_PORT": "70000"}, "AGUI_GATE_PORT must be a whole number"),
         ({"AGUI_GATE_MAX_BODY_BYTES": "4MB"}, "AGUI_GATE_MAX_BODY_BYTES must be a whole number"),
-        ({"AGUI_GATE_DIALECT": "2.0"}, 'AGUI_GATE_DIALECT must be "compat" or "1.0"'),
+        ({"AGUI_GATE_DIALECT": "2.0"}, 'AGUI_GATE_DIALECT must be "auto", "compat" or "1.0"'),
         ({"AGUI_GATE_STORE": "file.db"}, "AGUI_GATE_STORE must be a URL"),
         ({"AGUI_GATE_BUS": "redis://x"}, "AGUI_GATE_BUS must be memory://"),
         ({"AGUI_GATE_CORS_ORIGINS": "shop.example"}, "AGUI_GATE_CORS_ORIGINS must be origins"),

@@ -1,35 +1,41 @@
-"""Who gets which shapes."""
+"""Who gets which rules."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.dialect import Dialect, choose
+from agui_gate.core.dialect import Deployment, Dialect, choose, declares_v1
 from tests.requirements import shows
 
 
 @shows("B14")
 @given(st.none() | st.text(max_size=8))
-def test_compat_is_for_everybody_unless_the_deployment_says_otherwise(asked) -> None:
-    assert choose(asked, Dialect.COMPAT) is Dialect.COMPAT
+def test_compat_is_for_everybody_where_the_operator_says_so(asked: str | None) -> None:
+    assert choose(asked, Deployment.COMPAT) is Dialect.V0
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("asked", "newer"),
     [
-        (None, Dialect.COMPAT),
-        ("0.9", Dialect.COMPAT),
-        ("0.0", Dialect.COMPAT),
-        ("1.0", Dialect.V1),
-        ("1.7", Dialect.V1),
-        ("2.0", Dialect.V1),
-        ("10.0", Dialect.V1),
-        ("", Dialect.V1),  # what can't be read is taken as newer
-        ("1", Dialect.V1),
-        ("0.9.1", Dialect.V1),
-        ("draft", Dialect.V1),
-        ("1.0\n", Dialect.V1),
+        (None, False),
+        ("0.9", False),
+        ("0.0", False),
+        ("1.0", True),
+        ("1.7", True),
+        ("2.0", True),
+        ("10.0", True),
+        ("", True),  # what can't be read is taken as newer
+        ("1", True),
+        ("0.9.1", True),
+        ("draft", True),
+        ("1.0\n", True),
     ],
 )
-def test_the_new_shapes_need_a_client_that_says_1_0_or_newer(asked: str | None, expected) -> None:
-    assert choose(asked, Dialect.V1) is expected
+def test_the_rules_of_1_x_need_a_client_that_says_1_0_or_newer(asked: str | None, newer: bool) -> None:
+    assert declares_v1(asked) is newer
+    assert choose(asked, Deployment.AUTO) is (Dialect.V1 if newer else Dialect.V0)
+    assert choose(asked, Deployment.V1) is (Dialect.V1_FULL if newer else Dialect.V0)
+
+
+def test_only_the_full_dialect_has_the_optional_extras() -> None:
+    assert [(dialect.v1, dialect.extras) for dialect in Dialect] == [(False, False), (True, False), (True, True)]

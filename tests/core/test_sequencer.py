@@ -32,7 +32,7 @@ STEPS = st.one_of(
 )
 
 
-def made(dialect=Dialect.COMPAT):
+def made(dialect=Dialect.V0):
     events = []
     return Sequencer("t", "r", events.append, dialect), events
 
@@ -139,7 +139,7 @@ def test_everything_open_is_closed_before_the_end(end: str) -> None:
 @shows("S33")
 def test_cancelled_is_an_outcome_in_1_0_and_an_abort_in_compat() -> None:
     for dialect, last in (
-        (Dialect.COMPAT, {"type": "RUN_ERROR", "message": "The run was stopped.", "code": "abort"}),
+        (Dialect.V0, {"type": "RUN_ERROR", "message": "The run was stopped.", "code": "abort"}),
         (Dialect.V1, {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}}),
     ):
         sequencer, events = made(dialect)

@@ -251,7 +251,7 @@ async def test_a_result_that_comes_after_the_cancel_is_ignored(mode: str) -> Non
 
 
 @shows("S33")
-@pytest.mark.parametrize("dialect", ["compat", "1.0"])
+@pytest.mark.parametrize("dialect", ["auto", "compat", "1.0"])
 async def test_what_a_stopped_run_says_to_whoever_still_listens(dialect: str) -> None:
     """The server stops (drain) while the client reads: the dialect decides what the end is called."""
     begun = asyncio.Event()

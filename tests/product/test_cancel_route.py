@@ -208,7 +208,7 @@ async def test_an_approved_tool_that_never_ends(mode: str) -> None:
         assert endless.runs == [5]
 
 
-@pytest.mark.parametrize("dialect", ["compat", "1.0"])
+@pytest.mark.parametrize("dialect", ["auto", "compat", "1.0"])
 async def test_the_dialect_says_what_the_end_is_called(dialect: Any) -> None:
     async with product([], [hangs(9, say("word " * 9))], settings=Settings(dialect=dialect)) as p:
         chat = p.chat()

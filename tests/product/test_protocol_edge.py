@@ -57,6 +57,8 @@ async def test_frames_are_numbered_under_the_servers_own_run_key() -> None:
 @pytest.mark.parametrize(
     ("deployment", "asked", "expected"),
     [
+        ("auto", "1.0", None),
+        ("auto", "newer", None),
         ("compat", "1.0", None),
         ("compat", None, None),
         ("1.0", None, None),
@@ -66,7 +68,7 @@ async def test_frames_are_numbered_under_the_servers_own_run_key() -> None:
         ("1.0", "newer", "pendingToolCallIds"),
     ],
 )
-async def test_shapes_of_1_0_need_the_deployment_and_the_client(
+async def test_the_optional_extras_need_the_deployment_and_the_client(
     deployment: str, asked: str | None, expected: str | None
 ) -> None:
     settings = Settings(dialect=deployment)

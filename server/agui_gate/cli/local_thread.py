@@ -12,7 +12,7 @@ from agui_gate.agent import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval
-from agui_gate.core.dialect import Dialect
+from agui_gate.core.dialect import Deployment
 from agui_gate.engine.engine import Engine
 from agui_gate.from_settings import engine_limits, store_from
 from agui_gate.protocol.earlier import already_ran
@@ -35,8 +35,8 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
                 engine: Engine = state.engine
                 return engine
     settings = load_settings(config, options={"store": store})
-    dialect, limits = Dialect(settings.dialect), engine_limits(settings)
-    return Engine(target.agents, store_from(settings), dialect, limits=limits)
+    deployment, limits = Deployment(settings.dialect), engine_limits(settings)
+    return Engine(target.agents, store_from(settings), deployment, limits=limits)
 
 
 class LocalThread:

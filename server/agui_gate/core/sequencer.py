@@ -46,7 +46,7 @@ class Sequencer:
         "_thread_id",
     )
 
-    def __init__(self, thread_id: str, run_id: str, emit: Emit, dialect: Dialect = Dialect.COMPAT) -> None:
+    def __init__(self, thread_id: str, run_id: str, emit: Emit, dialect: Dialect = Dialect.V0) -> None:
         self._thread_id = thread_id
         self._run_id = run_id
         self._emit = emit
@@ -164,8 +164,8 @@ class Sequencer:
             self._emit(event)
 
     def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """RUN_FINISHED. A cancelled outcome is for the 1.0 dialect; compat says RUN_ERROR `abort`."""
-        if isinstance(outcome, ev.CancelledOutcome) and self._dialect is Dialect.COMPAT:
+        """RUN_FINISHED. A cancelled outcome is for the dialects of 1.x; 0.x says RUN_ERROR `abort`."""
+        if isinstance(outcome, ev.CancelledOutcome) and not self._dialect.v1:
             self.fail("abort", "The run was stopped.")
             return
         if self._close():

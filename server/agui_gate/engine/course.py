@@ -9,7 +9,6 @@ import asyncio
 
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.transcript import LeftOutEntry, TurnEntry
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.conversing import Conversing, Rest
@@ -31,8 +30,8 @@ BREATH = 200
 class Course:
     """One run that goes its course: from what its request brings to RUN_FINISHED. What goes wrong is raised."""
 
-    def __init__(self, conversing: Conversing, scope: Scope, store: ApprovalStore, dialect: Dialect) -> None:
-        self._conversing, self._scope, self._store, self._dialect = conversing, scope, store, dialect
+    def __init__(self, conversing: Conversing, scope: Scope, store: ApprovalStore) -> None:
+        self._conversing, self._scope, self._store = conversing, scope, store
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
 
@@ -156,7 +155,7 @@ class Course:
             await self._thread.prepare_messages()
             self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
-        outcome = asker.interrupts(pending) if interrupting else success(self._dialect, [*client, *cards])
+        outcome = asker.interrupts(pending) if interrupting else success(self._scope.dialect, [*client, *cards])
         await self._end("waiting")
         self._seq.finish(outcome, totals(self._conversing.turns.done))
 

@@ -15,7 +15,7 @@ from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
-from agui_gate.core.dialect import Dialect, choose
+from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
@@ -58,7 +58,7 @@ class Engine:
         self,
         agents: Sequence[Agent],
         store: Store,
-        dialect: Dialect = Dialect.COMPAT,
+        deployment: Deployment = Deployment.AUTO,
         bus: Bus | None = None,
         *,
         disconnect_grace: float = DISCONNECT_GRACE,
@@ -67,7 +67,7 @@ class Engine:
         self.limits = limits
         self.agents = {agent.name: agent for agent in agents}
         self.store = store
-        self._dialect = dialect
+        self._deployment = deployment
         self._bus = bus or MemoryBus()
         self._grace = disconnect_grace
         self._runs: dict[str, LiveRun] = {}
@@ -215,7 +215,7 @@ class Engine:
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         live.opened(*opened.snapshot())
-        work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._dialect), new_id, store.now)
+        work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._deployment), new_id, store.now)
         self._runs[live.key] = live
         live.deciding, live.lose = work.deciding, work.lose
         live.thread_bytes = opened.capacity.size

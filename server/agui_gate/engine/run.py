@@ -46,10 +46,10 @@ class Run:
         new_id: NewId,
         clock: Clock,
     ) -> None:
-        self._agent, self._store, self._live, self._dialect = agent, store, live, dialect
+        self._agent, self._store, self._live = agent, store, live
         self._thread = thread
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._scope = Scope(run, thread, self._seq, live, new_id, clock)
+        self._scope = Scope(run, dialect, thread, self._seq, live, new_id, clock)
         self._conversing: Conversing | None = None
 
     async def execute(self) -> None:
@@ -58,7 +58,7 @@ class Run:
         try:
             agent = await self._agent.ready()  # kept for the whole run, so that a gate can't change under a call
             self._conversing = Conversing(agent, self._scope)
-            await Course(self._conversing, self._scope, self._store, self._dialect).go()
+            await Course(self._conversing, self._scope, self._store).go()
         except asyncio.CancelledError:
             await (self._failed(LeaseLost()) if self._thread.lease.lost else self._cancelled())
         except Exception as caught:

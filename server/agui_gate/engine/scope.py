@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallPart, Output, ResultEntry
 from agui_gate.engine import outcomes
@@ -18,12 +19,14 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One run: its request, its thread, its stream, who follows it; and where ids and the time come from.
+    """One run: its request and the rules it is told by, its thread, its stream, who follows it; and where ids and the
+    time come from.
 
     ``begun`` are the calls whose tools have been started in this run.
     """
 
     input: RunInput
+    dialect: Dialect
     thread: LeasedThread
     seq: Sequencer
     live: LiveRun

@@ -111,8 +111,8 @@ class Asker:
 
 
 def success(dialect: Dialect, waiting_ids: list[str]) -> ev.SuccessOutcome | None:
-    """The outcome of a run that didn't ask by interrupt. Calls left to the client are named in the 1.0 dialect only."""
-    if dialect is Dialect.V1 and waiting_ids:
+    """The outcome of a run that didn't ask by interrupt. Calls left to the client are named where extras are sent."""
+    if dialect.extras and waiting_ids:
         return ev.SuccessOutcome(tuple(waiting_ids))
     return None
 

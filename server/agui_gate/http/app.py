@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.core.dialect import Dialect
+from agui_gate.core.dialect import Deployment
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.from_settings import engine_limits, store_from
@@ -61,7 +61,7 @@ def create_app(
         auth = bearer(settings.tokens)
     live = _bus(bus or settings.bus, settings)
     engine = Engine(
-        agents, opened, Dialect(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits
+        agents, opened, Deployment(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits
     )
     return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
 
