@@ -49,7 +49,7 @@ class Repository:
     @cached_property
     def ids(self) -> set[str]:
         """The ids that docs/ explains: promises, rules, rules of the specification."""
-        pages = (self.text(f"docs/{name}.md") for name in ("requirements", "wire-rules", "clients", "design"))
+        pages = (self.text(f"docs/{name}.md") for name in ("requirements", "wire-rules", "clients", "design", "spec"))
         return {found for page in pages for found in re.findall(r"\*\*([A-Z]+-?\d+[a-z]?)\*\*", page)}
 
     @cached_property

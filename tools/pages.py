@@ -1,4 +1,4 @@
-"""Makes the tables of docs/ that are in the code already: settings, errors, requirements.
+"""Makes the tables of docs/ that are in the code already: settings, errors, requirements, rules.
 
 ``python -m tools.pages`` (or ``make docs``) writes them into their pages, between two marks. What stands around a table
 is written by hand. `tests/test_docs.py` fails while a page is not up to date.
@@ -16,6 +16,7 @@ from agui_gate import errors
 from agui_gate.errors import AguiGateError
 from agui_gate.setting_values import READERS
 from agui_gate.settings import PREFIX, Settings, names
+from agui_gate_adapters.testkit.spec import RULES
 from tests.requirements import REQUIREMENTS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -52,7 +53,21 @@ def requirements() -> str:
     return "\n".join(parts)
 
 
-MADE: dict[str, Callable[[], str]] = {"settings": settings, "errors": codes, "requirements": requirements}
+def rules() -> str:
+    """Every rule of the specification, in one table a page of it."""
+    parts = []
+    for page in dict.fromkeys(rule.page for rule in RULES.values()):
+        rows = [(f"**{i}**", rule.strength, rule.text) for i, rule in RULES.items() if rule.page == page]
+        parts.append(f"### {page}\n\n{_table(('id', '', 'what a server has to do'), rows)}")
+    return "\n".join(parts)
+
+
+MADE: dict[str, Callable[[], str]] = {
+    "settings": settings,
+    "errors": codes,
+    "requirements": requirements,
+    "rules": rules,
+}
 """What a page can ask for by name."""
 
 
