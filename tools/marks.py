@@ -11,7 +11,7 @@ MODULES = sorted(path for path in TESTS.rglob("test_*.py") if "node_modules" not
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A test (`product/test_x.py::test_y`) with the ids that its decorators, its class or its module's mark name."""
+    """A test (file, `::`, name) with the ids that its decorators, its class or its module's mark name."""
 
     test: str
     name: str
