@@ -24,6 +24,11 @@ CallKind = Literal["server", "gated", "client", "hosted", "held"]
 what a person decides is told to it with the next request (`SettledCall.consent`). Neither is ever run by us.
 """
 
+Shown = Literal["at_once", "after_turn", "when_decided"]
+"""When a call was streamed to the client: as the model said it, or held back because its tool has a gate. Then it is
+shown after its turn where the gate lets it go free, and else when it is decided (`core/view.py`).
+"""
+
 CARD_TOOL = "confirm_changes"
 """The name of the synthetic call that shows a gated call to clients (docs/http-api.md#a-card)."""
 
@@ -103,7 +108,8 @@ class CallPart(Struct, tag="call", tag_field="type"):
 
     ``id`` is what clients see and unique within its thread; ``wire_id`` is the provider's, which may repeat.
     ``parent_id`` is the AG-UI message that shows the call. ``arguments`` is JSON text of an object, or what the model
-    wrote where it is not (``malformed`` is then true and the call never runs).
+    wrote where it is not (``malformed`` is then true and the call never runs). ``shown`` says when clients were
+    shown it.
     """
 
     id: str
@@ -114,6 +120,7 @@ class CallPart(Struct, tag="call", tag_field="type"):
     kind: CallKind = "server"
     malformed: bool = False
     private: Private | None = None
+    shown: Shown = "at_once"
 
     @property
     def local(self) -> bool:
@@ -189,13 +196,15 @@ def _is_told(part: TextPart | ReasoningPart | CallPart, cut: bool) -> bool:
 class ResultEntry(Struct, tag="result", tag_field="type"):
     """The output of a call that needed no approval, hosted ones included (others have theirs in the ledger alone).
 
-    ``unverified``: a client says so, of a call that is not its own; the model is told.
+    ``unverified``: a client says so, of a call that is not its own; the model is told. ``given_up``: the call is the
+    client's, which will never give its result; the model is told this in its place.
     """
 
     call_id: str
     message_id: str
     output: Output
     unverified: bool = False
+    given_up: bool = False
 
 
 class CardEntry(Struct, tag="card", tag_field="type"):
@@ -210,13 +219,20 @@ class CardEntry(Struct, tag="card", tag_field="type"):
 class CardClosedEntry(Struct, tag="card_closed", tag_field="type"):
     """A card's answer as the client sent it, or the server's note that it can no longer be answered.
 
-    ``said``: what the client sent, where it came too late and ``content`` is what is true instead.
+    ``said``: what the client sent, where it came too late and ``content`` is what is true instead. ``retired``: it is
+    the server's note.
     """
 
     card_id: str
     message_id: str
     content: str
     said: str | None = None
+    retired: bool = False
+
+    @property
+    def by_client(self) -> bool:
+        """Whether ``content`` is what the client said."""
+        return self.said is None and not self.retired
 
 
 class ReportedEntry(Struct, tag="reported", tag_field="type"):

@@ -6,6 +6,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Entry
+from agui_gate.core.view import View
 from agui_gate.off_loop import LARGE, LARGE_BYTES, json_list, off_loop
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.stores.base import Thread
@@ -14,16 +15,16 @@ from agui_gate.stores.base import Thread
 class Conversation:
     """A thread as it was at one moment; called, it gives its messages, made the first time that somebody asks."""
 
-    __slots__ = ("_approvals", "_entries", "_made")
+    __slots__ = ("_approvals", "_entries", "_made", "_view")
 
-    def __init__(self, entries: list[Entry], approvals: list[Approval]) -> None:
-        self._entries, self._approvals = entries, approvals
+    def __init__(self, entries: list[Entry], approvals: list[Approval], view: View) -> None:
+        self._entries, self._approvals, self._view = entries, approvals, view
         self._made: msgspec.Raw | None = None
 
     def __call__(self) -> msgspec.Raw:
         """The messages, as a JSON list."""
         if self._made is None:
-            self._made = conversation_json(self._entries, self._approvals)
+            self._made = conversation_json(self._entries, self._approvals, self._view)
         return self._made
 
     async def prepare(self) -> None:
@@ -32,9 +33,9 @@ class Conversation:
             await off_loop(self)
 
 
-def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval]) -> msgspec.Raw:
+def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> msgspec.Raw:
     """A thread as AG-UI messages, in shapes that every client takes: a JSON list."""
-    return json_list(agui_messages(entries, approvals, file_sources=False))
+    return json_list(agui_messages(entries, approvals, view=view, file_sources=False))
 
 
 def shown(state: bytes) -> msgspec.Raw:

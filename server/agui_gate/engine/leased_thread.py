@@ -11,6 +11,7 @@ from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
+from agui_gate.core.view import View
 from agui_gate.engine import keeping, outcomes, replaced, telling
 from agui_gate.engine.capacity import Capacity
 from agui_gate.engine.conversation import Conversation, conversation_json, shown
@@ -52,6 +53,8 @@ class LeasedThread:
         self._saved_ref = thread.ref
         self._transcript: Transcript | None = None
         self._prepared: tuple[int, msgspec.Raw] | None = None
+        self.view = View.V0
+        """How the clients of what holds the lease are shown it."""
         self.ended = False
 
     @property
@@ -195,7 +198,7 @@ class LeasedThread:
     async def prepare_messages(self) -> None:
         """Make `messages` ready, for the next call of it, likewise."""
         if self.capacity.is_large:
-            made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()))
+            made = await off_loop(conversation_json, self.entries[:], list(self.approvals.values()), self.view)
             self._prepared = (len(self.entries), made)
 
     def _outcomes(self) -> dict[tuple[str, str], Outcome]:
@@ -222,11 +225,11 @@ class LeasedThread:
         prepared, self._prepared = self._prepared, None
         if prepared is not None and prepared[0] == len(self.entries):
             return prepared[1]
-        return conversation_json(self.entries, list(self.approvals.values()))
+        return conversation_json(self.entries, list(self.approvals.values()), self.view)
 
     def snapshot(self) -> tuple["Conversation", Any]:
         """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
-        return Conversation(self.entries[:], list(self.approvals.values())), self.shown_state()
+        return Conversation(self.entries[:], list(self.approvals.values()), self.view), self.shown_state()
 
     def state_json(self) -> bytes:
         """The shared state; as it was last, while a tool at work has put in what is not JSON."""

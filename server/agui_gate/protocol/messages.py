@@ -14,7 +14,7 @@ Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema
 them while rendering.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
+from agui_gate.core.view import Place, View
 from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.records import METADATA, metadata
 
@@ -58,32 +59,22 @@ UNTYPED = "application/octet-stream"
 
 
 def agui_messages(
-    entries: Sequence[Entry], approvals: Sequence[Approval], *, file_sources: bool = True
+    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0, file_sources: bool = True
 ) -> list[Message]:
     """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 
+    ``view``: what of it is shown, and where; by default everything, as readers of 0.x are shown it.
     ``file_sources=False`` writes media that the provider holds (a 1.0 shape which 0.0.59 refuses) as a line of text.
     """
     kept = distinct(entries)
-    view = _View(kept, approvals, file_sources)
+    shown = _Shown(kept, approvals, view, file_sources)
     results = iter(pair(kept))
     for entry in kept:
-        if isinstance(entry, UserEntry):
-            view.user(entry)
-        elif isinstance(entry, TurnEntry):
-            for part in entry.parts:
-                view.part(entry, part)
-                if isinstance(part, CallPart):
-                    view.result(entry, part, next(results))
-        elif isinstance(entry, ActionEntry):
-            view.action(entry)
-        elif isinstance(entry, CardEntry):
-            view.card(entry)
-        elif isinstance(entry, CardClosedEntry):
-            view.card_closed(entry)
-        elif isinstance(entry, ReplacedEntry):
-            view.replaced(entry)
-    return view.messages()
+        if isinstance(entry, TurnEntry):
+            shown.turn(entry, results)
+        else:
+            shown.entry(entry)
+    return shown.messages()
 
 
 def result_id(call_id: str) -> str:
@@ -91,11 +82,13 @@ def result_id(call_id: str) -> str:
     return f"{call_id}-result"
 
 
-class _View:
+class _Shown:
     """Messages in the making: groups of one message and the results that follow it."""
 
-    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], file_sources: bool) -> None:
-        self._file_sources = file_sources
+    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], view: View, file_sources: bool) -> None:
+        self._view, self._file_sources = view, file_sources
+        self._shown_cards = view.cards(entries)
+        self._undecided: dict[str, tuple[TurnEntry, CallPart]] = {}  # to be shown where their outcome was told
         self._arrived = {id(e): place for place, e in enumerate(entries) if isinstance(e, ResultEntry)}
         self._reported = {e.call_id: place for place, e in enumerate(entries) if isinstance(e, ReportedEntry)}
         self._places: dict[int, int] = {}
@@ -118,18 +111,49 @@ class _View:
         """When a result was shown; what was not shown yet comes last, in the order of the calls."""
         return self._places.get(id(message), -1)
 
-    def user(self, entry: UserEntry) -> None:
+    def entry(self, entry: Entry) -> None:
+        """Show one entry that is no turn."""
+        if isinstance(entry, UserEntry):
+            self._user(entry)
+        elif isinstance(entry, ReportedEntry):
+            if (decided := self._undecided.pop(entry.call_id, None)) is not None:
+                self._call_with_result(*decided, None)
+        elif isinstance(entry, ActionEntry):
+            self._action(entry)
+        elif isinstance(entry, CardEntry):
+            self._card(entry)
+        elif isinstance(entry, CardClosedEntry):
+            self._card_closed(entry)
+        elif isinstance(entry, ReplacedEntry):
+            self._replaced(entry)
+
+    def turn(self, entry: TurnEntry, results: Iterator[ResultEntry | None]) -> None:
+        """Show a turn as it was streamed. ``results`` has the one of each of its calls next, as they are paired."""
+        after: list[tuple[CallPart, ResultEntry | None]] = []
+        for part in entry.parts:
+            if not isinstance(part, CallPart):
+                self._said(part)
+                continue
+            paired = next(results)
+            match self._view.place(part, paired, self._records.get((entry.id, part.id))):
+                case Place.HERE:
+                    self._call_with_result(entry, part, paired)
+                case Place.AFTER:
+                    after.append((part, paired))
+                case Place.DECIDED:
+                    self._undecided[part.id] = entry, part
+        for part, paired in after:
+            self._call_with_result(entry, part, paired)
+
+    def _user(self, entry: UserEntry) -> None:
         content = _content(entry.content, self._file_sources)
         if entry.role != "user" and not isinstance(content, str):  # Only users' messages may have parts.
             content = "\n".join(part.text for part in entry.content if isinstance(part, Text))
         self._groups.append([{"id": entry.id, "role": entry.role, "content": content}])
 
-    def part(self, entry: TurnEntry, part: TextPart | ReasoningPart | CallPart) -> None:
-        """Show one part of a turn as it was streamed: empty texts and invisible reasoning were not."""
-        if isinstance(part, CallPart):
-            record = self._records.get((entry.id, part.id))
-            self.call(part.parent_id or entry.id, part.id, part.name, part.arguments, record)
-        elif isinstance(part, TextPart):
+    def _said(self, part: TextPart | ReasoningPart) -> None:
+        """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
+        if isinstance(part, TextPart):
             if part.text:
                 message = self._assistant(part.id)[0]
                 message["content"] = message.get("content", "") + part.text
@@ -139,7 +163,12 @@ class _View:
                 message["encryptedValue"] = part.encrypted
             self._groups.append([message])
 
-    def call(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
+    def _call_with_result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
+        record = self._records.get((entry.id, part.id))
+        self._call(part.parent_id or entry.id, part.id, part.name, part.arguments, record)
+        self._result(entry, part, paired)
+
+    def _call(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
         """A call of the model's. A gated one gets the arguments that ran. Returns its message's group."""
         issued = parse_object(arguments)
         if record is not None:
@@ -156,7 +185,7 @@ class _View:
         group[0].setdefault("toolCalls", []).append(self._with(record, call))
         return group
 
-    def result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
+    def _result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
         record = self._records.get((entry.id, part.id))
         if record is not None and record.output is not None:
@@ -170,19 +199,21 @@ class _View:
         self._places[id(message)] = place
         self._assistant(part.parent_id or entry.id).append(message)
 
-    def action(self, entry: ActionEntry) -> None:
+    def _action(self, entry: ActionEntry) -> None:
         """Show what the user did in a component as the client told it."""
-        group = self.call(entry.message_id, entry.call_id, entry.name, entry.arguments, None)
+        group = self._call(entry.message_id, entry.call_id, entry.name, entry.arguments, None)
         group.append(_tool_message(entry.result_id, entry.call_id, entry.output))
 
-    def card(self, entry: CardEntry) -> None:
+    def _card(self, entry: CardEntry) -> None:
+        if entry.id not in self._shown_cards:
+            return
         record = self._by_id.get(entry.approval_id)
         self._cards[entry.id] = self._hang(entry.message_id, entry.id, CARD_TOOL, entry.arguments, record), record
 
-    def card_closed(self, entry: CardClosedEntry) -> None:
+    def _card_closed(self, entry: CardClosedEntry) -> None:
         """Add a card's answer. The first one counts, except that a note gives way to an answer after it."""
         group, record = self._cards.get(entry.card_id, (None, None))
-        if group is None:
+        if group is None or not (entry.by_client or self._view is View.V0):
             return
         known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
         if known is None:
@@ -190,13 +221,13 @@ class _View:
         elif known["content"] == REPLACED:
             known["content"] = entry.content
 
-    def replaced(self, entry: ReplacedEntry) -> None:
+    def _replaced(self, entry: ReplacedEntry) -> None:
         """What was approved and ran in an answer that is gone: calls of a message of its own, with their results."""
         for call_id, issued in entry.gated:
             record = self._by_call.get(call_id)
             if record is None:
                 continue
-            group = self.call(entry.id, call_id, record.tool, issued, record)
+            group = self._call(entry.id, call_id, record.tool, issued, record)
             group[0] |= {"content": RAN_BEFORE, "metadata": {METADATA: {"replaced": True}}}
             if record.output is not None:
                 group.append(self._with(record, _tool_message(result_id(call_id), call_id, record.output)))
