@@ -150,8 +150,8 @@ class Answer:
             return []
         self.done, whole = True, self.finish not in ("length", "content_filter")
         ends = [port.CallEnd(f"call-{i}", text or "{}") for i, text in self.calls.items()] if whole else []
-        taken, given = self.usage.get("prompt_tokens", 0), self.usage.get("completion_tokens", 0)
-        usage = port.Usage("small-chat", self.model, taken, given, taken + given)
+        taken, given = self.usage.get("prompt_tokens"), self.usage.get("completion_tokens")
+        usage = port.Usage("small-chat", self.model, taken, given)
         done = port.TurnDone("completed" if whole else "incomplete", None if whole else self.finish, usage)
         return [*([port.TextEnd("text")] if self.text else []), *ends, done]
 

@@ -53,6 +53,7 @@ from agui_gate.core.transcript import (
     Transcript,
     UserTurn,
 )
+from agui_gate.core.usage import Usage, token_count
 from agui_gate.off_loop import collector_paused, off_loop
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "collector_paused",
     "off_loop",
     "retold",
+    "token_count",
 ]
 
 MAX_RETOLD = 2_000
@@ -202,18 +204,6 @@ class Notice(_Event):
 
     name: str
     value: Any
-
-
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Token counts of one response. Cached and reasoning tokens are parts of the totals, not additions to them."""
-
-    provider: str = ""
-    model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-    cached_input_tokens: int = 0
-    reasoning_tokens: int = 0
 
 
 class TurnDone(_Event):

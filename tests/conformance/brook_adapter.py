@@ -185,7 +185,7 @@ class Answer:
             case {"t": "problem", "kind": kind, "text": text}:
                 self.failure = classify_code(ErrorReply(kind, text), Brook.api)
             case {"t": "end", "why": why, "spent": [taken, given]}:
-                yield from self._end(why, port.Usage("brook", self.model, taken, given, taken + given))
+                yield from self._end(why, port.Usage("brook", self.model, taken, given))
 
     def _end(self, why: str, usage: port.Usage) -> Iterator[port.ModelEvent]:
         self.done = True

@@ -172,7 +172,8 @@ class MessageMachine:
             call.end(blocks, out)
         incomplete = self._reason in _INCOMPLETE
         reason = self._reason if incomplete else None
-        out.append(TurnDone("incomplete" if incomplete else "completed", reason, self._counts()))
+        usage = self._counts()
+        out.append(TurnDone("incomplete" if incomplete else "completed", reason, usage if usage.reported else None))
 
     def _runnable(self) -> list[CallState]:
         states = self._order
@@ -214,20 +215,19 @@ class MessageMachine:
 
     def _counts(self) -> Usage:
         """This response's tokens and those before a pause. What was read from a cache, or written to it, is input."""
-        said, before = self._usage, self._before.usage
-        cached = said.cache_read_input_tokens or 0
-        read = (said.input_tokens or 0) + cached + (said.cache_creation_input_tokens or 0) + before.input_tokens
-        written = (said.output_tokens or 0) + before.output_tokens
-        thought = said.output_tokens_details
-        return Usage(
+        said = self._usage
+        inputs = (said.input_tokens, said.cache_read_input_tokens, said.cache_creation_input_tokens)
+        known = [counted for counted in inputs if counted is not None]
+        usage = Usage(
             provider="anthropic",
             model=self._model,
-            input_tokens=read,
-            output_tokens=written,
-            total_tokens=read + written,
-            cached_input_tokens=cached + before.cached_input_tokens,
-            reasoning_tokens=((thought.thinking_tokens or 0) if thought else 0) + before.reasoning_tokens,
+            input_tokens=sum(known) if known else None,
+            output_tokens=said.output_tokens,
+            cached_input_tokens=said.cache_read_input_tokens,
+            reasoning_tokens=said.thinking_tokens,
+            cache_write_input_tokens=said.cache_creation_input_tokens,
         )
+        return usage.plus(self._before.usage)
 
     def _error(self, event: WireEvent, out: Events) -> None:
         self.failure = _failure(decode_error(event))

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from agui_gate_adapters.common.decoding import ABSENT, decode_or, event_decoder
+from agui_gate.adapter import token_count
+from agui_gate_adapters.common.decoding import ABSENT, decode_any, decode_or, event_decoder, inside
 
 Body = dict[str, Any]
 """A JSON object, as the provider sent it or on its way there."""
@@ -34,10 +35,6 @@ class WireEvent(msgspec.Struct, frozen=True, gc=False):
     error: msgspec.Raw = ABSENT
 
 
-class _OutputDetails(msgspec.Struct, frozen=True):
-    thinking_tokens: int | None = None
-
-
 class UsageBody(msgspec.Struct, frozen=True):
     """Token counts. The three kinds of input exclude each other; later events repeat or leave out earlier counts."""
 
@@ -45,7 +42,7 @@ class UsageBody(msgspec.Struct, frozen=True):
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     output_tokens: int | None = None
-    output_tokens_details: _OutputDetails | None = None
+    thinking_tokens: int | None = None
 
     def updated(self, newer: "UsageBody") -> "UsageBody":
         """These counts with those that ``newer`` has in their place."""
@@ -68,7 +65,9 @@ class ErrorBody(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-_usage = msgspec.json.Decoder(UsageBody)
+_PATHS = {"thinking_tokens": ("output_tokens_details", "thinking_tokens")}
+"""Where counts are that are not at the top."""
+
 _message = msgspec.json.Decoder(MessageBody)
 _error = msgspec.json.Decoder(ErrorBody)
 _object = msgspec.json.Decoder(dict[str, Any])
@@ -87,8 +86,10 @@ def decode_message(raw: msgspec.Raw) -> MessageBody:
 
 
 def decode_usage(raw: msgspec.Raw) -> UsageBody:
-    """Token counts; none of them when they can't be read."""
-    return decode_or(UsageBody(), _usage, raw)
+    """Token counts, those that are some."""
+    said = decode_any(raw)
+    counts = {name: token_count(inside(said, *_PATHS.get(name, (name,)))) for name in UsageBody.__struct_fields__}
+    return UsageBody(**counts)
 
 
 def decode_error(event: WireEvent) -> ErrorBody:

@@ -59,6 +59,13 @@ def decode_any(raw: bytes | msgspec.Raw | str) -> Any:
         return None
 
 
+def inside(value: Any, *path: str) -> Any:
+    """What a decoded JSON value has at this path of names; None where there is nothing."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def _tolerant(raw: str | msgspec.Raw, kind: type[S]) -> S:
     """The members that have the right type (a number in quotes too), of an object that has others of a wrong one."""
     try:

@@ -23,12 +23,12 @@ from agui_gate.adapter import (
     Usage,
 )
 from agui_gate.errors import ProviderUnavailable
-from agui_gate_adapters.common.decoding import ABSENT
+from agui_gate_adapters.common.decoding import ABSENT, inside
 from agui_gate_adapters.common.failures import Api, Failure, Kind, classify_code, classify_status
 
 from .calls import Calls
 from .reasoning import DETAILS, merge
-from .wire import Chunk, Delta, UsageBody, decode_chunk, decode_tail, error_in
+from .wire import Chunk, Counts, Delta, decode_chunk, decode_tail, error_in
 
 Events = list[ModelEvent]
 
@@ -70,7 +70,7 @@ class ChatMachine:
         self._details_key = ""
         self._calls = Calls(mint)
         self._finish: str | None = None
-        self._usage: UsageBody | None = None
+        self._usage: Counts | None = None
         self._last = b""
 
     def feed(self, payloads: list[bytes]) -> Events:
@@ -228,18 +228,21 @@ class ChatMachine:
 
     def _counts(self) -> Usage | None:
         tail = decode_tail(self._last)
-        counts = self._usage or tail.usage
-        if counts is None:
-            return None
-        read, written = counts.prompt_tokens or 0, counts.completion_tokens or 0
-        inner, thought = counts.prompt_tokens_details, counts.completion_tokens_details
-        cached = (inner.cached_tokens if inner else None) or counts.prompt_cache_hit_tokens or counts.cached_tokens
-        return Usage(
+        said = self._usage or tail.usage
+        usage = Usage(
             provider=self._provider,
             model=tail.model or self._model,
-            input_tokens=read,
-            output_tokens=written,
-            total_tokens=counts.total_tokens or read + written,
-            cached_input_tokens=cached or 0,
-            reasoning_tokens=(thought.reasoning_tokens or 0) if thought else 0,
+            input_tokens=inside(said, "prompt_tokens"),
+            output_tokens=inside(said, "completion_tokens"),
+            total_tokens=inside(said, "total_tokens"),
+            cached_input_tokens=_cached(said),
+            reasoning_tokens=inside(said, "completion_tokens_details", "reasoning_tokens"),
+            cache_write_input_tokens=inside(said, "prompt_tokens_details", "cache_write_tokens"),
         )
+        return usage if usage.reported else None
+
+
+def _cached(said: Counts | None) -> Any:
+    """The cached part of the prompt, under OpenAI's name, else DeepSeek's, else Kimi's."""
+    names = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cached_tokens",))
+    return next((found for path in names if (found := inside(said, *path)) is not None), None)

@@ -49,42 +49,24 @@ class Choice(msgspec.Struct, frozen=True, gc=False):
     index: int | None = None
 
 
-class _ReadDetails(msgspec.Struct, frozen=True):
-    cached_tokens: int | None = None
-
-
-class _WrittenDetails(msgspec.Struct, frozen=True):
-    reasoning_tokens: int | None = None
-
-
-class UsageBody(msgspec.Struct, frozen=True):
-    """Token counts of a response."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    prompt_tokens_details: _ReadDetails | None = None
-    completion_tokens_details: _WrittenDetails | None = None
-    prompt_cache_hit_tokens: int | None = None
-    """DeepSeek's name for the cached ones."""
-    cached_tokens: int | None = None
-    """Kimi's."""
+Counts = dict[str, Any]
+"""Token counts of a response, under the server's own names."""
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
     """One payload of the stream."""
 
     choices: list[Choice] | None = None
-    usage: UsageBody | None = None
+    usage: Counts | None = None
     error: msgspec.Raw = ABSENT
 
 
 class _LastChoice(msgspec.Struct, frozen=True):
-    usage: UsageBody | None = None
+    usage: Counts | None = None
 
 
 class _Groq(msgspec.Struct, frozen=True):
-    usage: UsageBody | None = None
+    usage: Counts | None = None
 
 
 class Tail(msgspec.Struct, frozen=True):
@@ -95,7 +77,7 @@ class Tail(msgspec.Struct, frozen=True):
     x_groq: _Groq | None = None
 
     @property
-    def usage(self) -> UsageBody | None:
+    def usage(self) -> Counts | None:
         """Counts inside the choice (Kimi) or the vendor's own member (Groq)."""
         if self.x_groq is not None and self.x_groq.usage is not None:
             return self.x_groq.usage

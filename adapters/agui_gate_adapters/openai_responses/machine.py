@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from agui_gate.adapter import ConversationRef, ModelEvent, Notice, TextDelta, TurnDone, Usage
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
-from agui_gate_adapters.common.decoding import decode_any
+from agui_gate_adapters.common.decoding import decode_any, inside
 from agui_gate_adapters.common.failures import ErrorReply, Failure, Kind, classify_code
 
 from .failures import API
@@ -33,7 +33,6 @@ from .wire import (
     decode_item,
     decode_output,
     decode_response,
-    decode_usage,
 )
 
 Events = list[ModelEvent]
@@ -223,20 +222,18 @@ class ResponseMachine:
         return self._ref_of(response.id or self._response_id)
 
     def _usage(self, response: ResponseBody) -> Usage | None:
-        counts = decode_usage(response.usage)
-        if counts is None:
-            return None
-        read, written = counts.input_tokens or 0, counts.output_tokens or 0
-        cached, thought = counts.input_tokens_details, counts.output_tokens_details
-        return Usage(
+        said = decode_any(response.usage)
+        usage = Usage(
             provider="openai",
             model=response.model or self._model,
-            input_tokens=read,
-            output_tokens=written,
-            total_tokens=counts.total_tokens or read + written,
-            cached_input_tokens=(cached.cached_tokens or 0) if cached else 0,
-            reasoning_tokens=(thought.reasoning_tokens or 0) if thought else 0,
+            input_tokens=inside(said, "input_tokens"),
+            output_tokens=inside(said, "output_tokens"),
+            total_tokens=inside(said, "total_tokens"),
+            cached_input_tokens=inside(said, "input_tokens_details", "cached_tokens"),
+            reasoning_tokens=inside(said, "output_tokens_details", "reasoning_tokens"),
+            cache_write_input_tokens=inside(said, "input_tokens_details", "cache_write_tokens"),
         )
+        return usage if usage.reported else None
 
     def _failed(self, event: WireEvent, out: Events) -> None:
         error = decode_response(event.response).error

@@ -85,24 +85,6 @@ class ErrorBody(msgspec.Struct, frozen=True):
     param: str | None = None
 
 
-class _InputDetails(msgspec.Struct, frozen=True):
-    cached_tokens: int | None = None
-
-
-class _OutputDetails(msgspec.Struct, frozen=True):
-    reasoning_tokens: int | None = None
-
-
-class UsageBody(msgspec.Struct, frozen=True):
-    """Token counts of a response."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
-
-
 class _Incomplete(msgspec.Struct, frozen=True):
     reason: str | None = None
 
@@ -130,7 +112,6 @@ _item = msgspec.json.Decoder(Item)
 _item_head = msgspec.json.Decoder(_ItemHead)
 _error = msgspec.json.Decoder(ErrorBody)
 _response = msgspec.json.Decoder(ResponseBody)
-_usage = msgspec.json.Decoder(UsageBody)
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
 decode_event = event_decoder(WireEvent)
@@ -148,11 +129,6 @@ def decode_item(raw: msgspec.Raw) -> Item:
 def decode_response(raw: msgspec.Raw) -> ResponseBody:
     """A response object; an empty one when it can't be read."""
     return decode_or(ResponseBody(), _response, raw)
-
-
-def decode_usage(raw: msgspec.Raw) -> UsageBody | None:
-    """Token counts; None when there are none, or none that can be read."""
-    return decode_or(None, _usage, raw)
 
 
 def decode_output(raw: msgspec.Raw) -> list[Item]:

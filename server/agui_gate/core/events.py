@@ -202,3 +202,4 @@ class RunError(Event, tag="RUN_ERROR"):
 
     message: str
     code: str
+    usage: tuple[Any, ...] = ()

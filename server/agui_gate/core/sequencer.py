@@ -166,15 +166,15 @@ class Sequencer:
     def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
         """RUN_FINISHED. A cancelled outcome is for the dialects of 1.x; 0.x says RUN_ERROR `abort`."""
         if isinstance(outcome, ev.CancelledOutcome) and not self._dialect.v1:
-            self.fail("abort", "The run was stopped.")
+            self.fail("abort", "The run was stopped.", usage)
             return
         if self._close():
             self._emit(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage)))
 
-    def fail(self, code: str, message: str) -> None:
+    def fail(self, code: str, message: str, usage: Sequence[Any] = ()) -> None:
         """RUN_ERROR."""
         if self._close():
-            self._emit(ev.RunError(message, code))
+            self._emit(ev.RunError(message, code, tuple(usage)))
 
     def _begin(self, entity_id: str) -> bool:
         """Whether a new entity may open now under this id; takes the id."""

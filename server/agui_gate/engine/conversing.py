@@ -6,6 +6,7 @@ A run has one of these; a team of agents would have one for each. The thread, it
 
 from enum import Enum, auto
 
+from agui_gate.adapter import Usage
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import belonging
@@ -16,6 +17,7 @@ from agui_gate.engine.scope import Scope
 from agui_gate.engine.showing import Showing
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.turn import Turns
+from agui_gate.engine.usage import totals
 from agui_gate.engine.verdicts import judge
 from agui_gate.engine.waiting import Asker
 from agui_gate.errors import AguiGateError, LimitReached
@@ -46,6 +48,11 @@ class Conversing:
     def deciding(self) -> bool:
         """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
         return self.gated_calls.working or self.consents.passing
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """What its turns have reported so far."""
+        return totals(self.turns.done)
 
     async def recover(self) -> None:
         """Close the gated calls that were running when a process died: nobody will ever say what came of them."""

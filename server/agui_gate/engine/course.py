@@ -16,7 +16,6 @@ from agui_gate.engine.intake import Intake, take
 from agui_gate.engine.refusals import left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
-from agui_gate.engine.usage import totals
 from agui_gate.engine.waiting import success
 from agui_gate.errors import ApprovalPending, ApprovalRefused, LimitReached
 from agui_gate.off_loop import if_large
@@ -157,7 +156,7 @@ class Course:
             self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
         outcome = asker.interrupts(pending) if interrupting else success(self._scope.dialect, [*client, *cards])
         await self._end("waiting")
-        self._seq.finish(outcome, totals(self._conversing.turns.done))
+        self._seq.finish(outcome, self._conversing.usage)
 
     async def _fresh(self, approval: Approval) -> Approval:
         """The record with its absolute times, if it has any to show."""
@@ -172,7 +171,7 @@ class Course:
         await self._end("finished")
         last = done[-1] if done else None
         result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
-        self._seq.finish(None, totals(done), result)
+        self._seq.finish(None, self._conversing.usage, result)
 
     async def _end(self, status: RunStatus) -> None:
         """Save that the run is over. A stop that comes while that is saved is too late."""

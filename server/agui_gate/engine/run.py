@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import structlog
 
+from agui_gate.adapter import Usage
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
@@ -67,7 +68,7 @@ class Run:
     async def _cancelled(self) -> None:
         await self._stopped("cancelled")
         self._scope.at_rest()
-        self._seq.finish(ev.CancelledOutcome())
+        self._seq.finish(ev.CancelledOutcome(), self._usage)
 
     async def _failed(self, caught: Exception) -> None:
         error = _first(caught)
@@ -79,7 +80,11 @@ class Run:
         else:
             log.error("run_failed", run=self._scope.key, exc_info=caught)
             error = Internal()
-        self._seq.fail(error.code, error.message)
+        self._seq.fail(error.code, error.message, self._usage)
+
+    @property
+    def _usage(self) -> tuple[Usage, ...]:
+        return () if self._conversing is None else self._conversing.usage
 
     def _tell(self, error: AguiGateError) -> None:
         """In the log, why the run failed, if it was not for what its client sent."""

@@ -112,6 +112,7 @@ class Turns:
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
             raise ProviderUnavailable("The provider's answer ended early.")
+        self.done.append(recorder.done)
         recorder.close_calls()
         return recorder
 
@@ -149,7 +150,6 @@ class Turns:
         judged = await self._looked_at(turn, recorder)
         calls = TurnCalls(self._agent, self._scope, self._asker, self._tools, recorder, judged)
         turn = calls.classified(turn, self._client_tools)
-        self.done.append(recorder.done)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
         self._thread.append([turn])

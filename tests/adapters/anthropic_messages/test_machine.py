@@ -24,6 +24,7 @@ from agui_gate.adapter import (
 from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
 from agui_gate_adapters.anthropic_messages.machine import MessageMachine
 from tests.adapters.support import Json
+from tests.conforming import conforms
 
 from .support import RESULT, block, ended, searched, started, text, thinking, tool_use
 
@@ -212,7 +213,7 @@ def test_an_incomplete_turn(reason: str) -> None:
 def test_usage_counts_what_was_cached_as_input() -> None:
     end = ended(output_tokens=7, output_tokens_details={"thinking_tokens": 3})  # type: ignore[arg-type]
     events = read(started(cache_read_input_tokens=100, cache_creation_input_tokens=20), *end)
-    assert events == [TurnDone(usage=Usage("anthropic", "claude-x", 130, 7, 137, 100, 3))]
+    assert events == [TurnDone(usage=Usage("anthropic", "claude-x", 130, 7, 137, 100, 3, 20))]
 
 
 def test_later_counts_win_and_null_says_nothing() -> None:
@@ -220,6 +221,28 @@ def test_later_counts_win_and_null_says_nothing() -> None:
     (done,) = read(started(cache_read_input_tokens=3), *ended(**counts))
     assert isinstance(done, TurnDone)
     assert done.usage == Usage("anthropic", "claude-x", 15, 5, 20, 3)
+
+
+@conforms("USE-1", "USE-3")
+@pytest.mark.parametrize(
+    ("said", "usage"),
+    [
+        ({}, Usage("anthropic", "claude-x", 10, 5)),
+        ({"input_tokens": 0, "output_tokens": 0}, Usage("anthropic", "claude-x", 0, 0)),
+        ({"cache_read_input_tokens": 0}, Usage("anthropic", "claude-x", 10, 5, None, 0)),
+        ({"cache_creation_input_tokens": 7}, Usage("anthropic", "claude-x", 17, 5, cache_write_input_tokens=7)),
+        ({"output_tokens_details": {"thinking_tokens": 0}}, Usage("anthropic", "claude-x", 10, 5, None, None, 0)),
+        ({"output_tokens_details": None, "cache_read_input_tokens": "3"}, Usage("anthropic", "claude-x", 10, 5)),
+        ({"output_tokens_details": {"thinking_tokens": -3}}, Usage("anthropic", "claude-x", 10, 5)),
+        ({"output_tokens": "5", "input_tokens": -1}, Usage("anthropic", "claude-x", 10, 1)),  # those of the start
+        ({"output_tokens": 5.5, "input_tokens": 2**60}, Usage("anthropic", "claude-x", 10, 1)),
+        ({"output_tokens": 10**30}, Usage("anthropic", "claude-x", 10, 1)),
+    ],
+)
+def test_odd_counts(said: Any, usage: Usage) -> None:
+    (done,) = read(started(), *ended(**said))
+    assert isinstance(done, TurnDone)
+    assert done.usage == usage
 
 
 @pytest.mark.parametrize(("cut", "finished"), [(1, True), (2, False), (3, False)])
@@ -330,7 +353,7 @@ def test_members_of_a_wrong_type_are_absent() -> None:
         TextStart("block-0"),
         TextDelta("block-0", "Hi"),
         TextEnd("block-0", {"index": 0}),
-        TurnDone(usage=Usage("anthropic", "m")),
+        TurnDone(),
     ]
 
 

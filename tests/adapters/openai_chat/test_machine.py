@@ -25,6 +25,7 @@ from agui_gate.adapter import (
 from agui_gate.errors import ContextLength, ProviderAuth, ProviderRejected, ProviderUnavailable, RateLimited
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_chat.machine import ChatMachine
+from tests.conforming import conforms
 from tests.requirements import shows
 
 DONE = b"[DONE]"
@@ -405,6 +406,36 @@ def test_partial_token_counts() -> None:
     few = {"prompt_tokens": 7, "completion_tokens": 5, "prompt_cache_hit_tokens": 3}
     assert feed(say("a"), end(usage=few), DONE)[-1] == TurnDone(usage=Usage("openai", "gpt-1", 7, 5, 12, 3))
     assert feed(say("a"), end(usage="many"), DONE)[-1] == TurnDone()
+
+
+READ = {"prompt_tokens": 10, "completion_tokens": 5}
+
+
+@conforms("USE-1", "USE-2", "USE-3")
+@pytest.mark.parametrize(
+    ("said", "counts"),
+    [
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, (0, 0)),
+        ({**READ, "total_tokens": 999}, (10, 5, 15)),
+        ({**READ, "prompt_tokens_details": {"cached_tokens": 0}}, (10, 5, 15, 0)),
+        ({**READ, "prompt_tokens_details": {"cached_tokens": None}, "cached_tokens": 4}, (10, 5, 15, 4)),
+        ({**READ, "prompt_tokens_details": None, "completion_tokens_details": None}, (10, 5)),
+        ({**READ, "prompt_tokens_details": [1]}, (10, 5)),
+        ({**READ, "prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 6}}, (10, 5, 15, 3, None, 6)),
+        # xAI counts what was thought beside what was said: only its total has it.
+        ({**READ, "total_tokens": 18, "completion_tokens_details": {"reasoning_tokens": 3}}, (10, 8, 18, None, 3)),
+        ({**READ, "completion_tokens_details": {"reasoning_tokens": 40}}, (10, 45, 55, None, 40)),
+        ({"prompt_tokens": 10}, (10, None)),
+        ({"prompt_tokens": "10", "completion_tokens": 5.0}, (None, 5)),
+        ({"prompt_tokens": -10, "completion_tokens": 5.5}, None),
+        ({"prompt_tokens": 2**60, "completion_tokens": 10**30}, None),
+        ({}, None), ([10, 5], None), (7, None),
+    ],
+)  # fmt: skip
+def test_odd_counts(said: Any, counts: tuple[Any, ...] | None) -> None:
+    done = feed(say("a"), end(usage=said), DONE)[-1]
+    assert isinstance(done, TurnDone)
+    assert done.usage == (None if counts is None else Usage("openai", "gpt-1", *counts))
 
 
 # --- errors and nonsense ------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from agui_gate.errors import (
     RateLimited,
 )
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
+from tests.conforming import conforms
 
 MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": ""}
@@ -295,6 +296,34 @@ def test_usage() -> None:
     (event,) = feed(completed(usage=usage, model="gpt-2026"))
     assert event == TurnDone(usage=Usage("openai", "gpt-2026", 10, 5, 15, 4, 3), ref=REF)
     assert feed(completed(usage={"input_tokens": "many"}))[0] == TurnDone(ref=REF)
+
+
+@conforms("USE-1", "USE-2", "USE-3")
+@pytest.mark.parametrize(
+    ("said", "counts"),
+    [
+        ({"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}, (0, 0)),
+        ({"input_tokens": 10, "output_tokens": 5, "total_tokens": 999}, (10, 5, 15)),
+        ({"input_tokens": 10, "output_tokens": None}, (10, None)),
+        ({"input_tokens": 10, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 0}}, (10, 5, 15, 0)),
+        ({"input_tokens": 10, "output_tokens": 5, "input_tokens_details": {"cached_tokens": None}}, (10, 5)),
+        ({"input_tokens": 10, "output_tokens": 5, "input_tokens_details": 4}, (10, 5)),
+        ({"input_tokens": 9, "output_tokens": 5, "input_tokens_details": {"cache_write_tokens": 4}},
+         (9, 5, 14, None, None, 4)),
+        ({"input_tokens": 10, "output_tokens": 5, "total_tokens": 18,
+          "output_tokens_details": {"reasoning_tokens": 3}}, (10, 8, 18, None, 3)),
+        ({"input_tokens": 10, "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 40}},
+         (10, 45, 55, None, 40)),
+        ({"input_tokens": "10", "output_tokens": 5.0, "total_tokens": 15}, (None, 5)),
+        ({"input_tokens": -10, "output_tokens": 5.5}, None),
+        ({"input_tokens": 2**60, "output_tokens": 10**30}, None),
+        ({}, None), (None, None), ([10, 5], None), ("many", None),
+    ],
+)  # fmt: skip
+def test_odd_counts(said: Any, counts: tuple[Any, ...] | None) -> None:
+    (event,) = feed(completed(usage=said, model="m"))
+    assert isinstance(event, TurnDone)
+    assert event.usage == (None if counts is None else Usage("openai", "m", *counts))
 
 
 @pytest.mark.parametrize(
