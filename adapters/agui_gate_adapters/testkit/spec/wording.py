@@ -35,7 +35,7 @@ BY_PLACE = {
 
 
 def breach(kind: str, fault: Fault) -> Breach:
-    """The rule that an event of this type breaks with a fault. What the schema demands is no wish, whatever the rule."""
+    """The rule that an event of this type breaks with a fault. What the schema demands is a MUST, whatever the rule."""
     strength: Strength = "MUST"
     return Breach(_rule(kind, fault), f"{kind}: {fault.sentence}", strength)
 
