@@ -22,7 +22,7 @@ from agui_gate.core.transcript import Entry
 from agui_gate.engine.importing import import_history
 from agui_gate.engine.recorder import Recorder
 from agui_gate.protocol.encoder import FrameEncoder
-from agui_gate.protocol.inbound import decode
+from agui_gate.protocol.reading import decode
 from agui_gate_adapters.common.sse import SSESplitter
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from tests.bench import provider

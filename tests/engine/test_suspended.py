@@ -7,7 +7,7 @@ import pytest
 
 from agui_gate import Agent, adapter, create_app, tool
 from agui_gate.errors import ProviderRejected, ProviderUnavailable, RateLimited
-from agui_gate.protocol.inbound import decode
+from agui_gate.protocol.reading import decode
 from agui_gate.settings import Settings
 from tests.product.inprocess import Parrot, calls, run_body, says, started, user
 from tests.requirements import shows

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agui_gate.core.transcript import Media, Text
 from agui_gate.errors import AguiGateError, InvalidRequest, TooLarge
-from agui_gate.protocol import inbound
+from agui_gate.protocol import inbound, reading, shapes, spelling
 
 MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
 JSON = st.recursive(
@@ -19,15 +19,15 @@ JSON = st.recursive(
 
 
 def decode(**more):
-    return inbound.decode(json.dumps({**MINIMAL, **more}).encode())
+    return reading.decode(json.dumps({**MINIMAL, **more}).encode())
 
 
 @settings(max_examples=400)
-@given(st.dictionaries(st.sampled_from(inbound._Sent.__struct_encode_fields__), JSON), st.booleans())
+@given(st.dictionaries(st.sampled_from(sorted(spelling.members_of(shapes.InputShape).names)), JSON), st.booleans())
 def test_anything_is_read_or_refused(fields, complete) -> None:
     body = json.dumps({**(MINIMAL if complete else {}), **fields}).encode()
     try:
-        run = inbound.decode(body)
+        run = reading.decode(body)
     except AguiGateError as error:
         assert len(error.message) < 300  # noqa: PT017
     else:
@@ -38,7 +38,7 @@ def test_anything_is_read_or_refused(fields, complete) -> None:
 @settings(max_examples=400)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(body) -> None:
-    for read in (inbound.decode, inbound.decode_json):
+    for read in (reading.decode, reading.decode_json):
         try:
             read(body)
         except InvalidRequest as error:
@@ -46,7 +46,7 @@ def test_any_bytes_are_read_or_refused(body) -> None:
 
 
 def test_what_is_absent_or_null() -> None:
-    bare = inbound.decode(json.dumps(MINIMAL).encode())
+    bare = reading.decode(json.dumps(MINIMAL).encode())
     nulls = decode(tools=None, context=None, resume=None, state=None, forwardedProps=None, protocolVersion=None)
     assert bare == nulls
     assert bare.client_tools == {}
@@ -99,7 +99,7 @@ def test_depth(place) -> None:
     with pytest.raises(InvalidRequest, match="nested deeper"):
         decode(**place(nested(80)))
     with pytest.raises(InvalidRequest):
-        inbound.decode(json.dumps({**MINIMAL}).encode()[:-1] + b',"state":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
+        reading.decode(json.dumps({**MINIMAL}).encode()[:-1] + b',"state":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
 
 
 PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
@@ -164,7 +164,7 @@ def test_errors_name_the_path_and_never_the_content() -> None:
 )
 def test_any_other_body_that_is_no_json_or_too_deep_is_refused_too(body: bytes) -> None:
     with pytest.raises(InvalidRequest):
-        inbound.decode_json(body)
+        reading.decode_json(body)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from ag_ui.core.types import ConfiguredBaseModel
 
 from agui_gate.core.transcript import Media
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol import inbound
+from agui_gate.protocol import inbound, reading
 from agui_gate.protocol.spelling import PREFIX
 
 OWN = {"thread_id": 1, "toolCallId": 2, "nested": [{"run_id": {"tool_calls": [], "mimeType": "m"}}]}
@@ -41,7 +41,7 @@ MINIMAL = {"threadId": "t", "runId": "r", "messages": []}
 
 def decode(value):
     """What is read, content as the parts that it is taken for."""
-    read = inbound.decode(json.dumps(value).encode())
+    read = reading.decode(json.dumps(value).encode())
     read.messages[:] = [
         m if m.role == "activity" else msgspec.structs.replace(m, content=inbound.parts(m.content))
         for m in read.messages
@@ -148,4 +148,4 @@ def test_two_deep_values_are_refused_before_they_are_compared() -> None:
     deep = "[" * 900 + "]" * 900
     body = json.dumps(MINIMAL)[:-1] + f', "forwardedProps": {deep}, "forwarded_props": {deep}}}'
     with pytest.raises(InvalidRequest, match="nested deeper"):
-        inbound.decode(body.encode())
+        reading.decode(body.encode())

@@ -37,7 +37,7 @@ from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, large_response
 from agui_gate.protocol.inbound import check_id
-from agui_gate.protocol.spelling import one_spelling
+from agui_gate.protocol.spelling import agreed
 from agui_gate.stores.base import Thread, ThreadHead
 
 BASE = "/copilotkit"
@@ -146,9 +146,10 @@ class CopilotKitRoutes:
         if name not in self._agents:
             return json_response({"error": "Agent not found", "message": f"Agent '{name}' does not exist"}, 404)
         check_id(thread_id, "threadId")
-        stop = one_spelling(views.decoded(body, views.Stop, well_formed=False)) if body else views.Stop()
+        stop = views.decoded(body, views.Stop, well_formed=False) if body else views.Stop()
+        run_id = agreed(stop.run_id, stop.snake_run_id, "run_id")
         await self._engine.start()
-        if await self._engine.cancel(principal, thread_id, stop.run_id) is Ended.STOPPED:
+        if await self._engine.cancel(principal, thread_id, run_id) is Ended.STOPPED:
             return json_response({"stopped": True, "interrupt": STOPPED})
         return json_response({"stopped": False, "message": f"No active run for thread '{thread_id}'."})
 

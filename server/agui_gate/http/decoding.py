@@ -9,9 +9,14 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import structlog
+
 from agui_gate.errors import TooLarge
 from agui_gate.off_loop import collector_paused, off_loop
-from agui_gate.protocol.inbound import RunInput, decode, decode_json
+from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.reading import decode, decode_json
+
+log = structlog.get_logger("agui_gate.http")
 
 LARGE = 64 * 1024
 """Bytes from which on a body is decoded in the thread."""
@@ -24,8 +29,18 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 async def run_input(body: bytes) -> RunInput:
-    """`decode`, wherever it should be done."""
-    return await decoded(decode, body)
+    """`decode`, wherever it should be done. What was left out is said once (PROC-4)."""
+    run = await decoded(decode, body)
+    if run.unread is not None:
+        log.warning(
+            "input_not_all_read",
+            thread=run.thread_id,
+            run=run.run_id,
+            version=run.protocol_version,
+            paths=" ".join(run.unread.paths),
+            number=run.unread.number,
+        )
+    return run
 
 
 async def json_value(body: bytes) -> Any:

@@ -1,12 +1,8 @@
-"""`RunAgentInput` → ours.
+"""What a run brings: the parts of `RunAgentInput` that this server reads, and what none may exceed.
 
-Decoded with msgspec rather than with the protocol package's pydantic models: a history of 1,000 messages costs under a
-millisecond instead of nine, and unknown fields are left out instead of carried along. Members may be spelled in
-snake_case as well: see `spelling.py` for the fields named ``snake_…``.
-
-Divergences from the 1.0 models, all towards leniency: a message may lack its `id`; legacy `binary` parts are read as
-media parts; nulls stand for absent. Unknown roles, wrong types, nesting beyond `MAX_DEPTH` and over-long ids are
-refused with `InvalidRequest`.
+These structs are what clients from before versions may send, as far as it is understood. So they are lenient: a message
+may lack its `id`, and null stands for absent. What clients of 1.x may send is narrower (`shapes.py`). Bytes become
+these structs in `reading.py`.
 """
 
 from typing import Any, Literal
@@ -15,7 +11,7 @@ import msgspec
 
 from agui_gate.core.transcript import Content, Media, Text
 from agui_gate.errors import InvalidRequest, TooLarge
-from agui_gate.protocol.spelling import member, one_spelling
+from agui_gate.protocol.spelling import member
 
 MAX_DEPTH = 64
 MAX_ID = 256
@@ -54,9 +50,6 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     error: str | None = None
     encrypted_value: str | None = None
     function_approvals: list[Any] | None = msgspec.field(default=None, name="function_approvals")
-    snake_tool_calls: list[ToolCall] | None = msgspec.field(default=None, name="tool_calls")
-    snake_tool_call_id: str | None = msgspec.field(default=None, name="tool_call_id")
-    snake_encrypted_value: str | None = msgspec.field(default=None, name="encrypted_value")
 
     @property
     def text(self) -> str:
@@ -79,7 +72,7 @@ class ContextItem(msgspec.Struct, frozen=True):
     description: str | None = None
 
 
-class ResumeEntry(msgspec.Struct, frozen=True):
+class ResumeEntry(msgspec.Struct, frozen=True, rename="camel"):
     """One answer of `resume[]`."""
 
     interrupt_id: str
@@ -87,7 +80,14 @@ class ResumeEntry(msgspec.Struct, frozen=True):
     payload: Any = None
 
 
-class RunInput(msgspec.Struct, frozen=True):
+class Unread(msgspec.Struct, frozen=True):
+    """What a request held that this version doesn't know, and that was left out: ``number`` places, some by path."""
+
+    paths: tuple[str, ...]
+    number: int
+
+
+class RunInput(msgspec.Struct, frozen=True, rename="camel"):
     """A checked `RunAgentInput`."""
 
     thread_id: str
@@ -99,67 +99,12 @@ class RunInput(msgspec.Struct, frozen=True):
     context: list[ContextItem] | None = None
     forwarded_props: Any = None
     resume: list[ResumeEntry] | None = None
+    unread: Unread | None = None
 
     @property
     def client_tools(self) -> dict[str, ClientTool]:
         """The client's tools by name."""
         return {tool.name: tool for tool in self.tools or ()}
-
-
-class _SentAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """A `ResumeEntry` as it is sent."""
-
-    status: Literal["resolved", "cancelled"]
-    interrupt_id: str | None = None
-    payload: Any = None
-    snake_interrupt_id: str | None = msgspec.field(default=None, name="interrupt_id")
-
-
-class _Sent(msgspec.Struct, frozen=True, rename="camel"):
-    """A `RunInput` as it is sent."""
-
-    messages: list[Message]
-    thread_id: str | None = None
-    run_id: str | None = None
-    protocol_version: str | None = None
-    state: Any = None
-    tools: list[ClientTool] | None = None
-    context: list[ContextItem] | None = None
-    forwarded_props: Any = None
-    resume: list[_SentAnswer] | None = None
-    snake_thread_id: str | None = msgspec.field(default=None, name="thread_id")
-    snake_run_id: str | None = msgspec.field(default=None, name="run_id")
-    snake_protocol_version: str | None = msgspec.field(default=None, name="protocol_version")
-    snake_forwarded_props: Any = msgspec.field(default=None, name="forwarded_props")
-
-
-_decoder = msgspec.json.Decoder(_Sent)
-
-
-def decode(body: bytes) -> RunInput:
-    """Decode and check a request body. Raises `InvalidRequest` or `TooLarge`, naming the path and never the content."""
-    try:
-        value = _read(_decoder.decode(body))
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(f"Not a RunAgentInput: {error}", well_formed=True) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"The body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.") from None
-    _check(value)
-    return value
-
-
-def decode_json(body: bytes) -> Any:
-    """Decode any other JSON body. Raises `InvalidRequest`."""
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"The body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.") from None
-    check_depth(value)
-    return value
 
 
 def check_id(value: str, what: str) -> None:
@@ -201,13 +146,14 @@ def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
     found = []
     for place, part in enumerate(content):
         try:
-            found.append(_part(part))
+            found.append(one_part(part))
         except InvalidRequest as error:
             raise InvalidRequest(f"{path}[{place}]: {error.message}", well_formed=True) from None
     return tuple(part for part in found if part != Text(""))
 
 
-def _part(part: Any) -> Content:
+def one_part(part: Any) -> Content:
+    """One part of a content. Raises `InvalidRequest` for what is none."""
     kind: Any = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):
         return Text(part["text"])
@@ -234,46 +180,13 @@ def _binary(part: dict[str, Any]) -> Media:
     raise InvalidRequest("A binary part needs mimeType and one of data, url, id.", well_formed=True)
 
 
-def _read(sent: _Sent) -> RunInput:
-    """What was sent, with each member under its one name."""
-    sent = one_spelling(sent)
-    messages = sent.messages
-    for index, m in enumerate(messages):  # of all that a run may bring, this alone can be many: so looked at by hand
-        if m.snake_tool_call_id is not None or m.snake_tool_calls is not None or m.snake_encrypted_value is not None:
-            messages[index] = one_spelling(m)
-    resume = None if sent.resume is None else [_read_answer(entry) for entry in sent.resume]
-    return RunInput(
-        _required(sent.thread_id, "threadId"),
-        _required(sent.run_id, "runId"),
-        messages,
-        protocol_version=sent.protocol_version,
-        state=sent.state,
-        tools=sent.tools,
-        context=sent.context,
-        forwarded_props=sent.forwarded_props,
-        resume=resume,
-    )
-
-
-def _read_answer(sent: _SentAnswer) -> ResumeEntry:
-    sent = one_spelling(sent)
-    return ResumeEntry(_required(sent.interrupt_id, "interruptId"), sent.status, sent.payload)
-
-
-def _required(value: str | None, name: str) -> str:
-    if value is None:
-        raise InvalidRequest(f"Not a RunAgentInput: Object missing required field `{name}`", well_formed=True)
-    return value
-
-
-def _check(value: RunInput) -> None:
+def check_run(value: RunInput) -> None:
+    """Check what no shape says, but of messages: ids, numbers, depths. Raises `InvalidRequest` or `TooLarge`."""
     check_id(value.thread_id, "threadId")
     check_id(value.run_id, "runId")
     if len(value.messages) > MAX_MESSAGES:
         raise TooLarge(f"A run takes at most {MAX_MESSAGES:,} messages; send fewer (the server keeps the thread).")
     _check_numbers(value)
-    for place, message in enumerate(value.messages):
-        _check_message(message, f"messages[{place}].content")
     extras = [value.state, value.forwarded_props]
     extras += [entry.payload for entry in value.resume or ()]
     extras += [tool.parameters for tool in value.tools or ()]
@@ -293,10 +206,11 @@ def _check_numbers(value: RunInput) -> None:
             raise TooLarge(f"A run takes at most {most:,} {what}.")
 
 
-def _check_message(message: Message, path: str) -> None:
+def check_message(message: Message, path: str) -> None:
+    """Check what no shape says of one message. Raises `InvalidRequest`, naming ``path``."""
     content = message.content
     if content is not None and not isinstance(content, str) and message.role != "activity":
         check_depth(content)
-        parts(content, path)
+        parts(content, f"{path}.content")
     if message.function_approvals:
         check_depth(message.function_approvals)

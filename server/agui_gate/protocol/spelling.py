@@ -1,14 +1,13 @@
 """Members that come in snake_case: ``thread_id`` as well as ``threadId``.
 
 The protocol writes camelCase. Its own Python models take both spellings, and there are clients that send the other one
-(Microsoft's `AGUIChatClient`). So the structs of `inbound.py` have a second field, named ``snake_…``, beside each
-member whose two spellings differ, and `one_spelling` brings what came there to where it belongs. Nothing is searched
-for or renamed: only members of the protocol have two spellings. What is the user's own (state, context, parameters,
-payloads, arguments) is never touched.
+(Microsoft's `AGUIChatClient`). Only members of the protocol have two spellings. What is the user's own (state, context,
+parameters, payloads, arguments) is never touched.
 
 A member may come in both spellings if both say the same. If they differ, nobody knows which one is meant: refused.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
@@ -17,33 +16,47 @@ import msgspec
 
 from agui_gate.errors import InvalidRequest
 
-S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 
-PREFIX = "snake_"
+_HUMP = re.compile(r"(?<=[a-z])([A-Z])")
 
 
-def one_spelling(value: S) -> S:
-    """``value`` with all its members under their own names. Raises `InvalidRequest` if two spellings disagree."""
-    changes: dict[str, Any] = {}
-    for field, name in _twice(type(value)):
-        if (told := getattr(value, field)) is not None:
-            changes[field], changes[name] = None, _agreed(getattr(value, name), told, name)
-    return msgspec.structs.replace(value, **changes) if changes else value
+class Members(msgspec.Struct, frozen=True):
+    """The members of one kind of object: their ``names``, and the name for each of the other ``spellings``."""
+
+    names: frozenset[str]
+    spellings: dict[str, str]
 
 
 @cache
-def _twice(kind: type[msgspec.Struct]) -> list[tuple[str, str]]:
-    """The fields for snake_case, each with the one that it stands for."""
-    return [(field, field.removeprefix(PREFIX)) for field in kind.__struct_fields__ if field.startswith(PREFIX)]
+def members_of(shape: type[msgspec.Struct]) -> Members:
+    """The members that ``shape`` is decoded from."""
+    config = shape.__struct_config__
+    names = [field.encode_name for field in msgspec.structs.fields(shape) if field.type is not msgspec.UnsetType]
+    names += [config.tag_field] if config.tag_field and config.tag else []
+    snake = {_HUMP.sub(r"_\1", name).lower(): name for name in names}
+    return Members(frozenset(names), {other: name for other, name in snake.items() if other != name})
+
+
+def respelled(sent: Mapping[str, Any], members: Members) -> dict[str, Any]:
+    """What ``sent`` says of these members, under their own names. Raises `InvalidRequest` if two spellings disagree."""
+    found = {name: value for name, value in sent.items() if name in members.names}
+    for spelling in sent.keys() & members.spellings.keys():
+        if (told := sent[spelling]) is not None:
+            name = members.spellings[spelling]
+            found[name] = agreed(found.get(name), told, spelling)
+    return found
 
 
 def member(item: Mapping[str, Any], camel: str, snake: str) -> Any:
-    """A member of an object that is not decoded into a struct; None if absent. Raises `InvalidRequest`."""
-    told = item.get(snake)
-    return item.get(camel) if told is None else _agreed(item.get(camel), told, snake)
+    """A member by either of its names; None if absent. Raises `InvalidRequest` if two spellings disagree."""
+    return agreed(item.get(camel), item.get(snake), snake)
 
 
-def _agreed(camel: Any, snake: Any, name: str) -> Any:
+def agreed(camel: T, snake: T, name: str) -> T:
+    """The value that came in one or both of the spellings. Raises `InvalidRequest` if the two disagree."""
+    if snake is None:
+        return camel
     if camel is not None and camel != snake:
         raise InvalidRequest(f"{name} is there twice, spelled in two ways, and the two differ.", well_formed=True)
     return snake
