@@ -150,7 +150,7 @@ async def test_bad_thread_ids() -> None:
         (b"null", 422, "invalid_request"),
         (b"[]", 422, "invalid_request"),
         (b"{}", 422, "invalid_request"),
-        (json.dumps(run_body("t", {"role": "root", "content": "x"})).encode(), 422, "invalid_request"),
+        (json.dumps(run_body("t", {"role": 5, "content": "x"})).encode(), 422, "invalid_request"),
         (json.dumps(run_body("t", user({"a": 1}))).encode(), 422, "invalid_request"),
         (json.dumps(run_body("t", *[user("x")] * 10_001)).encode(), 413, "too_large"),
         (json.dumps(run_body("t", user("x" * (4 * MIB)))).encode(), 413, "too_large"),

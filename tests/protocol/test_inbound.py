@@ -138,7 +138,7 @@ def test_content(content, expected) -> None:
         [{"type": "image"}], [{"type": "image", "source": "u"}], [{"type": "image", "source": {"type": "data"}}],
         [{"type": "binary", "data": "AA"}],
         [{"type": "image", "source": {"type": "data", "value": "A", "mimeType": 5}}], [{"type": ["text"], "text": "x"}],
-        [{"type": "image", "source": {"type": "other", "value": "A"}}], [{"type": "x" * 10_000}], [{"type": {"a": 1}}],
+        [{"type": {"a": 1}}],
     ],
 )  # fmt: skip
 def test_content_that_is_refused(content) -> None:

@@ -4,13 +4,13 @@ import json
 
 import msgspec
 import pytest
-from ag_ui.core import RunAgentInput
-from ag_ui.core.types import ConfiguredBaseModel
+from ag_ui import core
+from ag_ui.core import RunAgentInput, types
 
 from agui_gate.core.transcript import Media
 from agui_gate.errors import InvalidRequest
-from agui_gate.protocol import inbound, reading
-from agui_gate.protocol.spelling import PREFIX
+from agui_gate.protocol import inbound, reading, shapes
+from agui_gate.protocol.spelling import members_of
 
 OWN = {"thread_id": 1, "toolCallId": 2, "nested": [{"run_id": {"tool_calls": [], "mimeType": "m"}}]}
 """What is the user's own: its names look like the protocol's, and are not."""
@@ -27,7 +27,7 @@ EVERYTHING = {
     "messages": [
         {"id": "1", "role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": PNG}]},
         {"id": "2", "role": "reasoning", "content": "hm", "encryptedValue": "sealed"},
-        {"id": "3", "role": "assistant", "content": None, "toolCalls": [CALL]},
+        {"id": "3", "role": "assistant", "toolCalls": [CALL]},
         {"id": "4", "role": "tool", "content": '{"thread_id": 1}', "toolCallId": "c", "error": "no"},
         {"id": "5", "role": "activity", "activityType": "PLAN", "content": OWN},
     ],
@@ -81,19 +81,23 @@ def test_spellings_may_be_mixed(name: str) -> None:
     assert decode(mixed) == decode(camel)
 
 
-def test_every_member_that_is_read_has_its_other_spelling() -> None:
-    """As the protocol grows, so must the structs: a member that is read in one spelling only is found here."""
-    for struct in (inbound._Sent, inbound._SentAnswer, inbound.Message):
-        fields = dict(zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True))
-        for field, sent_as in fields.items():
-            if sent_as != field and not field.startswith(PREFIX):
-                assert fields.get(PREFIX + field) == field, f"{struct.__name__}.{field}"
-    aliased = {name for model in _models(ConfiguredBaseModel) for name, f in model.model_fields.items() if f.alias}
-    assert {"thread_id", "tool_call_id", "interrupt_id", "mime_type"} <= aliased
-
-
-def _models(model):
-    return [model, *(found for sub in model.__subclasses__() for found in _models(sub))]
+def test_every_member_has_the_spellings_of_the_official_models() -> None:
+    """As the protocol grows, so must the shapes: a member that the models have and these don't is found here."""
+    for shape, model in {
+        shapes.InputShape: core.RunAgentInput, shapes.ResumeShape: core.ResumeEntry, shapes.ContextShape: core.Context,
+        shapes.FrontendToolShape: core.Tool, shapes.CallShape: core.ToolCall, shapes.FunctionShape: core.FunctionCall,
+        shapes.UserShape: core.UserMessage, shapes.AssistantShape: core.AssistantMessage,
+        shapes.ToolShape: core.ToolMessage, shapes.SystemShape: core.SystemMessage,
+        shapes.DeveloperShape: core.DeveloperMessage, shapes.ActivityShape: core.ActivityMessage,
+        shapes.ReasoningShape: core.ReasoningMessage, shapes.TextShape: types.TextPart,
+        shapes.ImageShape: types.ImagePart, shapes.AudioShape: types.AudioPart, shapes.VideoShape: types.VideoPart,
+        shapes.DocumentShape: types.DocumentPart, shapes.DataShape: types.DataSource, shapes.UrlShape: types.UrlSource,
+        shapes.FileShape: types.FileSource,
+    }.items():  # fmt: skip
+        members = members_of(shape)
+        assert members.names - {"function_approvals"} == {f.alias for f in model.model_fields.values()}, shape
+        twice = {f.alias: name for name, f in model.model_fields.items() if f.alias != name}
+        assert {name: other for other, name in members.spellings.items()} == twice
 
 
 @pytest.mark.parametrize(
