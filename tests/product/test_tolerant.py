@@ -61,7 +61,7 @@ class House:
 
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_what_is_not_known_is_left_out_and_said_once(path: str, version: str | None) -> None:
+async def test_what_is_not_known_goes_unread_and_is_said_once(path: str, version: str | None) -> None:
     house = House()
     async with started(house.app):
         with capture_logs() as logs:

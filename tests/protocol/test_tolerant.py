@@ -70,12 +70,12 @@ def run(version: str | None = V1, **more: Any) -> Json:
     return said if version is None else said | {"protocolVersion": version}
 
 
-def left_out(value: Json) -> list[str]:
+def unread_of(value: Json) -> list[str]:
     unread = read(value).unread
     return list(unread.paths) if unread else []
 
 
-def test_what_the_schema_has_is_read_and_nothing_is_left_out() -> None:
+def test_what_the_schema_has_is_read_and_nothing_goes_unread() -> None:
     """PROC-5: what is open by meaning stays as it came."""
     found = read(EVERYTHING)
     assert found.unread is None
@@ -94,7 +94,7 @@ def test_a_role_nobody_knows_takes_its_message_with_it(version: str | None) -> N
     sent = run(version, messages=[MESSAGES[8], {"id": "x", "role": "oracle", "content": {"deep": 1}}, MESSAGES[6]])
     found = read(sent)
     assert [m.id for m in found.messages] == ["9", "7"]
-    assert left_out(sent) == ["messages[1].role"]
+    assert unread_of(sent) == ["messages[1].role"]
 
 
 @pytest.mark.parametrize("version", [V0, V1])
@@ -107,7 +107,7 @@ def test_a_part_nobody_knows_goes_as_a_whole(version: str | None, role: str) -> 
     message |= {"toolCallId": "c"} if role == "tool" else {}
     sent = run(version, messages=[message])
     assert read(sent).messages[0].content == [PARTS[0], PARTS[3]]
-    assert left_out(sent) == ["messages[0].content[0].type", "messages[0].content[2].source.type"]
+    assert unread_of(sent) == ["messages[0].content[0].type", "messages[0].content[2].source.type"]
 
 
 @pytest.mark.parametrize("version", [V0, V1])
@@ -116,11 +116,11 @@ def test_a_status_nobody_knows_is_no_answer(version: str | None) -> None:
     found = read(run(version, resume=entries))
     assert found.resume
     assert [entry.interrupt_id for entry in found.resume] == ["b"]
-    assert left_out(run(version, resume=entries)) == ["resume[0].status"]
+    assert unread_of(run(version, resume=entries)) == ["resume[0].status"]
 
 
 @pytest.mark.parametrize("version", [V0, V1])
-def test_unknown_members_are_left_out_one_by_one(version: str | None) -> None:
+def test_unknown_members_go_unread_one_by_one(version: str | None) -> None:
     """IN-9: everything else of the object counts."""
     value = fresh(EVERYTHING) | {"protocolVersion": version, "mood": "fine"}
     expected = ["mood"]
@@ -203,7 +203,7 @@ def test_what_is_malformed_is_refused_of_clients_that_declare_a_version_and_name
 )  # fmt: skip
 def test_what_says_not_what_it_is_is_malformed_for_everybody(version: str | None, message: Any) -> None:
     ok = {"id": "ok", "role": "user", "content": "hi"}
-    unknown = {"id": "?", "role": "oracle"}  # the path is as it was sent, whatever is left out before it
+    unknown = {"id": "?", "role": "oracle"}  # the path is as it was sent, whatever goes unread before it
     with pytest.raises(InvalidRequest, match=r"messages\[2\]") as caught:
         read(run(version, messages=[ok, unknown, message]))
     assert caught.value.well_formed
@@ -233,7 +233,7 @@ def test_the_retired_part_is_read_from_everybody(version: str | None) -> None:
 
 def test_before_versions_null_is_no_member_that_could_be_unknown() -> None:
     nulls = {"name": None, "toolCallId": None, "generativeUI": None}
-    assert left_out(run(V0, messages=[{"id": "1", "role": "user", "content": "hi"} | nulls])) == []
+    assert unread_of(run(V0, messages=[{"id": "1", "role": "user", "content": "hi"} | nulls])) == []
 
 
 # --- held against the official models ---------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_the_verdict_is_that_of_the_official_models(path: Path, new: Any, also_u
     if path in {("threadId",), ("runId",)} and new == "":
         return  # ids of ours have at least a character
     if path[-1] in DISCRIMINATORS and (isinstance(new, str) or new is ...):
-        return  # an unknown kind is left out here, which no model does; that it is missing is shown above
+        return  # an unknown kind goes unread here, which no model does; that it is missing is shown above
     if path == ("protocolVersion",):
         return  # who declares nothing is not held to the models
     known = changed(EVERYTHING, path, new)

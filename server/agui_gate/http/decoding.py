@@ -29,7 +29,7 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 async def run_input(body: bytes) -> RunInput:
-    """`decode`, wherever it should be done. What was left out is said once (PROC-4)."""
+    """`decode`, wherever it should be done. What of it went unread is said once (PROC-4)."""
     run = await decoded(decode, body)
     if run.unread is not None:
         log.warning(

@@ -81,7 +81,7 @@ class ResumeEntry(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """What a request held that this version doesn't know, and that was left out: ``number`` places, some by path."""
+    """What a request held that this version doesn't know: in ``number`` places, of which the first are named."""
 
     paths: tuple[str, ...]
     number: int

@@ -21,7 +21,7 @@ _PARTS = list[PartShape]
 def decode(body: bytes) -> RunInput:
     """Decode and check a request body. Raises `InvalidRequest` or `TooLarge`, naming the path and never the content.
 
-    `RunInput.unread` says what was left out because this version doesn't know it.
+    `RunInput.unread` says what went unread because this version doesn't know it.
     """
     try:
         run = _clean(body) or read(_json(body))

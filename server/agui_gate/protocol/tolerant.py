@@ -5,8 +5,8 @@ Theory of operation
 Two things are told apart that a schema can't tell apart:
 
 * *Unknown*: a member, a role, a kind of part or source, or a status that this version has no name for. A newer or an
-  extended client may well mean something by it. It is left out and the request goes on (PROC-2, IN-9). How much is left
-  out (PROC-3): a member by itself; of a list, the element; and a part with its source, since a part needs one.
+  extended client may well mean something by it. It goes unread, and the run goes on (PROC-2, IN-9). How much that is
+  (PROC-3): a member by itself; of a list, the element; and a part with its source, since a part needs one.
 * *Malformed*: a member that is known, with a value that it can't have. That is refused, with its path (PROC-1).
 
 What is malformed depends on the generation. A client that declares 1.0 or newer is held to `shapes.py`. One from before
@@ -15,7 +15,7 @@ versions is held to `inbound.py` alone, as it always was. What is unknown is the
 Objects that are open by meaning are not looked into: metadata, state, forwarded properties, parameters, payloads, the
 content of activities (PROC-5). Members of the protocol may be spelled in snake_case (`spelling.py`).
 
-What was left out is told in `RunInput.unread`: the paths of the first `MOST_PATHS`, and how many there were (PROC-4).
+`RunInput.unread` says what it was: the paths of the first `MOST_PATHS`, and how many there were (PROC-4).
 A path has names of members, cut where they are long, and nothing else that a client wrote.
 """
 
@@ -148,7 +148,7 @@ class _Reader:
         entry = self._members(sent, shapes.ResumeShape, path)
         status = entry.get("status") if isinstance(entry, dict) else None
         if isinstance(status, str) and status not in STATUSES:
-            self._leave_out(path, "status")
+            self._skip(path, "status")
             return None
         return self._as(entry, shapes.ResumeShape, inbound.ResumeEntry, path)
 
@@ -160,11 +160,11 @@ class _Reader:
         unknown = sent.keys() - members.names - members.spellings.keys()
         for name in [name for name in sent if name in unknown]:
             if self._exact or sent[name] is not None:  # before versions, null stands for absent
-                self._leave_out(path, name)
+                self._skip(path, name)
         return respelled(sent, members)
 
     def _kind(self, sent: Any, name: str, kinds: Mapping[str, Kind], path: str) -> Kind | None:
-        """The shape that ``sent`` says it has; None if that is an unknown one, which is left out then."""
+        """The shape that ``sent`` says it has; None if that is an unknown one, which goes unread."""
         if not isinstance(sent, dict):
             raise wrong("Expected `object`", path)
         said = sent.get(name)
@@ -172,7 +172,7 @@ class _Reader:
             raise wrong("Expected `str`", f"{path}.{name}")
         found = kinds.get(said)
         if found is None:
-            self._leave_out(path, name)
+            self._skip(path, name)
         return found
 
     def _elements(self, sent: Sequence[Any] | None, one: Callable[[Any, str], T | None], path: str) -> list[T] | None:
@@ -185,7 +185,7 @@ class _Reader:
         found: T = _converted(value, shape if self._exact else lenient, path)
         return found
 
-    def _leave_out(self, path: str, name: str) -> None:
+    def _skip(self, path: str, name: str) -> None:
         self._number += 1
         if self._number <= MOST_PATHS:
             self._paths.append(f"{path}.{name[:MOST_NAME]}".removeprefix("."))
