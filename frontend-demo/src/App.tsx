@@ -88,7 +88,7 @@ export function App() {
           {agent && connection && (
             <Boundary key={[thread, attempt, choice.via, choice.style].join()} onError={report}>
               <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={activities} renderCustomMessages={unread} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} choice={choice} headers={headers} isListed={list.threads.some(({ id }) => id === thread)} onSend={clear} onRunOver={runOver} onCut={cut} resend={resend} />
+                <Chat agent={agent} thread={thread} choice={choice} headers={headers} isListed={list.threads.some(({ id }) => id === thread)} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
               </CopilotKitProvider>
             </Boundary>
           )}

@@ -50,6 +50,13 @@ export function toProblem({ error, code }: Reported): Problem | null {
   return problem(error.code ?? "internal", error.message);
 }
 
+/** What a limit that stopped a run says of it, which clients of AG-UI 1.0 get in RUN_FINISHED; null for any other end. */
+export function toStopped(event: object): Problem | null {
+  const { outcome, metadata } = event as { outcome?: { type?: string }; metadata?: { "agui-gate"?: { code?: string; message?: string } } };
+  const said = outcome?.type === "cancelled" ? metadata?.["agui-gate"] : undefined;
+  return said?.message ? { ...problem(said.code ?? "limit_reached", said.message), hasFailed: true } : null;
+}
+
 /** A stream that just ended: a proxy that gave up, say, or a server that was killed. */
 export const CUT: Problem = { code: "incomplete", what: "The answer broke off before it was complete.", advice: "Send your message again." };
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.dialect import Deployment, Dialect, choose, declares_v1
+from agui_gate.core.dialect import Deployment, Dialect, choose, declares_v1, is_newer
+from tests.conforming import conforms
 from tests.requirements import shows
 
 
@@ -39,3 +40,23 @@ def test_the_rules_of_1_x_need_a_client_that_says_1_0_or_newer(asked: str | None
 
 def test_only_the_full_dialect_has_the_optional_extras() -> None:
     assert [(dialect.v1, dialect.extras) for dialect in Dialect] == [(False, False), (True, False), (True, True)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "newer"),
+    [
+        (None, False),
+        ("0.9", False),
+        ("1.0", False),
+        ("1.00", False),
+        ("1.1", True),
+        ("1.10", True),
+        ("2.0", True),
+        ("", True),
+        ("garbage", True),
+        ("1", True),
+    ],
+)
+@conforms("VER-3", "VER-4")
+def test_what_is_newer_than_ours_or_can_t_be_read(asked: str | None, newer: bool) -> None:
+    assert is_newer(asked) is newer

@@ -1,5 +1,7 @@
 """Whatever is said to the sequencer in whatever order, the stream is one that clients accept."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import UNFINISHED, Sequencer
+from agui_gate.core.stopping import ASKED, Stop, cut_off
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
 from tests.requirements import shows
@@ -14,7 +17,9 @@ from tests.requirements import shows
 IDS = st.sampled_from(["", "a", "b", "a-result", "b-result", "c"])
 SAID = st.sampled_from(["", "x", "yz"])
 INTERRUPT = ev.InterruptOutcome((ev.Interrupt("i", "tool_call", "a"),))
-OUTCOMES = st.sampled_from([None, INTERRUPT, ev.SuccessOutcome(), ev.CancelledOutcome()])
+OUTCOMES = st.sampled_from([None, INTERRUPT, ev.SuccessOutcome()])
+LIMIT = Stop("limit_reached", "Enough.")
+CUT = cut_off("max_tokens")
 STEPS = st.one_of(
     st.tuples(st.just("started")),
     st.tuples(st.just("text"), IDS, SAID),
@@ -28,6 +33,7 @@ STEPS = st.one_of(
     st.tuples(st.just("leave_open"), st.lists(IDS, max_size=2)),
     st.tuples(st.just("other"), st.just(ev.Custom("agui-gate:x", 1))),
     st.tuples(st.just("finish"), OUTCOMES),
+    st.tuples(st.just("stop"), st.sampled_from([ASKED, LIMIT, CUT])),
     st.tuples(st.just("fail"), st.just("internal"), st.just("m")),
 )
 
@@ -130,22 +136,49 @@ def test_everything_open_is_closed_before_the_end(end: str) -> None:
         case "fail":
             sequencer.fail("internal", "x")
         case "cancel":
-            sequencer.finish(ev.CancelledOutcome())
+            sequencer.stop(ASKED)
     verifier = verify(decoded(events), left_open=["gated"])
     assert verifier.results == ["c"]
     assert next(e for e in decoded(events) if e["type"] == "TOOL_CALL_RESULT")["content"] == UNFINISHED
 
 
 @shows("S33")
-def test_cancelled_is_an_outcome_in_1_0_and_an_abort_in_compat() -> None:
-    for dialect, last in (
-        (Dialect.V0, {"type": "RUN_ERROR", "message": "The run was stopped.", "code": "abort"}),
-        (Dialect.V1, {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}}),
-    ):
+@pytest.mark.parametrize(
+    ("why", "old", "metadata"),
+    [
+        (ASKED, {"type": "RUN_ERROR", "message": "The run was stopped.", "code": "abort"}, None),
+        (
+            LIMIT,
+            {"type": "RUN_ERROR", "message": "Enough.", "code": "limit_reached"},
+            {"code": "limit_reached", "message": "Enough."},
+        ),
+        (
+            CUT,
+            {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "result": {"reason": "max_tokens"}},
+            {"code": "limit_reached", "message": CUT.message, "reason": "max_tokens"},
+        ),
+    ],
+)
+def test_stopped_is_an_outcome_in_1_x_and_what_0_x_knows_it_as(
+    why: Stop, old: dict[str, Any], metadata: dict[str, Any] | None
+) -> None:
+    ends = {}
+    for dialect in Dialect:
         sequencer, events = made(dialect)
         sequencer.started()
-        sequencer.finish(ev.CancelledOutcome())
-        assert decoded(events)[-1] == last
+        sequencer.stop(why)
+        ends[dialect] = decoded(events)[-1]
+    new = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "cancelled"}}
+    if metadata is not None:
+        new["metadata"] = {"agui-gate": metadata}
+    assert ends == {Dialect.V0: old, Dialect.V1: new, Dialect.V1_FULL: new}
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "refusal"])
+def test_a_filter_is_not_called_a_limit(reason: str) -> None:
+    assert "a filter of the provider" in cut_off(reason).message
+    assert "a limit of the provider" in cut_off("max_output_tokens").message
+    assert cut_off(None).reason == "incomplete"
 
 
 def test_a_call_named_like_another_ones_result_still_lets_both_end() -> None:

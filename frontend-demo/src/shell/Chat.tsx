@@ -5,6 +5,7 @@ import { ConfirmCard, Ledger, useLedger } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
 import { ToolChips } from "../components/tool-chips";
 import { SERVER, type Choice } from "../connection";
+import type { Problem } from "../problems";
 import { EditMessage } from "./EditMessage";
 import { GoBack } from "./GoBack";
 import { ThemeTool } from "./ThemeTool";
@@ -24,6 +25,8 @@ interface Props {
   onRunOver: () => void;
   /** The answer broke off, or never began. */
   onCut: (began: boolean) => void;
+  /** A limit stopped the run. */
+  onStopped: (problem: Problem) => void;
   /** Gets what can be done about a message that had no answer. */
   resend: RefObject<Resend>;
 }
@@ -31,9 +34,9 @@ interface Props {
 export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBack">;
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOver, onCut, resend }: Props) {
+export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
   const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
-  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, store });
+  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store });
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);

@@ -3,6 +3,7 @@ import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useState } from "react";
 import { ran } from "../components/confirm-card/records";
 import type { LedgerStore } from "../components/confirm-card/Ledger";
+import { toStopped, type Problem } from "../problems";
 import { newId } from "../thread";
 import type { Editing } from "./EditMessage";
 import type { Undoing } from "./GoBack";
@@ -20,6 +21,8 @@ interface Options {
   onRunOver: () => void;
   /** A stream ended without the event that ends a run (`began`), or without any; CopilotKit takes that for success. */
   onCut: (began: boolean) => void;
+  /** A limit stopped the run. */
+  onStopped: (problem: Problem) => void;
 }
 
 /** Whether a run says something that wants an answer. */
@@ -35,7 +38,7 @@ function ranIn(messages: readonly Message[], store: LedgerStore) {
 }
 
 /** What the page does with the conversation besides showing it. */
-export function useConversation({ store, onSend, onRunOver, onCut }: Options) {
+export function useConversation({ store, onSend, onRunOver, onCut, onStopped }: Options) {
   const { agent } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
@@ -62,6 +65,8 @@ export function useConversation({ store, onSend, onRunOver, onCut }: Options) {
       onRunFailed: close,
       onRunFinishedEvent: ({ event }) => {
         close();
+        const stopped = toStopped(event);
+        if (stopped) onStopped(stopped);
         const entries = event.usage ?? [];
         const sum = (key: "inputTokens" | "outputTokens") => entries.reduce((total, entry) => total + (entry[key] ?? 0), 0);
         if (entries.length > 0) setUsage({ seconds: (performance.now() - started) / 1000, input: sum("inputTokens"), output: sum("outputTokens") });
@@ -73,7 +78,7 @@ export function useConversation({ store, onSend, onRunOver, onCut }: Options) {
       },
     });
     return unsubscribe;
-  }, [agent, onSend, onRunOver, onCut]);
+  }, [agent, onSend, onRunOver, onCut, onStopped]);
 
   const goOnFrom = useCallback(
     (messages: Message[]) => {

@@ -22,6 +22,7 @@ PROTOCOL_VERSION = "1.0"
 """What RUN_STARTED says, to everybody (VER-1)."""
 
 _VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
+_OURS = (1, 0)
 
 
 class Deployment(StrEnum):
@@ -58,6 +59,14 @@ def choose(asked: str | None, deployment: Deployment) -> Dialect:
     if deployment is Deployment.COMPAT or not declares_v1(asked):
         return Dialect.V0
     return Dialect.V1_FULL if deployment is Deployment.V1 else Dialect.V1
+
+
+def is_newer(asked: str | None) -> bool:
+    """Whether the sender declares more than this server speaks. What can't be read counts as that (VER-4)."""
+    if asked is None:
+        return False
+    match = _VERSION.fullmatch(asked)
+    return match is None or (int(match[1]), int(match[2])) > _OURS
 
 
 def declares_v1(asked: str | None) -> bool:

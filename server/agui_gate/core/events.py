@@ -184,17 +184,21 @@ class CancelledOutcome(Event, tag="cancelled"):
     """The run was stopped. 1.0 only: a 0.0.59 client can't parse it."""
 
 
-Outcome = InterruptOutcome | SuccessOutcome | CancelledOutcome
+Finished = InterruptOutcome | SuccessOutcome
+"""How a run comes to its own end."""
+
+Outcome = Finished | CancelledOutcome
 
 
 class RunFinished(Event, tag="RUN_FINISHED"):
-    """The run ended without failing."""
+    """The run ended without failing. ``metadata`` says why a cancelled one was stopped."""
 
     thread_id: str
     run_id: str
     result: Any = None
     outcome: Outcome | None = None
     usage: tuple[Any, ...] = ()
+    metadata: dict[str, Any] | None = None
 
 
 class RunError(Event, tag="RUN_ERROR"):

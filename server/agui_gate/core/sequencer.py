@@ -20,6 +20,7 @@ from typing import Any
 
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect
+from agui_gate.core.stopping import Stop
 
 Emit = Callable[[ev.Event], None]
 
@@ -163,13 +164,28 @@ class Sequencer:
         if self._open:
             self._emit(event)
 
-    def finish(self, outcome: ev.Outcome | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
-        """RUN_FINISHED. A cancelled outcome is for the dialects of 1.x; 0.x says RUN_ERROR `abort`."""
-        if isinstance(outcome, ev.CancelledOutcome) and not self._dialect.v1:
-            self.fail("abort", "The run was stopped.", usage)
-            return
+    def finish(self, outcome: ev.Finished | None = None, usage: Sequence[Any] = ()) -> None:
+        """RUN_FINISHED of a run that has come to its own end."""
+        self._finish(outcome, usage)
+
+    def stop(self, why: Stop, usage: Sequence[Any] = ()) -> None:
+        """The end of a run that was stopped before it was complete, as its dialect says that."""
+        if self._dialect.v1:
+            self._finish(ev.CancelledOutcome(), usage, metadata=why.metadata)
+        elif why.reason is None:
+            self.fail(why.code, why.message, usage)
+        else:
+            self._finish(None, usage, {"reason": why.reason})
+
+    def _finish(
+        self,
+        outcome: ev.Outcome | None,
+        usage: Sequence[Any],
+        result: Any = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
         if self._close():
-            self._emit(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage)))
+            self._emit(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage), metadata))
 
     def fail(self, code: str, message: str, usage: Sequence[Any] = ()) -> None:
         """RUN_ERROR."""

@@ -9,6 +9,7 @@ import asyncio
 
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import LeftOutEntry, TurnEntry
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.conversing import Conversing, Rest
@@ -166,12 +167,14 @@ class Course:
         return stored or approval
 
     async def _finish(self) -> None:
-        """End the run. A turn that a limit or filter of the provider ended says so in the result."""
+        """End the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
         done = self._conversing.turns.done
-        await self._end("finished")
-        last = done[-1] if done else None
-        result = {"reason": last.reason or "incomplete"} if last and last.status == "incomplete" else None
-        self._seq.finish(None, self._conversing.usage, result)
+        if done and done[-1].status == "incomplete":
+            await self._end("cancelled")
+            self._scope.stop(cut_off(done[-1].reason), self._conversing.usage)
+        else:
+            await self._end("finished")
+            self._seq.finish(None, self._conversing.usage)
 
     async def _end(self, status: RunStatus) -> None:
         """Save that the run is over. A stop that comes while that is saved is too late."""

@@ -22,6 +22,7 @@ from agui_gate.engine.budget import Budget, Reservation
 from agui_gate.engine.connect import PrivateFrames, Reserving, Whole, as_it_stands
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
+from agui_gate.engine.dialects import Downgrades
 from agui_gate.engine.endings import Ended, Endings
 from agui_gate.engine.following import Following
 from agui_gate.engine.heart import Heart, beating
@@ -70,6 +71,7 @@ class Engine:
         self._deployment = deployment
         self._bus = bus or MemoryBus()
         self._grace = disconnect_grace
+        self._downgrades = Downgrades()
         self._runs: dict[str, LiveRun] = {}
         self._by_thread: dict[tuple[str, str], LiveRun] = {}
         self._in_flight: Counter[str] = Counter()
@@ -121,7 +123,7 @@ class Engine:
         self._watch.stop()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
-            run.cancel()
+            run.cancel(draining=True)
         decisions = asyncio.ensure_future(self._decisions.working.stop_all(grace))
         await asyncio.wait([decisions, *tasks], timeout=grace)
 
@@ -215,7 +217,8 @@ class Engine:
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         live.opened(*opened.snapshot())
-        work = Run(agent, run, opened, store, live, choose(run.protocol_version, self._deployment), new_id, store.now)
+        dialect = choose(run.protocol_version, self._deployment)
+        work = Run(agent, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
         self._runs[live.key] = live
         live.deciding, live.lose = work.deciding, work.lose
         live.thread_bytes = opened.capacity.size

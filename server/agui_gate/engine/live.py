@@ -29,7 +29,7 @@ class LiveRun:
     ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
     something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
-    `resume[]` came.
+    `resume[]` came. ``is_drained``: it is stopped because the process ends.
     """
 
     __slots__ = (
@@ -41,6 +41,7 @@ class LiveRun:
         "_publisher",
         "_readers",
         "deciding",
+        "is_drained",
         "key",
         "lose",
         "principal",
@@ -76,7 +77,7 @@ class LiveRun:
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
         self._readers = 0
-        self._cancelled = False
+        self._cancelled = self.is_drained = False
         self._alone: asyncio.TimerHandle | None = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -84,19 +85,20 @@ class LiveRun:
         self.task = asyncio.get_running_loop().create_task(work, name=f"run {self.key}")
         self.task.add_done_callback(self._end)
 
-    def cancel(self, *, gently: bool = False) -> None:
+    def cancel(self, *, gently: bool = False, draining: bool = False) -> None:
         """Stop the run; it ends its stream by itself. Asked again, nothing happens: its last save is not cut short.
 
         ``gently``: not while something that a person approved is at work (`deciding`); then nothing happens.
+        ``draining``: because the process ends.
         """
         if self.task is not None and not self._cancelled:
             # Not at once: a task that is cancelled before its first step never begins, and so never ends its stream.
-            asyncio.get_running_loop().call_soon(self._cancel, gently)
+            asyncio.get_running_loop().call_soon(self._cancel, gently, draining)
 
-    def _cancel(self, gently: bool) -> None:
+    def _cancel(self, gently: bool, draining: bool) -> None:
         if self.task is None or self._cancelled or (gently and self.deciding()):
             return
-        self._cancelled = True
+        self._cancelled, self.is_drained = True, draining
         self.task.cancel()
 
     def opened(self, messages: Messages, state: Any) -> None:

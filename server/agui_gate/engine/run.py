@@ -11,19 +11,20 @@ import structlog
 
 from agui_gate.adapter import Usage
 from agui_gate.agent import Agent
-from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.stopping import ASKED, at_limit
 from agui_gate.engine import telling
 from agui_gate.engine.conversing import Conversing
 from agui_gate.engine.course import Course
+from agui_gate.engine.dialects import Downgrades
 from agui_gate.engine.importing import NewId
 from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.scope import Clock, Scope
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import AguiGateError, Internal, LeaseLost, ProviderError
+from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, Unavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import RunStatus, Store
 
@@ -46,11 +47,12 @@ class Run:
         dialect: Dialect,
         new_id: NewId,
         clock: Clock,
+        downgrades: Downgrades,
     ) -> None:
         self._agent, self._store, self._live = agent, store, live
         self._thread = thread
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._scope = Scope(run, dialect, thread, self._seq, live, new_id, clock)
+        self._scope = Scope(run, dialect, thread, self._seq, live, new_id, clock, downgrades)
         self._conversing: Conversing | None = None
 
     async def execute(self) -> None:
@@ -66,15 +68,23 @@ class Run:
             await self._failed(caught)
 
     async def _cancelled(self) -> None:
+        """Somebody stopped it. The end of the process is nothing that a user wants, so 1.x calls that an error."""
         await self._stopped("cancelled")
         self._scope.at_rest()
-        self._seq.finish(ev.CancelledOutcome(), self._usage)
+        if self._live.is_drained and self._scope.dialect.v1:
+            self._seq.fail(Unavailable.code, "The server is shutting down. Try again in a moment.", self._usage)
+        else:
+            self._scope.stop(ASKED, self._usage)
 
     async def _failed(self, caught: Exception) -> None:
         error = _first(caught)
+        status: RunStatus = "cancelled" if isinstance(error, LimitReached) else "failed"
         with suppress(asyncio.CancelledError):  # a stop that comes now is too late; the stream says why it failed
-            await to_the_end(self._stopped("failed", error))
+            await to_the_end(self._stopped(status, error))
         self._scope.at_rest()
+        if isinstance(error, LimitReached):
+            self._scope.stop(at_limit(error), self._usage)
+            return
         if isinstance(error, AguiGateError):
             self._tell(error)
         else:
@@ -115,7 +125,7 @@ class Run:
         except Exception:
             log.exception("records_not_closed", run=self._scope.key)
         for call in self._thread.journal.open_calls():
-            if call.kind != "client" or status == "cancelled":
+            if call.kind != "client" or error is None:
                 self._scope.stopped(call)
         self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
         self._seq.leave_open([approval.call_id for approval in self._thread.journal.pending()])

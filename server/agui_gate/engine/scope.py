@@ -1,12 +1,15 @@
 """What everything that works in one run shares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.stopping import Stop
 from agui_gate.core.transcript import CallPart, Output, ResultEntry
 from agui_gate.engine import outcomes
+from agui_gate.engine.dialects import Downgrades, Lost
 from agui_gate.engine.importing import NewId
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
@@ -32,6 +35,7 @@ class Scope:
     live: LiveRun
     new_id: NewId
     clock: Clock
+    downgrades: Downgrades
     begun: set[str] = field(default_factory=set)
 
     @property
@@ -49,6 +53,17 @@ class Scope:
         message_id = result_id(call.id)
         self.thread.append([ResultEntry(call.id, message_id, output)])
         self.seq.result(call.id, message_id, output.content)
+
+    def lost(self, what: Lost) -> None:
+        """The shapes of 0.x have no way to tell the client this: tell the developers (VER-7)."""
+        thread = self.thread.thread
+        self.downgrades.lost(what, thread.principal, thread.id, self.input.protocol_version)
+
+    def stop(self, why: Stop, usage: Sequence[Any]) -> None:
+        """End the stream of a run that was stopped before it was complete."""
+        if not self.dialect.v1:
+            self.lost(Lost.CANCELLED)
+        self.seq.stop(why, usage)
 
     def stopped(self, call: CallPart) -> None:
         """Close a call that the end of the run has left open: one that had not begun has no effect to be feared."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from agui_gate.core.dialect import PROTOCOL_VERSION, is_newer
 from agui_gate.errors import TooLarge
 from agui_gate.off_loop import collector_paused, off_loop
 from agui_gate.protocol.inbound import RunInput
@@ -24,23 +25,35 @@ LARGE = 64 * 1024
 MAX_CONTAINERS = 100_000
 """Objects and lists in one body."""
 
+SHOWN = 40
+"""Characters of a declared version that are told."""
+
 T = TypeVar("T")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 async def run_input(body: bytes) -> RunInput:
-    """`decode`, wherever it should be done. What of it went unread is said once (PROC-4)."""
+    """`decode`, wherever it should be done. What is odd in it, and no reason to refuse it, is told to the log once."""
     run = await decoded(decode, body)
+    _warn(run)
+    return run
+
+
+def _warn(run: RunInput) -> None:
+    """One line each: for a version that is newer than ours (VER-3, VER-4), and for what went unread (PROC-4)."""
+    version = run.protocol_version
+    shown = None if version is None else version[:SHOWN]
+    if version is not None and is_newer(version):
+        log.warning("newer_version", thread=run.thread_id, asked=shown, ours=PROTOCOL_VERSION)
     if run.unread is not None:
         log.warning(
             "input_not_all_read",
             thread=run.thread_id,
             run=run.run_id,
-            version=run.protocol_version,
+            version=shown,
             paths=" ".join(run.unread.paths),
             number=run.unread.number,
         )
-    return run
 
 
 async def json_value(body: bytes) -> Any:

@@ -106,6 +106,12 @@ test("an error says its code; a cancelled run is a stop", () => {
   assert.equal(play(asked(), finished({ outcome: { type: "cancelled" } })).notice.code, "abort");
 });
 
+test("a run that a limit stopped says which, as an error would", () => {
+  const said = { code: "limit_reached", message: "The agent stopped after 20 turns." };
+  const end = finished({ outcome: { type: "cancelled" }, metadata: { "agui-gate": { ...said, reason: "max_tokens" } } });
+  assert.deepEqual(play(asked(), end).notice, said);
+});
+
 test("shared state follows snapshots and deltas; a delta that does not fit changes nothing", () => {
   const state = play(
     asked(),

@@ -36,8 +36,11 @@ const HANDLERS = {
     update(state, messageId, (it) => ({ ...it, content: safePatch(it.content, patch) })),
 };
 
-function finishRun(state, { outcome, usage }, now) {
-  if (outcome?.type === "cancelled") return failRun(state, "abort", "");
+function finishRun(state, { outcome, usage, metadata }, now) {
+  if (outcome?.type === "cancelled") {
+    const { code = "abort", message = "" } = metadata?.["agui-gate"] ?? {}; // a limit says which
+    return failRun(state, code, message);
+  }
   if (outcome?.type === "interrupt") return { ...atRest(state), run: null, interrupts: outcome.interrupts };
   return { ...addFooter(atRest(state), usage, now), run: null, interrupts: [] };
 }

@@ -1,0 +1,52 @@
+"""Why a run was stopped before it was complete, though nothing failed (LIFE-4).
+
+Clients of 1.x are told one thing: the outcome `cancelled`, and the code and sentence in RUN_FINISHED's metadata. Those
+of 0.x have no such outcome, and get what they know:
+
+| stopped by | 0.x |
+|---|---|
+| a person, or the application (`ASKED`) | RUN_ERROR `abort` |
+| a limit of the agent or the server | RUN_ERROR `limit_reached` |
+| a limit or filter of the provider (it has a ``reason``) | RUN_FINISHED, with the reason as its result |
+"""
+
+from typing import Any
+
+import msgspec
+
+from agui_gate.errors import LimitReached
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """What the client is told. ``reason`` is the provider's own word, where it was the provider."""
+
+    code: str
+    message: str
+    reason: str | None = None
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        """What RUN_FINISHED says of it. Nothing where somebody wanted it."""
+        if self == ASKED:
+            return None
+        said = {"code": self.code, "message": self.message}
+        return {"agui-gate": said if self.reason is None else {**said, "reason": self.reason}}
+
+
+ASKED = Stop("abort", "The run was stopped.")
+"""Somebody asked for it, or nobody read it any more."""
+
+_FILTERS = frozenset({"content_filter", "refusal"})
+"""What providers call it when the reason is the meaning of what was said."""
+
+
+def at_limit(error: LimitReached) -> Stop:
+    """A limit of the agent, or of the server."""
+    return Stop(error.code, error.message)
+
+
+def cut_off(reason: str | None) -> Stop:
+    """The provider ended the answer before it was complete, and says why."""
+    why = "was cut off by a filter of the provider" if reason in _FILTERS else "reached a limit of the provider"
+    message = f"The model's answer {why}. What it said is kept. Send a message to go on."
+    return Stop(LimitReached.code, message, reason or "incomplete")
