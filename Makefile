@@ -129,9 +129,9 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-# What the browser tests need besides Python.
+# What the browser tests need besides Python, and those with clients of others.
 .PHONY: .browser
-.browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e)
+.browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 .PHONY: e2e
 e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
@@ -157,6 +157,6 @@ docs: $(VENV)/.test ## Make the tables of docs/ anew: settings, errors, requirem
 .PHONY: clean
 clean: ## Remove everything that make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
-	rm -rf tests/interop/node_modules tests/e2e/node_modules tests/e2e/shots
+	rm -rf tests/interop/node_modules tests/interop/foreign/node_modules tests/e2e/node_modules tests/e2e/shots
 	rm -rf frontend-demo/node_modules frontend-demo/runtime/node_modules frontend-demo/dist
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

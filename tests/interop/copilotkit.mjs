@@ -2,32 +2,23 @@
 //
 //   node copilotkit.mjs
 //
-// Reads one command a line, {id, page, do, ...arguments}, and answers each with {id, value} or {id, error}. `open` makes
-// a page; what runs on it goes on in the background, and `until` waits for something to be seen there. A page keeps what
-// a person would see: messages, cards that can be answered, open interrupts, errors of the provider's `onError`, and
-// what was complained about on the console.
+// Obeys as `commands.mjs` says. `open` makes a page; what runs on it goes on in the background, and `until` waits for
+// something to be seen there. A page keeps what a person would see: messages, cards that can be answered, open
+// interrupts, errors of the provider's `onError`, and what was complained about on the console.
 
-import { createInterface } from "node:readline";
-import { format } from "node:util";
+import { complaints, obey, Sight } from "./commands.mjs";
 
 globalThis.window ??= {}; // without one the core takes itself for a server and asks for nothing
-process.env.NODE_ENV = "production";
 
 const { CopilotKitCore, ɵInterruptState, ɵcreateThreadStore } = await import("@copilotkit/core");
 
-const complaints = [];
-for (const level of ["error", "warn"]) {
-  console[level] = (...parts) => complaints.push(`${level}: ${format(...parts)}`.slice(0, 1_000));
-}
-
 const ABORTED = "Human-in-the-loop interaction aborted";
 
-class Page {
+class Page extends Sight {
   errors = [];
   cards = new Map();
   interrupts = new ɵInterruptState();
   busy = 0;
-  waiting = new Set();
 
   async open({ url, agent = "support", thread, tools = [], headers = {}, transport = "auto", connect = true }) {
     this.url = url;
@@ -84,10 +75,6 @@ class Page {
     promise
       .catch((error) => this.errors.push({ code: "thrown", message: String(error) }))
       .finally(() => this.changed((this.busy -= 1)));
-  }
-
-  changed() {
-    for (const check of [...this.waiting]) check();
   }
 
   seen() {
@@ -150,11 +137,7 @@ class Page {
       errors: () => this.errors.length > 0,
       running: () => this.agent.isRunning,
     }[sight];
-    await new Promise((resolve) => {
-      const check = () => met() && (this.waiting.delete(check), resolve());
-      this.waiting.add(check);
-      check();
-    });
+    await this.is(met);
     return this.seen();
   }
 
@@ -176,15 +159,4 @@ class Page {
   }
 }
 
-const pages = new Map();
-
-for await (const line of createInterface({ input: process.stdin })) {
-  const { id, page, do: what, ...given } = JSON.parse(line);
-  if (!pages.has(page)) pages.set(page, new Page());
-  const answer = (reply) => process.stdout.write(`${JSON.stringify({ id, ...reply })}\n`);
-  (async () => pages.get(page)[what](given))().then(
-    (value) => answer({ value: value ?? null }),
-    (error) => answer({ error: `${error.stack ?? error}`.slice(0, 2_000) }),
-  );
-}
-process.exit(0);
+await obey(Page);

@@ -1,4 +1,4 @@
-"""Pages with the real core of CopilotKit, in one Node process: see `copilotkit.mjs`."""
+"""Pages with a real client, in one Node process that obeys as `commands.mjs` says: see `copilotkit.mjs`."""
 
 import asyncio
 import json
@@ -10,9 +10,31 @@ from itertools import count
 from typing import Any
 
 from tests.interop.replay import HERE, unavailable
+from tests.product.kit import Product, product
+from tests.product.shop import say
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 Json = dict[str, Any]
+HANGING: Json = {
+    "output": [say("word " * 200)],
+    "when": {"user": "talk"},
+    "fault": {"kind": "hang", "after_events": 12},
+}
+"""A text of which a part comes, and then nothing."""
+BACK: Json = {"output": [say("Back.")], "repeat": True}
+
+
+@dataclass(frozen=True)
+class Client:
+    """A script that obeys, and the address that its pages are given: the server's, and this."""
+
+    script: str
+    route: str = ""
+
+
+COPILOTKIT = Client("copilotkit.mjs", "/copilotkit")
+TANSTACK = Client("foreign/tanstack.mjs")
+ASSISTANT_UI = Client("foreign/assistant.mjs")
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,7 @@ class Browser:
     """One Node process."""
 
     process: asyncio.subprocess.Process
+    client: Client
     replies: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     ids: Any = field(default_factory=lambda: count(1))
 
@@ -93,7 +116,7 @@ class Browser:
     async def open(self, url: str, thread: str, **more: Any) -> "Page":
         """A new page (or the same one, reloaded) that shows ``thread``."""
         page = Page(self, next(self.ids))
-        await page.do("open", url=f"{url}/copilotkit", thread=thread, **more)
+        await page.do("open", url=f"{url}{self.client.route}", thread=thread, **more)
         return page
 
 
@@ -119,20 +142,37 @@ class Page:
         return await self.until(until)
 
 
+def fine(seen: Seen) -> Seen:
+    """Nothing went wrong on the page."""
+    assert (seen.errors, seen.complaints) == ([], [])
+    return seen
+
+
+async def idle(p: Product, thread: str) -> Json:
+    """The thread when its run is over."""
+    async with asyncio.timeout(TIMEOUT):
+        while True:
+            found: Json = await p.get(f"/threads/{thread}")
+            if found["run"]["status"] != "running":
+                return found
+
+
 @asynccontextmanager
-async def browser() -> AsyncIterator[Browser]:
+async def browser(client: Client = COPILOTKIT) -> AsyncIterator[Browser]:
     """A Node process, ended afterwards."""
     if reason := unavailable():
         raise RuntimeError(f"the real clients can't be run: {reason}")
+    script = HERE / client.script
+    assert (script.parent / "node_modules").is_dir(), f"no clients in {script.parent}: run `make e2e`"
     process = await asyncio.create_subprocess_exec(
         "node",
-        str(HERE / "copilotkit.mjs"),
+        str(script),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=16 * 1024 * 1024,
-        env={"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1"},
+        env={"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1", "NODE_ENV": "production"},
     )
-    started = Browser(process)
+    started = Browser(process, client)
     listening = asyncio.create_task(started.listen())
     try:
         yield started
@@ -142,3 +182,13 @@ async def browser() -> AsyncIterator[Browser]:
         async with asyncio.timeout(TIMEOUT):
             await process.wait()
             await listening
+
+
+@asynccontextmanager
+async def shown(
+    tools: Any, turns: Any, *, client: Client = COPILOTKIT, **options: Any
+) -> AsyncIterator[tuple[Product, Browser]]:
+    """A server, and a browser to look at it; the provider refuses nothing."""
+    async with product(tools, turns, **options) as p, browser(client) as b:
+        yield p, b
+        p.assert_clean()

@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from agui_gate import tool
 from agui_gate.settings import Settings
-from tests.interop.pages import Browser, Page, Seen, browser
-from tests.product.kit import TIMEOUT, Product, product, streamed
+from tests.interop.pages import BACK, HANGING, Page, browser, fine, idle, shown
+from tests.product.kit import TIMEOUT, product, streamed
 from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script, users
 from tests.requirements import shows
 
@@ -20,36 +18,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 CARD = ["confirm_changes"]
 YES, NO = {"accepted": True}, {"accepted": False}
 APPROVED = {"approved": True}
-HANGING = {
-    "output": [{"type": "message", "text": "word " * 200}],
-    "when": {"user": "talk"},
-    "fault": {"kind": "hang", "after_events": 12},
-}
-"""A text of which a part comes, and then nothing."""
-BACK = {"output": [say("Back.")], "repeat": True}
-
-
-@asynccontextmanager
-async def shown(tools: Any, turns: Any, **options: Any) -> AsyncIterator[tuple[Product, Browser]]:
-    """A server, and a browser to look at it."""
-    async with product(tools, turns, **options) as p, browser() as b:
-        yield p, b
-        p.assert_clean()
-
-
-def fine(seen: Seen) -> Seen:
-    """Nothing went wrong on the page."""
-    assert (seen.errors, seen.complaints) == ([], [])
-    return seen
-
-
-async def idle(p: Product, thread: str) -> Any:
-    """The thread when its run is over."""
-    async with asyncio.timeout(TIMEOUT):
-        while True:
-            found = await p.get(f"/threads/{thread}")
-            if found["run"]["status"] != "running":
-                return found
 
 
 async def test_a_run_with_a_tool_of_the_server() -> None:

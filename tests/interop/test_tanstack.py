@@ -1,0 +1,114 @@
+"""The real chat client of TanStack AI: what works with it, as docs/clients.md says."""
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from agui_gate.settings import Settings
+from tests.interop import pages
+from tests.interop.pages import BACK, HANGING, TIMEOUT, Browser, fine, idle
+from tests.product.kit import Product
+from tests.product.shop import SEARCH, Shop, call, outputs, refund, script, users
+
+pytestmark = [pytest.mark.anyio, pytest.mark.interop]
+
+
+def shown(tools: Any, turns: Any, **options: Any) -> AbstractAsyncContextManager[tuple[Product, Browser]]:
+    """A server, and pages with TanStack AI to look at it."""
+    return pages.shown(tools, turns, client=pages.TANSTACK, **options)
+
+
+async def test_a_run_with_a_tool_of_the_server() -> None:
+    shop = Shop()
+    async with shown(shop.tools, script(SEARCH, after="Found it.")) as (p, b):
+        page = await b.open(p.url, "t")
+        seen = fine(await page.say("look for ada"))
+        assert seen.said == [("user", "look for ada"), ("assistant", "Found it.")]
+        assert list(seen.results.values()) == ['["found ada"]']
+        seen = fine(await page.say("and again"))
+        assert [role for role, _ in seen.said] == ["user", "assistant"] * 2
+        assert users(p.inputs()[-1]) == ["and again"], "a chain: the provider has the rest"
+
+
+async def test_a_tool_of_the_page() -> None:
+    shop = Shop()
+    async with shown(shop.tools, script(call("pick", of="three"), SEARCH)) as (p, b):
+        page = await b.open(p.url, "t", tools=["pick"])
+        await page.do("say", text="pick one")
+        seen = fine(await page.until("text", text="Done."))
+        assert outputs(p.inputs()[-1]) == ['{"page":"pick","given":{"of":"three"}}', '["found ada"]']
+        assert set(seen.results) == set(seen.calls)
+
+
+@pytest.mark.parametrize(("approved", "refunded"), [(True, ["A1"]), (False, [])])
+async def test_an_interrupt_is_shown_and_decided_over_http(approved: bool, refunded: list[str]) -> None:
+    """It calls interrupts that are not its own `unbound`: they are shown, and answered by who has asked."""
+    shop = Shop()
+    async with shown(shop.tools, script(refund())) as (p, b):
+        page = await b.open(p.url, "t")
+        seen = fine(await page.say("refund A1", until="interrupts"))
+        (interrupt,) = seen.interrupts
+        assert (interrupt["kind"], interrupt["canResolve"]) == ("unbound", False)
+        await page.do("decide", approval=interrupt["id"], answer={"approved": approved})
+        seen = fine(await page.until("text", text="Done."))
+        assert (shop.orders, seen.interrupts) == (refunded, [])
+        assert set(seen.results) == set(seen.calls)
+        assert fine(await page.say("thanks")).said[-2:] == [("user", "thanks"), ("assistant", "Done.")]
+
+
+async def test_a_card_is_answered_with_the_next_message() -> None:
+    """It goes on by itself only when every call of a turn has a result, and the gated one has none yet."""
+    shop = Shop()
+    async with shown(shop.tools, script(refund())) as (p, b):
+        page = await b.open(p.url, "t", tools=["confirm_changes"])
+        seen = fine(await page.say("refund A1", until="cards"))
+        await page.do("respond", card=seen.cards[0], answer={"accepted": True})
+        seen = fine(await page.say("go on"))
+        assert (seen.text, shop.orders, users(p.inputs()[-1])) == ("Done.", ["A1"], ["go on"])
+
+
+async def test_a_connection_that_breaks_is_made_again_where_it_broke() -> None:
+    """The same request once more with `Last-Event-ID`: its own way to a run of which it has lost the end."""
+    shop = Shop()
+    kept = Settings(disconnect_grace=TIMEOUT)
+    async with shown(shop.tools, script(SEARCH, after="Found it."), settings=kept) as (p, b):
+        page = await b.open(p.url, "t", breaks="TOOL_CALL_START")
+        seen = fine(await page.say("look for ada"))
+        assert (seen.text, list(seen.results.values()), shop.searches) == ("Found it.", ['["found ada"]'], ["ada"])
+        first, second = await page.do("asked")
+        assert (first["last"], first["input"]) == (None, second["input"])
+        assert second["last"]
+
+
+async def test_stop_and_go_on() -> None:
+    async with shown([], [HANGING, BACK]) as (p, b):
+        page = await b.open(p.url, "t")
+        await page.do("say", text="talk")
+        await page.until("text", text="word")
+        await page.do("stop")
+        fine(await page.until("idle"))
+        assert (await idle(p, "t"))["run"]["status"] == "cancelled"
+        assert fine(await page.say("go on")).text == "Back."
+
+
+async def test_a_reload_while_a_run_runs_follows_it_to_its_end() -> None:
+    async with shown([], [HANGING, BACK]) as (p, b):
+        page = await b.open(p.url, "t")
+        await page.do("say", text="talk")
+        await page.until("text", text="word")
+        again = await b.open(p.url, "t")
+        seen = fine(await again.until("text", text="word"))
+        assert (seen.running, [role for role, _ in seen.said]) == (True, ["user", "assistant"])
+        await page.do("stop")
+
+
+async def test_a_reload_of_a_chat_that_is_over() -> None:
+    shop = Shop()
+    async with shown(shop.tools, script(SEARCH, after="Found it.")) as (p, b):
+        before = fine(await (await b.open(p.url, "t")).say("look for ada"))
+        again = await b.open(p.url, "t")
+        seen = fine(await again.until("text", text="Found it."))
+        assert (seen.said, seen.results) == (before.said, before.results)
+        assert fine(await again.say("thanks")).text == "Found it."
+        assert users(p.inputs()[-1]) == ["thanks"]
