@@ -50,7 +50,7 @@ class Following:
                 self.raw += chunk
         stream = parse(self.raw)
         if self.status == 200 and self.body is not None:
-            record(stream, self.body)
+            record(stream, self.body, replays=self.response.url.path.endswith("/connect"))
         return stream
 
 

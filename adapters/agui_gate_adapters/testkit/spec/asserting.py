@@ -28,7 +28,8 @@ def breaches(
 ) -> list[Finding]:
     """The findings of `judge` but those that a test asks for (``departs``) and those that a 0.x client needs."""
     left_out = {*departs, *(DOWNGRADED if input is not None and is_older(input) else ())}
-    return [found for found in judge(stream, input=input, replays=replays) if found.rule not in left_out]
+    found = judge(stream, input=input, replays=replays)
+    return [one for one in found if one.rule not in left_out and one.strength != "note"]
 
 
 def assert_conforms(

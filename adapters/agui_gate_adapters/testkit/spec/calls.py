@@ -46,7 +46,7 @@ class Calls:
         elif call_id in self.page.results:
             yield Breach("TOOL-2", f"a second result for `{call_id}`")
         elif call_id not in self.page.calls:
-            yield Breach("TOOL-2", f"a result for `{call_id}`, a call that nobody made")
+            yield Breach("TOOL-2", f"a result for `{call_id}`, a call that this page was never shown", "note")
         elif message_id in self.page.roles:
             yield Breach("EVT-4", f"the result's messageId `{message_id}` names another message already")
         if call_id in self.pending:
