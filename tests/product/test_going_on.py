@@ -9,7 +9,7 @@ import pytest
 from agui_gate import tool
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, product
 from tests.product.live import Following, cancel, connecting, over
-from tests.product.shop import COLOR, PICK, Shop, call, outputs, refund, say, script
+from tests.product.shop import COLOR, PICK, SEARCH, Shop, call, outputs, refund, say, script
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T6")]
@@ -51,6 +51,20 @@ async def test_the_model_is_told_and_answers_with_nobody_there(store: str, appro
         later = await chat.say("thanks")
         assert later.text == "Done."
         p.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("version", "end"),
+    [(None, '"code":"limit_reached"'), ("0.9", '"code":"limit_reached"'), ("1.0", '"outcome":{"type":"cancelled"}')],
+)
+async def test_it_goes_on_by_the_rules_of_the_client_that_was_asked(store: str, version: str | None, end: str) -> None:
+    shop = Shop()
+    turns = [{"output": [refund()]}, {"output": [SEARCH], "repeat": True}]
+    async with product(shop.tools, turns, store=store, max_turns=1) as p:
+        await p.chat().say("refund A1", protocolVersion=version)
+        decided = await p.decide((await waiting(p))[0], GO_ON)
+        last = (await events_of(p, decided["run"]["key"])).rstrip().rsplit("\n\n", 1)[-1]
+        assert end in last
 
 
 async def test_without_the_member_the_thread_waits_for_its_next_run() -> None:

@@ -135,7 +135,8 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     answer that the call belongs to was regenerated or edited away; the record stays.
 
     ``run_key`` and ``run_id`` are the run in which the model made the call: the server's key, and the client's id.
-    ``run_id`` is "" for what was asked before it was recorded. ``runner``: who runs the call.
+    ``run_id`` is "" for what was asked before it was recorded. ``runner``: who runs the call. ``protocol_version``: by
+    which rules its client is told (`core/dialect.py`); None for those of 0.x.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     replaced: bool = False
     run_id: str = ""
     runner: Runner = "here"
+    protocol_version: str | None = None
 
     @property
     def is_pending(self) -> bool:

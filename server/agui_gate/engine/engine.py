@@ -334,9 +334,11 @@ class Engine:
             )
         if record.state is State.UNKNOWN:
             return msgspec.structs.replace(decided, not_continued="It was stopped, so the conversation does not go on.")
-        # No page is there to run tools of its own, so none are offered; asked is as the person was asked last.
+        # No page is there to run tools of its own, so none are offered; asked is as the person was asked last, and told
+        # is what the client reads that asked.
         tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []
-        run = RunInput(record.thread_id, f"continue_{new_id()}", [], tools=tools)
+        said = f"continue_{new_id()}"
+        run = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
         try:
             live = await self.run(self.agents[record.agent], run, record.principal, stop_alone=False, create=False)
         except AguiGateError as error:

@@ -8,7 +8,7 @@ from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.cards_shown import REPLACED
-from agui_gate.core.dialect import Dialect
+from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect, declares_v1
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
@@ -54,6 +54,7 @@ class Asker:
             style=self.style,
             provider_ref=provider_id(self._thread.ref),
             runner="provider" if call.is_held else "here",
+            protocol_version=PROTOCOL_VERSION if declares_v1(self._scope.input.protocol_version) else None,
             editable=tuple(gate.editable),
             message=_fill(gate.message, arguments),
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
