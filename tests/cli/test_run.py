@@ -30,7 +30,16 @@ def test_the_limits_of_the_settings_hold_here_too(cli: Cli, monkeypatch: pytest.
     monkeypatch.setenv("AGUI_GATE_THREAD_BYTES", "16384")
     result = cli("run", "cli_shop:agent", "-m", "x" * 20_000, "--store", "memory://")
     assert result.exit_code == 1
+    assert result.stderr.startswith("error: This conversation is full")
     assert "16,384 bytes" in result.stderr
+    assert result.stderr.endswith(" (limit_reached)\n")
+
+
+def test_what_the_provider_cut_off_is_an_answer_and_said_to_be_half(cli: Cli) -> None:
+    result = cli("run", "cli_shop:agent", "-m", "half", "--store", "memory://")
+    assert (result.exit_code, result.stdout) == (0, "You sa\n")
+    assert "reached a limit of the provider" in result.stderr
+    assert "max_tokens" in result.stderr
 
 
 @pytest.mark.parametrize("agent", ["shop", "cards"])
@@ -223,6 +232,6 @@ def test_ctrl_c_stops_a_run_in_order(tmp_path: Path) -> None:
         code, seconds = process.stop(signal.SIGINT)
     assert (code, seconds < 5) == (130, True)
     last = json.loads(process.text.splitlines()[-1])
-    assert (last["type"], last["code"]) == ("RUN_ERROR", "abort")
+    assert (last["type"], last["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
     again = call(tmp_path, "run", "cli_shop:agent", "-m", "again", "--thread", "t1")
     assert (again.returncode, again.stdout) == (0, "You said again\n")

@@ -97,7 +97,7 @@ def assert_closed(stream: list[Json]) -> None:
     calls = [event["toolCallId"] for event in stream if event["type"] == "TOOL_CALL_START"]
     results = [event["toolCallId"] for event in stream if event["type"] == "TOOL_CALL_RESULT"]
     assert sorted(results) == sorted(calls)
-    assert (stream[-1]["type"], stream[-1]["code"]) == ("RUN_ERROR", "abort")
+    assert (stream[-1]["type"], stream[-1]["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
 
 
 async def test_while_tools_run_that_never_return(desk: Desk) -> None:
@@ -152,7 +152,7 @@ async def test_at_the_question_what_was_asked_keeps_waiting(desk: Desk) -> None:
 async def test_while_an_approved_call_runs(desk: Desk) -> None:
     desk.emulator.load(script(BLAST, asks("blast", place="hill")))
     stream = events(await desk.stop(lambda process: process.wait_for(r"\[blasting"), "--approve", "yes", "--json"))
-    assert (stream[-1]["type"], stream[-1]["code"]) == ("RUN_ERROR", "abort")
+    assert (stream[-1]["type"], stream[-1]["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
     assert await desk.left() == ("cancelled", set(), set())
     before = desk.notes()
     assert (await desk.go_on("-m", "again", "--approve", "no")).stdout == "Done.\n"

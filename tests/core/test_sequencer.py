@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import UNFINISHED, Sequencer
-from agui_gate.core.stopping import ASKED, Stop, cut_off
+from agui_gate.core.stopping import ASKED, Stop, cut_off, stopped
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
 from tests.requirements import shows
@@ -172,6 +172,7 @@ def test_stopped_is_an_outcome_in_1_x_and_what_0_x_knows_it_as(
     if metadata is not None:
         new["metadata"] = {"agui-gate": metadata}
     assert ends == {Dialect.V0: old, Dialect.V1: new, Dialect.V1_FULL: new}
+    assert (stopped(new), stopped(old)) == (why, None)
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "refusal"])

@@ -12,7 +12,8 @@ from agui_gate.agent import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval
-from agui_gate.core.dialect import Deployment
+from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
+from agui_gate.core.stopping import stopped
 from agui_gate.engine.engine import Engine
 from agui_gate.from_settings import engine_limits, store_from
 from agui_gate.protocol.earlier import already_ran
@@ -59,7 +60,7 @@ class LocalThread:
         return await self._engine.store.read_thread(LOCAL, self._thread_id, whole=False) is not None
 
     async def say(self, text: str | None) -> bool:
-        """Run with a new message, or with none to go on. False if the run failed.
+        """Run with a new message, or with none to go on. False if the run failed, or was stopped by us.
 
         When cancelled, the run is stopped in order and its last events are shown.
         """
@@ -67,7 +68,7 @@ class LocalThread:
         return await self._run(messages, None)
 
     async def answer(self, answers: Sequence[ResumeEntry]) -> bool:
-        """Run with answers to what waits. False if the run failed."""
+        """Run with answers to what waits. False as with `say`."""
         return await self._run([], list(answers))
 
     async def pending(self) -> list[Approval]:
@@ -85,7 +86,7 @@ class LocalThread:
         return msgspec.structs.replace(approval, message=f"{approval.message or f'Run {approval.tool}?'} {ran.words}")
 
     async def _run(self, messages: list[Message], resume: list[ResumeEntry] | None) -> bool:
-        run = RunInput(self._thread_id, uuid.uuid4().hex, messages, resume=resume)
+        run = RunInput(self._thread_id, uuid.uuid4().hex, messages, protocol_version=PROTOCOL_VERSION, resume=resume)
         live = await self._engine.run(self._agent, run, LOCAL, way="shell")
         reader = await live.read()
         try:
@@ -97,13 +98,13 @@ class LocalThread:
             raise
 
     async def _read(self, reader: Reader) -> bool:
-        last = ""
+        event: dict[str, Any] = {}
         while data := await reader.read():
             for raw in _events(data):
                 event = msgspec.json.decode(raw)
-                last = event["type"]
                 self._show(raw, event)
-        return last == "RUN_FINISHED"
+        why = stopped(event)
+        return event.get("type") == "RUN_FINISHED" and (why is None or why.reason is not None)
 
 
 def _events(data: bytes) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ of 0.x have no such outcome, and get what they know:
 | a limit or filter of the provider (it has a ``reason``) | RUN_FINISHED, with the reason as its result |
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -50,3 +51,11 @@ def cut_off(reason: str | None) -> Stop:
     why = "was cut off by a filter of the provider" if reason in _FILTERS else "reached a limit of the provider"
     message = f"The model's answer {why}. What it said is kept. Send a message to go on."
     return Stop(LimitReached.code, message, reason or "incomplete")
+
+
+def stopped(event: Mapping[str, Any]) -> Stop | None:
+    """What a terminal event of 1.x says of a stop; None if the run was not stopped."""
+    if (event.get("outcome") or {}).get("type") != "cancelled":
+        return None
+    said = (event.get("metadata") or {}).get("agui-gate")
+    return ASKED if said is None else Stop(said["code"], said["message"], said.get("reason"))

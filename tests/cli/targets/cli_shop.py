@@ -32,7 +32,7 @@ async def until_there(path: str) -> None:
 
 
 class RuleModel:
-    """Says what it was told; "refund N" calls the gated tool, "break" fails.
+    """Says what it was told; "refund N" calls the gated tool, "break" fails, "half" is cut off.
 
     "wait" never ends, and "wait for FILE" ends when there is one.
     """
@@ -55,6 +55,9 @@ class RuleModel:
             yield [TextStart("t"), TextDelta("t", "Waiting")]
             await until_there(text.removeprefix("wait for "))
             yield [TextEnd("t"), TurnDone()]
+            return
+        if text == "half":
+            yield [TextStart("t"), TextDelta("t", "You sa"), TextEnd("t"), TurnDone("incomplete", "max_tokens")]
             return
         yield say(f"You said {text}")
 

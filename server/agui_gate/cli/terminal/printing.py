@@ -8,6 +8,7 @@ import click
 
 from agui_gate.cli.terminal.console import dim, note, printable, short
 from agui_gate.core.jsontext import parse_object
+from agui_gate.core.stopping import Stop, stopped
 from agui_gate.core.transcript import CARD_TOOL
 
 WIDTH = 160
@@ -16,7 +17,7 @@ WIDTH = 160
 CARD_ID = "card_"
 """How the ids of cards begin, also of those that an earlier run showed (`engine/waiting.py`)."""
 
-_PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT", "RUN_ERROR"})
+_PRINTED = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_END", "TOOL_CALL_RESULT"})
 
 
 class JsonPrinter:
@@ -51,7 +52,9 @@ class TextPrinter:
             case "TEXT_MESSAGE_END":
                 self._end_line()
             case "RUN_ERROR":
-                self._error(event)
+                self._error(event["code"], event["message"])
+            case "RUN_FINISHED":
+                self._stopped(stopped(event))
             case "CUSTOM" if event["name"] == "agui-gate:answer_refused":
                 note(short(event["value"]["message"], WIDTH))
             case kind if kind.startswith("TOOL_CALL_"):
@@ -78,10 +81,19 @@ class TextPrinter:
             self._end_line()
             dim(short(text, WIDTH), err=True)
 
-    def _error(self, event: dict[str, Any]) -> None:
+    def _stopped(self, why: Stop | None) -> None:
+        """What the provider cut off is an answer nevertheless; anything else is said as an error is."""
+        if why is not None and why.reason is not None:
+            self._end_line()
+            note(f"{why.message} ({printable(why.reason)})")
+        elif why is not None:
+            self._error(why.code, why.message)
+
+    def _error(self, code: str, message: str) -> None:
         self._end_line()
-        self.provider_failed = event["code"].startswith("provider_")
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {event['message']} ({event['code']})", err=True)
+        self.said = True
+        self.provider_failed = code.startswith("provider_")
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {message} ({code})", err=True)
 
     def _end_line(self) -> None:
         if self._mid_line:
