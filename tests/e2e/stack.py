@@ -21,11 +21,14 @@ START = 60.0
 """Seconds for a process to come up."""
 SCENARIO = 240.0
 """Seconds for one scenario."""
-NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime")
+NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime", "mixed runtime")
 AT_ONCE = ("provider", "server", "guarded", "driver")
 """They need nobody to start; CopilotKit's runtime asks its server."""
-ON_DEMAND = "guarded runtime"
-"""Only one scenario wants it, and starts it."""
+GUARDED, MIXED = "guarded runtime", "mixed runtime"
+ON_DEMAND = (GUARDED, MIXED)
+"""Few scenarios want them: one starts the first, those with the option `runtime` get the second started."""
+CLIENT_1 = ROOT / "tests" / "interop" / "node_modules" / "client-100" / "dist" / "index.mjs"
+"""The client of AG-UI 1.0, which declares that version."""
 LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
 TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland"}
 TOKEN = {"AGUI_GATE_TOKEN": "wonderland"}
@@ -100,6 +103,15 @@ def runtime(node: str, server: str, port: str, env: Mapping[str, str] | None = N
     return Process(node, "server.mjs", cwd=PAGE / "runtime", env={"AGUI_GATE_URL": server, "PORT": port, **(env or {})})
 
 
+def mixed_runtime(node: str, server: str, port: str) -> Process:
+    """The same, with the client of AG-UI 1.0 before the server; what reads in the browser is 0.0.59 as ever."""
+    source = (PAGE / "runtime" / "server.mjs").read_text()
+    mixed = source.replace('"@ag-ui/client"', f'"{CLIENT_1.as_uri()}"')
+    assert mixed != source
+    env = {"AGUI_GATE_URL": server, "PORT": port}
+    return Process(node, "--input-type=module", "--eval", mixed, cwd=PAGE / "runtime", env=env)
+
+
 class Stack:
     """Everything, running."""
 
@@ -115,12 +127,15 @@ class Stack:
             "server": program("server", ports["server"], model, f"sqlite:///{directory}/open.db", env=LIMITS),
             "guarded": program("server", ports["guarded"], model, f"sqlite:///{directory}/guarded.db", env=TOKENS),
             "runtime": runtime(node, url["server"], ports["runtime"]),
-            ON_DEMAND: runtime(node, url["guarded"], ports[ON_DEMAND], TOKEN),
+            GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),
+            MIXED: mixed_runtime(node, url["server"], ports[MIXED]),
             "driver": Process(node, "driver.mjs", cwd=HERE, by_input=True),
         }
 
     def run(self, scenario: str, options: dict[str, Any]) -> None:
         """Run a scenario in the driver; what it asks for in between is done. Raises `AssertionError` with its story."""
+        if (wanted := self.processes.get(options.get("runtime", ""))) and wanted.child is None:
+            wanted.start()
         try:
             self._run(scenario, options)
         except (OSError, RuntimeError, TimeoutError):
@@ -129,7 +144,7 @@ class Stack:
         finally:
             for name, process in self.processes.items():
                 # A scenario that failed may not have started again what it stopped.
-                if process.child is None and name != ON_DEMAND:
+                if process.child is None and name not in ON_DEMAND:
                     process.start()
 
     def _run(self, scenario: str, options: dict[str, Any]) -> None:

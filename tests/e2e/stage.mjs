@@ -8,8 +8,8 @@ const GUARDED = { authorization: "Bearer wonderland" };
 
 export class Stage {
   constructor({ browser, options, urls, ask, name }) {
-    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card" });
-    this.label = [name, options.via, options.style].filter(Boolean).join("-");
+    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime" });
+    this.label = [name, options.runtime ?? options.via, options.style].filter(Boolean).join("-");
     this.pages = [];
   }
 
@@ -35,7 +35,7 @@ export class Stage {
     const url = new URL("/copilot/", server);
     url.searchParams.set("via", this.via);
     url.searchParams.set("hitl", this.style);
-    const runtime = server === this.urls.guarded ? this.urls["guarded runtime"] : this.urls.runtime;
+    const runtime = server === this.urls.guarded ? this.urls["guarded runtime"] : this.urls[this.runtime];
     url.searchParams.set("runtime", `${runtime}/api/copilotkit`);
     if (thread) url.hash = `t=${thread}`;
     return url.href;

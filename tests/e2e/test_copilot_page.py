@@ -9,7 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.e2e.stack import Stack
+from tests.e2e.stack import MIXED, Stack
 from tests.requirements import shows
 
 VIAS = ("direct", "runtime", "browser")
@@ -117,6 +117,15 @@ def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options
 )
 def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
+
+
+@pytest.mark.parametrize("style", ["card", "interrupt"])
+@pytest.mark.parametrize(
+    "scenario", ["approve", "reject", "mixed", "reload", "stopText", "stopTool", "approvesThenStops"]
+)
+def test_a_runtime_of_1_0_before_a_browser_of_0_x(stack: Stack, scenario: str, style: str) -> None:
+    """The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59."""
+    stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
 
 
 def test_a_page_that_knows_nothing_of_this_server(stack: Stack) -> None:

@@ -26,13 +26,16 @@ BACK: Json = {"output": [say("Back.")], "repeat": True}
 
 @dataclass(frozen=True)
 class Client:
-    """A script that obeys, and the address that its pages are given: the server's, and this."""
+    """A script that obeys, the address that its pages are given (the server's, and this), and Node's own options."""
 
     script: str
     route: str = ""
+    options: tuple[str, ...] = ()
 
 
 COPILOTKIT = Client("copilotkit.mjs", "/copilotkit")
+COPILOTKIT_ON_1_0 = Client("copilotkit.mjs", "/copilotkit", ("--import", (HERE / "on_1_0.mjs").as_uri()))
+"""What CopilotKit does as soon as it takes client 1.0.0: its newest core, with that."""
 TANSTACK = Client("foreign/tanstack.mjs")
 ASSISTANT_UI = Client("foreign/assistant.mjs")
 
@@ -158,14 +161,16 @@ async def idle(p: Product, thread: str) -> Json:
 
 
 @asynccontextmanager
-async def browser(client: Client = COPILOTKIT) -> AsyncIterator[Browser]:
-    """A Node process, ended afterwards."""
+async def browser(client: Client | None = None) -> AsyncIterator[Browser]:
+    """A Node process, ended afterwards. CopilotKit's, unless it is said."""
+    client = client or COPILOTKIT
     if reason := unavailable():
         raise RuntimeError(f"the real clients can't be run: {reason}")
     script = HERE / client.script
     assert (script.parent / "node_modules").is_dir(), f"no clients in {script.parent}: run `make e2e`"
     process = await asyncio.create_subprocess_exec(
         "node",
+        *client.options,
         str(script),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -186,7 +191,7 @@ async def browser(client: Client = COPILOTKIT) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def shown(
-    tools: Any, turns: Any, *, client: Client = COPILOTKIT, **options: Any
+    tools: Any, turns: Any, *, client: Client | None = None, **options: Any
 ) -> AsyncIterator[tuple[Product, Browser]]:
     """A server, and a browser to look at it; the provider refuses nothing."""
     async with product(tools, turns, **options) as p, browser(client) as b:

@@ -1,4 +1,7 @@
-"""The real core of CopilotKit against `/copilotkit`: what its users do, and what they come back to."""
+"""The real core of CopilotKit against `/copilotkit`: what its users do, and what they come back to.
+
+Twice: with the client that it brings (0.0.59, which says no version), and with the one that speaks AG-UI 1.0.
+"""
 
 import asyncio
 import json
@@ -8,6 +11,7 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.settings import Settings
+from tests.interop import pages
 from tests.interop.pages import BACK, HANGING, Page, browser, fine, idle, shown
 from tests.product.kit import TIMEOUT, product, streamed
 from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script, users
@@ -18,6 +22,12 @@ pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 CARD = ["confirm_changes"]
 YES, NO = {"accepted": True}, {"accepted": False}
 APPROVED = {"approved": True}
+
+
+@pytest.fixture(autouse=True, params=[pages.COPILOTKIT, pages.COPILOTKIT_ON_1_0], ids=["0.0.59", "1.0.0"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `browser` starts."""
+    monkeypatch.setattr(pages, "COPILOTKIT", request.param)
 
 
 async def test_a_run_with_a_tool_of_the_server() -> None:

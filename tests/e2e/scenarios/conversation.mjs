@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { longFrames } from "../frames.mjs";
-import { call, calls, says } from "../stage.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
 
 const WORDS = Array.from({ length: 400 }, (_, at) => `word${at} `);
 const slowly = (turn, ms) => ({ ...turn, fault: { kind: "slow", ms } });
@@ -38,6 +38,23 @@ export async function stopTool(t) {
   await t.say(page, "Never mind");
   await t.answered(page, "Let's not count.");
   await t.chipsAre(page, ["stock_report:stopped"]);
+}
+
+/** An approval, then a tool of the page, then a stop: after each the chat can go on. */
+export async function approvesThenStops(t) {
+  const dark = calls("Done, and dark.", call("set_theme", { theme: "dark" }));
+  await t.script(calls("I'll refund it.", refund()), dark, calls("Counting.", call("stock_report", { seconds: 60 })), says("Where were we?"));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003, then count");
+  await t.press(page, "Approve");
+  await page.waitForSelector("html.dark", { state: "attached" });
+  await t.chipsAre(page, ["refund:done", "set_theme:done", "stock_report:running"]);
+  await stop(page);
+  await t.idle(page);
+  await t.chipsAre(page, ["refund:done", "set_theme:done", "stock_report:stopped"]);
+  await t.say(page, "And now?");
+  await t.answered(page, "Where were we?");
+  await counts(t.banner(page), 0);
 }
 
 export async function twoThreads(t) {
