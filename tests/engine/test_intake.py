@@ -13,6 +13,7 @@ from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
     CardEntry,
+    KeptEntry,
     LeftOutEntry,
     Output,
     ResultEntry,
@@ -189,8 +190,8 @@ def test_a_tool_message_counts_only_for_a_client_tool_and_once() -> None:
     ]
     intake = taken(run(*messages), entries)
     assert intake.entries == [ResultEntry("mine", "rmine", Output("painted"))]
-    error = Message("tool", "x", "ignored", tool_call_id="mine", error="it broke")
-    assert taken(run(error), entries).entries == [ResultEntry("mine", "x", Output("it broke", True))]
+    error = Message("tool", "x", "so far", tool_call_id="mine", error="it broke")
+    assert taken(run(error), entries).entries == [ResultEntry("mine", "x", Output("so far", True, "it broke"))]
 
 
 @shows("B8")
@@ -219,6 +220,7 @@ def test_an_unknown_thread_trusts_nothing() -> None:
         said("hi", "u1"),
         turn("m1", TextPart("m1", "Hm."), CallPart("c", "c", "refund", '{"a":1}', "m1", kind="client")),
         ResultEntry("c", "r1", Output(UNTRUSTED, True)),
+        KeptEntry("m2", '{"id":"m2","role":"assistant","content":""}'),
     ]
     assert not intake.said
     assert taken(run(*history, user("go", "u2")), []).said

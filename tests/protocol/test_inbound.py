@@ -102,6 +102,7 @@ def test_depth(place) -> None:
         reading.decode(json.dumps({**MINIMAL}).encode()[:-1] + b',"state":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
 
 
+FILE = {"type": "file", "value": "f"}
 PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
 
 
@@ -112,7 +113,14 @@ PNG = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
         ("", ()),
         ("hi", (Text("hi"),)),
         ([], ()),
-        ([{"type": "text", "text": ""}], ()),
+        ([{"type": "text", "text": ""}], (Text("", "{}"),)),
+        ([{"type": "text", "text": "hi"}], (Text("hi", "{}"),)),
+        ([{"type": "text", "text": "hi", "id": "p", "surprise": 1}], (Text("hi", '{"id":"p"}'),)),
+        (
+            [{"type": "image", "source": {**FILE, "provider": "openai"}, "metadata": {"a": None}}],
+            (Media("image", "file", "f", None, "openai", '{"metadata":{"a":null}}'),),
+        ),
+        ([{"type": "image", "source": {**FILE, "provider": 5}, "id": 5}], (Media("image", "file", "f"),)),
         (
             [{"type": "text", "text": "hi"}, {"type": "image", "source": PNG}],
             (Text("hi"), Media("image", "data", "AAAA", "image/png")),

@@ -58,9 +58,9 @@ def approval(call_id: str, state: State, output: Output | None = None, turn_id: 
     )
 
 
-def shown(entries: Sequence[Entry], approvals: Sequence[Approval] = (), **options: bool) -> list[dict[str, Any]]:
+def shown(entries: Sequence[Entry], approvals: Sequence[Approval] = ()) -> list[dict[str, Any]]:
     """The messages, which must be what the official models write: valid, in camelCase, without nulls or extras."""
-    messages = agui_messages(entries, approvals, **options)
+    messages = agui_messages(entries, approvals)
     read = OFFICIAL.validate_python(messages)
     assert [m.model_dump(by_alias=True, exclude_none=True) for m in read] == messages
     return messages
@@ -219,11 +219,6 @@ def test_multimodal_parts_come_back_as_they_were_sent() -> None:
         {"type": "video", "source": {"type": "data", "value": "AAAA", "mimeType": "application/octet-stream"}},
         {"type": "document", "source": {"type": "file", "value": "file-1", "mimeType": "application/pdf"}},
     ]
-
-
-def test_a_file_source_can_be_written_as_text_for_0_0_59() -> None:
-    (message,) = shown([user("u1", Media("document", "file", "file-1"))], file_sources=False)
-    assert message["content"] == [{"type": "text", "text": "[document: file-1]"}]
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])

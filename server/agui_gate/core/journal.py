@@ -30,6 +30,7 @@ from agui_gate.core.transcript import (
     CardEntry,
     ConversationRef,
     Entry,
+    KeptEntry,
     LeftOutEntry,
     PassedEntry,
     ReplacedEntry,
@@ -99,6 +100,8 @@ class Journal:
                 self.call_ids.add(entry.call_id)
             case UserEntry():
                 self.messages.note_user(entry, len(self.entries))
+            case KeptEntry():
+                self.messages.note_kept(entry)
             case ReportedEntry():
                 self._reported.add(entry.call_id)
                 self.call_ids.add(entry.call_id)

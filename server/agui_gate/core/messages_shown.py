@@ -6,7 +6,7 @@ among those like them.
 
 from collections.abc import Sequence
 
-from agui_gate.core.transcript import CallPart, Content, TurnEntry, UserEntry
+from agui_gate.core.transcript import CallPart, Content, KeptEntry, TurnEntry, UserEntry
 
 
 class MessagesShown:
@@ -30,6 +30,10 @@ class MessagesShown:
         if entry.minted:
             self._unnamed.setdefault(entry.content, []).append(self.unnamed)
             self.unnamed += 1
+
+    def note_kept(self, entry: KeptEntry) -> None:
+        """Take a message that only clients need."""
+        self._ids.add(entry.id)
 
     def __contains__(self, message_id: str) -> bool:
         return message_id in self._ids

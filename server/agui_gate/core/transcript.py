@@ -40,6 +40,10 @@ Only the adapter whose `origin` made the turn reads it back; everyone else leave
 """
 
 
+More = str | None
+"""What came in with something and says nothing to a model: JSON, shown again as it came. See `protocol/kept.py`."""
+
+
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -53,19 +57,23 @@ class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class Media(Struct, tag="media", tag_field="type"):
     """An image, audio, video or document part of a user's message.
 
-    ``source`` is ``data`` (base64), ``url`` or ``file`` (a provider's handle), ``value`` what it holds.
+    ``source`` is ``data`` (base64), ``url`` or ``file`` (a provider's handle), ``value`` what it holds. ``provider``:
+    whose handle it is, where that was said.
     """
 
     kind: Literal["image", "audio", "video", "document"]
     source: Literal["data", "url", "file"]
     value: str
     mime_type: str | None = None
+    provider: str | None = None
+    more: More = None
 
 
 class Text(Struct, tag="text", tag_field="type"):
-    """A text part of a user's message."""
+    """A text part of a user's message. ``more`` is None where the text was no part, but all of the message."""
 
     text: str
+    more: More = None
 
 
 Content = Text | Media
@@ -121,6 +129,7 @@ class CallPart(Struct, tag="call", tag_field="type"):
     malformed: bool = False
     private: Private | None = None
     shown: Shown = "at_once"
+    more: More = None
 
     @property
     def local(self) -> bool:
@@ -134,10 +143,16 @@ class CallPart(Struct, tag="call", tag_field="type"):
 
 
 class Output(Struct):
-    """What a call came to: the text that the model and the user get."""
+    """What a call came to: the text that the model and the user get.
+
+    What a client reports may be more: ``parts`` if it is a list (``content`` is their text then), and ``error``, which
+    stands beside the content.
+    """
 
     content: str
     is_error: bool = False
+    error: str = ""
+    parts: tuple[Content, ...] | None = None
 
 
 class UserEntry(Struct, tag="user", tag_field="type"):
@@ -147,6 +162,17 @@ class UserEntry(Struct, tag="user", tag_field="type"):
     content: tuple[Content, ...]
     role: Role = "user"
     minted: bool = False
+    more: More = None
+
+
+class KeptEntry(Struct, tag="kept", tag_field="type"):
+    """A message of a history that a client brought which says nothing to a model: its reasoning, or an empty one.
+
+    ``message`` is the message as it is shown again, as JSON.
+    """
+
+    id: str
+    message: str
 
 
 class TurnEntry(Struct, tag="turn", tag_field="type"):
@@ -161,6 +187,7 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     origin: str = ""
     ref: ConversationRef | None = None
     cut: bool = False
+    more: More = None
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
@@ -205,6 +232,7 @@ class ResultEntry(Struct, tag="result", tag_field="type"):
     output: Output
     unverified: bool = False
     given_up: bool = False
+    more: More = None
 
 
 class CardEntry(Struct, tag="card", tag_field="type"):
@@ -306,6 +334,7 @@ class ActionEntry(Struct, tag="action", tag_field="type"):
 
 Entry = (
     UserEntry
+    | KeptEntry
     | TurnEntry
     | ResultEntry
     | CardEntry

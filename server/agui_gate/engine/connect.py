@@ -13,21 +13,21 @@ the messages, anything else is asked by interrupt.
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
+from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.budget import Reservation
-from agui_gate.off_loop import json_list
+from agui_gate.engine.conversation import Told, told
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
+from agui_gate.protocol.for_v0 import for_v0_json
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import agui_messages, result_id
 from agui_gate.stores.base import Thread
@@ -36,20 +36,22 @@ from agui_gate.stores.base import Thread
 class PrivateFrames:
     """The frames that are made for one client alone, under a key of their own."""
 
-    def __init__(self, run: RunInput, key: str) -> None:
+    def __init__(self, run: RunInput, key: str, dialect: Dialect) -> None:
+        self.dialect = dialect
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
         self.sequencer = Sequencer(run.thread_id, run.run_id, lambda event: self._frames.append(encoder.frame(event)))
 
-    def conversation(self, messages: msgspec.Raw, state: Any) -> None:
+    def conversation(self, messages: Told, state: Any) -> None:
         """The messages and the state; before them RUN_STARTED, the first time."""
         self.sequencer.started()
-        self.sequencer.other(ev.MessagesSnapshot(messages))
+        self.sequencer.other(ev.MessagesSnapshot(messages.messages))
         self.sequencer.other(ev.StateSnapshot(state))
 
     def opening(self, opening: Opening) -> bytes:
         """The frames of an opening."""
-        self.conversation(opening.messages(), opening.state)
+        messages = opening.messages()
+        self.conversation(Told(messages) if self.dialect.v1 else Told(*for_v0_json(messages)), opening.state)
         return self.take()
 
     def take(self) -> bytes:
@@ -122,7 +124,7 @@ def _conversation(thread: Thread, frames: PrivateFrames) -> Journal:
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     journal = Journal(thread.entries, approvals)
     entries = [*thread.entries, *_cards_to_end(journal, approvals)]
-    messages = json_list(agui_messages(entries, approvals, file_sources=False))
+    messages = told(agui_messages(entries, approvals), v1=frames.dialect.v1)
     frames.conversation(messages, {} if thread.state is None else thread.state)
     return journal
 

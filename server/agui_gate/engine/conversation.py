@@ -1,6 +1,7 @@
 """A thread as clients are told it: messages and shared state as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from typing import NamedTuple
 
 import msgspec
 
@@ -8,12 +9,17 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Entry
 from agui_gate.core.view import View
 from agui_gate.off_loop import LARGE, LARGE_BYTES, json_list, off_loop
+from agui_gate.protocol.for_v0 import for_v0
 from agui_gate.protocol.messages import agui_messages
+from agui_gate.protocol.restating import Message
 from agui_gate.stores.base import Thread
 
 
 class Conversation:
-    """A thread as it was at one moment; called, it gives its messages, made the first time that somebody asks."""
+    """A thread as it was at one moment; called, it gives its messages, made the first time that somebody asks.
+
+    Content has the shapes of 1.x, for whoever joins to bring it into its own.
+    """
 
     __slots__ = ("_approvals", "_entries", "_made", "_view")
 
@@ -24,7 +30,7 @@ class Conversation:
     def __call__(self) -> msgspec.Raw:
         """The messages, as a JSON list."""
         if self._made is None:
-            self._made = conversation_json(self._entries, self._approvals, self._view)
+            self._made = json_list(agui_messages(self._entries, self._approvals, view=self._view))
         return self._made
 
     async def prepare(self) -> None:
@@ -33,9 +39,22 @@ class Conversation:
             await off_loop(self)
 
 
-def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> msgspec.Raw:
-    """A thread as AG-UI messages, in shapes that every client takes: a JSON list."""
-    return json_list(agui_messages(entries, approvals, view=view, file_sources=False))
+class Told(NamedTuple):
+    """A thread as AG-UI messages that one reader is shown, a JSON list; and what its dialect has no shape for."""
+
+    messages: msgspec.Raw
+    lost: Set[str] = frozenset()
+
+
+def conversation_json(entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> Told:
+    """A thread as AG-UI messages."""
+    return told(agui_messages(entries, approvals, view=view), v1=view.v1)
+
+
+def told(messages: list[Message], *, v1: bool) -> Told:
+    """These messages, in the shapes of 0.x unless the reader is of 1.x."""
+    lost = frozenset() if v1 else for_v0(messages)
+    return Told(json_list(messages), lost)
 
 
 def shown(state: bytes) -> msgspec.Raw:

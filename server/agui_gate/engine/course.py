@@ -154,7 +154,7 @@ class Course:
         if interrupting:
             await self._thread.prepare_messages()
             self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
-            self._seq.other(ev.MessagesSnapshot(self._thread.messages()))
+            self._scope.show_messages()
         outcome = asker.interrupts(pending) if interrupting else success(self._scope.dialect, [*client, *cards])
         await self._end("waiting")
         self._seq.finish(outcome, self._conversing.usage)

@@ -266,7 +266,7 @@ class Engine:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
-        frames = PrivateFrames(run, f"connect_{new_id()}")
+        frames = PrivateFrames(run, f"connect_{new_id()}", choose(run.protocol_version, self._deployment))
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
             joined = await live.join(frames.opening, watching=watching)

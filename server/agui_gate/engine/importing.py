@@ -7,12 +7,15 @@ this server did not see those calls run.
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import cast
 
+import msgspec
+
 from agui_gate.core import answers as an
 from agui_gate.core.media import note, problem
 from agui_gate.core.transcript import (
     CARD_TOOL,
     CallPart,
     Entry,
+    KeptEntry,
     LeftOutEntry,
     Media,
     Output,
@@ -22,7 +25,8 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
-from agui_gate.protocol.inbound import Message, parts
+from agui_gate.protocol.inbound import Message, check_depth, parts, says_nothing
+from agui_gate.protocol.kept import with_more
 
 UNTRUSTED = '{"status":"unknown","message":"The record of this approval is gone. The call was not executed."}'
 
@@ -32,14 +36,16 @@ NewId = Callable[[], str]
 def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
     """A user's, system's or developer's message; None if it says nothing."""
     content = parts(message.content)
-    if not content:
+    if says_nothing(content):
         return None
-    return UserEntry(message.id or new_id(), content, cast(Role, message.role), minted=not message.id)
+    minted = not message.id
+    return UserEntry(message.id or new_id(), content, cast(Role, message.role), minted, message.more())
 
 
 def reported(message: Message) -> Output:
     """What a tool message says came of its call."""
-    return Output(message.text) if message.error is None else Output(message.error, True)
+    content = parts(message.content) if isinstance(message.content, list) else None
+    return Output(message.text, message.error is not None, message.error or "", content)
 
 
 def admitted(entry: UserEntry) -> Iterator[Entry]:
@@ -62,10 +68,16 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
             entry = user_entry(message, new_id)
             if entry is not None:
                 yield from admitted(entry)
+            else:
+                yield _kept(message, new_id)
         elif message.role == "assistant":
             turn = _imported_turn(message, new_id)
             if turn.parts:
                 yield turn
+            elif not message.tool_calls:
+                yield _kept(message, new_id)
+        elif message.role == "reasoning":
+            yield _kept(message, new_id)
         elif message.role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
             yield _imported_result(message, message.tool_call_id, new_id, verified=message.tool_call_id in theirs)
 
@@ -73,16 +85,28 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
 def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
     turn_id = message.id or new_id()
     text = message.text
-    found: list[TextPart | CallPart] = [TextPart(turn_id, text)] if text.strip() else []
+    blank = not text.strip()
+    found: list[TextPart | CallPart] = [] if blank else [TextPart(turn_id, text)]
     for call in message.tool_calls or ():
         if call.function.name != CARD_TOOL and call.id and call.function.name:
             arguments = call.function.arguments or "{}"
-            found.append(CallPart(call.id, call.id, call.function.name, arguments, turn_id, kind="client"))
-    return TurnEntry(turn_id, tuple(found))
+            name = call.function.name
+            check_depth(call.metadata)
+            found.append(CallPart(call.id, call.id, name, arguments, turn_id, kind="client", more=call.more))
+    return TurnEntry(turn_id, tuple(found), more=message.more(content=message.content) if blank else message.more())
+
+
+def _kept(message: Message, new_id: NewId) -> KeptEntry:
+    """A message that only clients need, of the shape that its role has."""
+    message_id = message.id or new_id()
+    shown = {"id": message_id, "role": message.role}
+    if message.role != "assistant" or isinstance(message.content, str):
+        shown["content"] = message.text
+    return KeptEntry(message_id, msgspec.json.encode(with_more(shown, message.more())).decode())
 
 
 def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:
     output = reported(message)
-    if an.looks_like_answer(output.content):
+    if an.looks_like_answer(output.content) or an.looks_like_answer(output.error):
         return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
-    return ResultEntry(call_id, message.id or new_id(), output, not verified)
+    return ResultEntry(call_id, message.id or new_id(), output, not verified, message.more())

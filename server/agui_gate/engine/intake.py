@@ -23,12 +23,12 @@ from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval
 from agui_gate.core.cards_shown import is_answerable
 from agui_gate.core.journal import Journal
-from agui_gate.core.transcript import CardClosedEntry, Entry, LeftOutEntry, ResultEntry, UserEntry
+from agui_gate.core.transcript import CardClosedEntry, Entry, KeptEntry, LeftOutEntry, ResultEntry, UserEntry
 from agui_gate.engine.actions import Actions
 from agui_gate.engine.importing import NewId as NewId
 from agui_gate.engine.importing import admitted, import_history, reported, user_entry
 from agui_gate.engine.verdicts import agrees
-from agui_gate.protocol.inbound import Message, RunInput, parts
+from agui_gate.protocol.inbound import Message, RunInput, parts, says_nothing
 
 ANSWERED_BEFORE = "it is to a card that was answered before"
 
@@ -59,7 +59,7 @@ def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ou
     if not journal.entries:
         theirs = [name for name in run.client_tools if name not in ours]
         intake = Intake(entries=list(import_history(run.messages, new_id, theirs)))
-        said = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry)]
+        said = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry | KeptEntry)]
         intake.said = bool(said) and isinstance(said[-1], UserEntry)
         intake.unknown = bool(run.resume) and not intake.entries
         return intake
@@ -122,7 +122,8 @@ class _Comparison:
             self._of_nobody(call_id, message)
         elif call.kind == "client" and not (self.journal.has_result(call_id) or call_id in self.resulted):
             self.resulted.add(call_id)
-            self.intake.entries.append(ResultEntry(call_id, message.id or self.new_id(), reported(message)))
+            result_id = message.id or self.new_id()
+            self.intake.entries.append(ResultEntry(call_id, result_id, reported(message), more=message.more()))
 
     def _of_nobody(self, call_id: str, message: Message) -> None:
         """A result of a call that nobody made here: what the user did in a component, or nothing."""
@@ -224,9 +225,9 @@ class _Comparison:
             return
         entry = self.journal.entries[index]
         content = parts(last.content)
-        if isinstance(entry, UserEntry) and content and content != entry.content:
+        if isinstance(entry, UserEntry) and not says_nothing(content) and content != entry.content:
             intake.keep = index
-            intake.entries += admitted(UserEntry(entry.id, content, entry.role))
+            intake.entries += admitted(UserEntry(entry.id, content, entry.role, more=last.more()))
             intake.said = True
         elif self.journal.is_answered(index):  # while it is under way, the request is a retry (B10)
             intake.keep = index + 1

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import UNFINISHED, Approval, State
+from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
 from agui_gate.core.view import View
 from agui_gate.engine import keeping, outcomes, replaced, telling
 from agui_gate.engine.capacity import Capacity
-from agui_gate.engine.conversation import Conversation, conversation_json, shown
+from agui_gate.engine.conversation import Conversation, Told, conversation_json, shown
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.lease import Lease
 from agui_gate.engine.limits import DEFAULTS, Limits
@@ -52,7 +53,7 @@ class LeasedThread:
         self._state_json = self._saved_state = msgspec.json.encode(thread.state)
         self._saved_ref = thread.ref
         self._transcript: Transcript | None = None
-        self._prepared: tuple[int, msgspec.Raw] | None = None
+        self._prepared: tuple[int, Told] | None = None
         self.view = View.V0
         """How the clients of what holds the lease are shown it."""
         self.ended = False
@@ -220,8 +221,8 @@ class LeasedThread:
         """What the model is told below its instructions: what ran in answers that were replaced."""
         return replaced.note(self.journal.replaced, self.approvals)
 
-    def messages(self) -> msgspec.Raw:
-        """The conversation as AG-UI messages, in shapes that every client takes: JSON."""
+    def messages(self) -> Told:
+        """The conversation as AG-UI messages, as its `view` has them."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None and prepared[0] == len(self.entries):
             return prepared[1]

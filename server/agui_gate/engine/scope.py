@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stopping import Stop
@@ -47,6 +48,10 @@ class Scope:
         """Nothing is half said: clients that connect from now on begin here."""
         self.seq.end_unfinished()
         self.live.opened(*self.thread.snapshot())
+
+    def show_messages(self) -> None:
+        """MESSAGES_SNAPSHOT: the whole conversation."""
+        self.seq.other(ev.MessagesSnapshot(self.thread.messages().messages))
 
     def result(self, call: CallPart, output: Output) -> None:
         """Record and show the output of a call that needed no approval."""

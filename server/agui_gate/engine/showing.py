@@ -73,7 +73,7 @@ class Showing:
         """
         if self.snapshot_due:
             self.snapshot_due = False
-            self._scope.seq.other(ev.MessagesSnapshot(self._scope.thread.messages()))
+            self._scope.show_messages()
 
     def _result(self, approval: Approval, output: Output) -> None:
         told = records.metadata(approval, self._asker.parameters(approval))

@@ -5,12 +5,14 @@ may lack its `id`, and null stands for absent. What clients of 1.x may send is n
 these structs in `reading.py`.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from agui_gate.core.transcript import Content, Media, Text
 from agui_gate.errors import InvalidRequest, TooLarge
+from agui_gate.protocol import kept
 from agui_gate.protocol.spelling import member
 
 MAX_DEPTH = 64
@@ -32,11 +34,25 @@ class FunctionCall(msgspec.Struct, frozen=True, gc=False):
     arguments: str | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True, gc=False):
+class ToolCall(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A call in a client's history."""
 
     id: str
     function: FunctionCall
+    metadata: Any = None
+    encrypted_value: Any = None
+    encrypted_value_type: Any = None
+
+    @property
+    def more(self) -> str | None:
+        """What is kept beside it: see `kept.py`."""
+        if self.metadata is None and self.encrypted_value is None:
+            return None
+        return kept.more(
+            metadata=self.metadata,
+            encryptedValue=self.encrypted_value,
+            encryptedValueType=self.encrypted_value_type,
+        )
 
 
 class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -49,12 +65,29 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     tool_call_id: str | None = None
     error: str | None = None
     encrypted_value: str | None = None
+    encrypted_value_type: Any = None
+    name: Any = None
+    metadata: Any = None
+    subagent_run_id: Any = None
     function_approvals: list[Any] | None = msgspec.field(default=None, name="function_approvals")
 
     @property
     def text(self) -> str:
         """The content as plain text."""
         return "".join(part.text for part in parts(self.content) if isinstance(part, Text))
+
+    def more(self, **others: Any) -> str | None:
+        """What is kept beside it, and ``others``: see `kept.py`."""
+        if self.name is None and self.metadata is None and self.encrypted_value is None and not others:
+            return None if self.subagent_run_id is None else kept.more(subagentRunId=self.subagent_run_id)
+        return kept.more(
+            name=self.name,
+            metadata=self.metadata,
+            subagentRunId=self.subagent_run_id,
+            encryptedValue=self.encrypted_value,
+            encryptedValueType=self.encrypted_value_type,
+            **others,
+        )
 
 
 class ClientTool(msgspec.Struct, frozen=True):
@@ -149,23 +182,31 @@ def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
             found.append(one_part(part))
         except InvalidRequest as error:
             raise InvalidRequest(f"{path}[{place}]: {error.message}", well_formed=True) from None
-    return tuple(part for part in found if part != Text(""))
+    if len(found) == 1 and isinstance(found[0], Text):
+        return (Text(found[0].text, found[0].more or kept.PART),)
+    return tuple(found)
+
+
+def says_nothing(content: Sequence[Content]) -> bool:
+    """Whether parts hold nothing but empty texts."""
+    return not any(isinstance(part, Media) or part.text for part in content)
 
 
 def one_part(part: Any) -> Content:
     """One part of a content. Raises `InvalidRequest` for what is none."""
     kind: Any = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and isinstance(part.get("text"), str):
-        return Text(part["text"])
+        return Text(part["text"], kept.of_part(part))
     if kind == "binary":
         return _binary(part)
     source = part.get("source") if kind in _MEDIA else None
     if not isinstance(source, dict):
         raise InvalidRequest(f"A content part has an unknown or incomplete type: {str(kind)[:40]!r}", well_formed=True)
     where, value, mime = source.get("type"), source.get("value"), member(source, "mimeType", "mime_type")
+    provider = source.get("provider") if where == "file" else None
     if where not in ("data", "url", "file") or not isinstance(value, str) or not isinstance(mime, str | None):
         raise InvalidRequest("A media part needs a source of type data, url or file with a value.", well_formed=True)
-    return Media(kind, where, value, mime)
+    return Media(kind, where, value, mime, provider if isinstance(provider, str) else None, kept.of_part(part))
 
 
 def _binary(part: dict[str, Any]) -> Media:
@@ -212,5 +253,7 @@ def check_message(message: Message, path: str) -> None:
     if content is not None and not isinstance(content, str) and message.role != "activity":
         check_depth(content)
         parts(content, f"{path}.content")
+    if message.metadata is not None:
+        check_depth(message.metadata)
     if message.function_approvals:
         check_depth(message.function_approvals)

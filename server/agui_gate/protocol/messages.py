@@ -7,8 +7,8 @@ from the ledger for gated calls and from the journal for the rest, paired as the
 the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
 says (`protocol/records.py`).
 
-Values are JSON-ready, in camelCase and without nulls, of shapes that 0.0.59 and 1.0 clients both accept; with one
-exception, `file` sources, which the caller can have written as text.
+What a client sent is restated as it came (`protocol/kept.py`). Values are JSON-ready, in camelCase and without nulls,
+and of the shapes of 1.x. For clients of 0.x, see `protocol/for_v0.py`.
 
 Divergence: arguments that are not a JSON object are shown as ``{}`` (the schema allows any text), because clients parse
 them while rendering.
@@ -29,9 +29,8 @@ from agui_gate.core.transcript import (
     CallPart,
     CardClosedEntry,
     CardEntry,
-    Content,
     Entry,
-    Media,
+    KeptEntry,
     Output,
     ReasoningPart,
     ReplacedEntry,
@@ -44,9 +43,9 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.core.view import Place, View
 from agui_gate.protocol.cards import in_order
+from agui_gate.protocol.kept import with_more
 from agui_gate.protocol.records import METADATA, metadata
-
-Message = dict[str, Any]
+from agui_gate.protocol.restating import Message, content_of, tool_message
 
 PARAGRAPH = "\n\n"
 """Between the paragraphs of visible reasoning, in the stream as here."""
@@ -54,20 +53,17 @@ PARAGRAPH = "\n\n"
 RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
 """What a message says that holds such calls, for pages that know nothing of its metadata."""
 
-UNTYPED = "application/octet-stream"
-"""The media type of inline bytes that came without one; the schema requires it there."""
-
 
 def agui_messages(
-    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0, file_sources: bool = True
+    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0
 ) -> list[Message]:
     """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 
-    ``view``: what of it is shown, and where; by default everything, as readers of 0.x are shown it.
-    ``file_sources=False`` writes media that the provider holds (a 1.0 shape which 0.0.59 refuses) as a line of text.
+    ``view``: what of it is shown, and where; by default everything, as readers of 0.x are shown it. Content has the
+    shapes of 1.x whatever the view.
     """
     kept = distinct(entries)
-    shown = _Shown(kept, approvals, view, file_sources)
+    shown = _Shown(kept, approvals, view)
     results = iter(pair(kept))
     for entry in kept:
         if isinstance(entry, TurnEntry):
@@ -85,8 +81,8 @@ def result_id(call_id: str) -> str:
 class _Shown:
     """Messages in the making: groups of one message and the results that follow it."""
 
-    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], view: View, file_sources: bool) -> None:
-        self._view, self._file_sources = view, file_sources
+    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> None:
+        self._view = view
         self._shown_cards = view.cards(entries)
         self._undecided: dict[str, tuple[TurnEntry, CallPart]] = {}  # to be shown where their outcome was told
         self._arrived = {id(e): place for place, e in enumerate(entries) if isinstance(e, ResultEntry)}
@@ -126,6 +122,8 @@ class _Shown:
             self._card_closed(entry)
         elif isinstance(entry, ReplacedEntry):
             self._replaced(entry)
+        elif isinstance(entry, KeptEntry):
+            self._groups.append([msgspec.json.decode(entry.message)])
 
     def turn(self, entry: TurnEntry, results: Iterator[ResultEntry | None]) -> None:
         """Show a turn as it was streamed. ``results`` has the one of each of its calls next, as they are paired."""
@@ -144,12 +142,14 @@ class _Shown:
                     self._undecided[part.id] = entry, part
         for part, paired in after:
             self._call_with_result(entry, part, paired)
+        if entry.more is not None:
+            with_more(self._assistant(entry.id)[0], entry.more)
 
     def _user(self, entry: UserEntry) -> None:
-        content = _content(entry.content, self._file_sources)
+        content = content_of(entry.content)
         if entry.role != "user" and not isinstance(content, str):  # Only users' messages may have parts.
             content = "\n".join(part.text for part in entry.content if isinstance(part, Text))
-        self._groups.append([{"id": entry.id, "role": entry.role, "content": content}])
+        self._groups.append([with_more({"id": entry.id, "role": entry.role, "content": content}, entry.more)])
 
     def _said(self, part: TextPart | ReasoningPart) -> None:
         """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
@@ -165,7 +165,9 @@ class _Shown:
 
     def _call_with_result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         record = self._records.get((entry.id, part.id))
-        self._call(part.parent_id or entry.id, part.id, part.name, part.arguments, record)
+        group = self._call(part.parent_id or entry.id, part.id, part.name, part.arguments, record)
+        if part.more is not None:
+            with_more(group[0]["toolCalls"][-1], part.more)
         self._result(entry, part, paired)
 
     def _call(self, message_id: str, call_id: str, name: str, arguments: str, record: Approval | None) -> list[Message]:
@@ -189,10 +191,11 @@ class _Shown:
         """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
         record = self._records.get((entry.id, part.id))
         if record is not None and record.output is not None:
-            message = self._with(record, _tool_message(result_id(part.id), part.id, record.output))
+            message = self._with(record, tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
-            message = _tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
+            message = tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
+            with_more(message, paired.more)
             place = self._arrived[id(paired)]
         else:
             return
@@ -202,7 +205,7 @@ class _Shown:
     def _action(self, entry: ActionEntry) -> None:
         """Show what the user did in a component as the client told it."""
         group = self._call(entry.message_id, entry.call_id, entry.name, entry.arguments, None)
-        group.append(_tool_message(entry.result_id, entry.call_id, entry.output))
+        group.append(tool_message(entry.result_id, entry.call_id, entry.output))
 
     def _card(self, entry: CardEntry) -> None:
         if entry.id not in self._shown_cards:
@@ -217,7 +220,7 @@ class _Shown:
             return
         known = next((m for m in group if m.get("toolCallId") == entry.card_id), None)
         if known is None:
-            group.append(self._with(record, _tool_message(entry.message_id, entry.card_id, Output(entry.content))))
+            group.append(self._with(record, tool_message(entry.message_id, entry.card_id, Output(entry.content))))
         elif known["content"] == REPLACED:
             known["content"] = entry.content
 
@@ -230,7 +233,7 @@ class _Shown:
             group = self._call(entry.id, call_id, record.tool, issued, record)
             group[0] |= {"content": RAN_BEFORE, "metadata": {METADATA: {"replaced": True}}}
             if record.output is not None:
-                group.append(self._with(record, _tool_message(result_id(call_id), call_id, record.output)))
+                group.append(self._with(record, tool_message(result_id(call_id), call_id, record.output)))
 
     def _with(self, record: Approval | None, item: Message) -> Message:
         """``item`` with what the ledger says of it, arguments in the order in which the model wrote them."""
@@ -256,35 +259,3 @@ def _as_run(text: str, issued: dict[str, Any] | None, record: Approval) -> str:
     if issued is not None and (text == effective or canonical(issued) == effective):
         return text
     return msgspec.json.encode(in_order(effective, {"properties": issued or {}})).decode()
-
-
-def _tool_message(message_id: str, call_id: str, output: Output) -> Message:
-    message = {"id": message_id, "role": "tool", "toolCallId": call_id, "content": output.content}
-    if output.is_error:
-        message["error"] = output.content
-    return message
-
-
-def _content(content: Sequence[Content], file_sources: bool) -> str | list[Message]:
-    """A string where text is all there is, else parts."""
-    if not content:
-        return ""
-    if len(content) == 1 and isinstance(content[0], Text):
-        return content[0].text
-    return [_part(part, file_sources) for part in content]
-
-
-def _part(part: Content, file_sources: bool) -> Message:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    if part.source == "file" and not file_sources:
-        return {"type": "text", "text": f"[{part.kind}: {part.value}]"}
-    return {"type": part.kind, "source": _source(part)}
-
-
-def _source(media: Media) -> Message:
-    source = {"type": media.source, "value": media.value}
-    mime_type = media.mime_type or (UNTYPED if media.source == "data" else None)
-    if mime_type:
-        source["mimeType"] = mime_type
-    return source

@@ -4,8 +4,8 @@ These structs are narrower forms of those in `inbound.py`, so what is decoded in
 the schema refuses: members that it doesn't know, members that are missing, null, or of another type (PROC-1). A request
 that fits is clean, in this generation and in the one before. What to do with one that doesn't is in `tolerant.py`.
 
-Two things are no part of the schema, and are read from everybody: `function_approvals` of a message, and the retired
-part `binary` (VER-9).
+Three things are no part of the schema of 1.0, and are read from everybody: `function_approvals` of a message, the
+retired part `binary` (VER-9), and the type of a sealed value, which is of 1.1 (REAS-5).
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,6 +38,7 @@ class CallShape(ToolCall, frozen=True, gc=False, kw_only=True, forbid_unknown_fi
     type: Literal["function"]
     function: FunctionShape
     encrypted_value: str = ABSENT
+    encrypted_value_type: str = ABSENT
     metadata: Metadata = ABSENT
 
 
@@ -124,13 +125,16 @@ class MessageShape(
     tool_calls: NoMember = ABSENT
     tool_call_id: NoMember = ABSENT
     error: NoMember = ABSENT
+    name: NoMember = ABSENT
     encrypted_value: NoMember = ABSENT
+    encrypted_value_type: NoMember = ABSENT
     function_approvals: NoMember = _APPROVALS
 
 
 class _NamedShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel"):
     name: str = ABSENT
     encrypted_value: str = ABSENT
+    encrypted_value_type: str = ABSENT
     function_approvals: list[Any] = _APPROVALS
 
 
@@ -161,6 +165,7 @@ class AssistantShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="
     content: str = ABSENT
     name: str = ABSENT
     encrypted_value: str = ABSENT
+    encrypted_value_type: str = ABSENT
     tool_calls: list[CallShape] = ABSENT
 
 
@@ -172,6 +177,7 @@ class ToolShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel
     tool_call_id: str
     error: str = ABSENT
     encrypted_value: str = ABSENT
+    encrypted_value_type: str = ABSENT
 
 
 class ActivityShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="camel", tag="activity"):
@@ -188,6 +194,7 @@ class ReasoningShape(MessageShape, frozen=True, gc=False, kw_only=True, rename="
     role: NoMember = msgspec.field(default="reasoning", name=" role")
     content: str
     encrypted_value: str = ABSENT
+    encrypted_value_type: str = ABSENT
 
 
 AnyMessage = (
