@@ -252,17 +252,3 @@ async def test_a_client_that_connects_to_a_run_keeps_it_going_and_can_resume_its
         thread = await over(p, chat, "finished")
         assert thread["messages"][-1]["content"] == words(60)["text"]
         await quiet(p)
-
-
-async def test_a_file_of_the_provider_comes_back_as_text() -> None:
-    """A source of type file is a shape of 1.0, which clients of 0.0.59 refuse."""
-    async with product([], script()) as p:
-        chat = p.chat()
-        file = {"type": "document", "source": {"type": "file", "value": "file-1"}}
-        chat.messages.append({"id": "u1", "role": "user", "content": [{"type": "text", "text": "Read it."}, file]})
-        await chat.go()
-        (snapshot,) = (await connect(p, chat)).of("MESSAGES_SNAPSHOT")
-        assert snapshot["messages"][0]["content"] == [
-            {"type": "text", "text": "Read it."},
-            {"type": "text", "text": "[document: file-1]"},
-        ]

@@ -109,4 +109,4 @@ def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified:
     output = reported(message)
     if an.looks_like_answer(output.content) or an.looks_like_answer(output.error):
         return ResultEntry(call_id, message.id or new_id(), Output(UNTRUSTED, True))
-    return ResultEntry(call_id, message.id or new_id(), output, not verified, message.more())
+    return ResultEntry(call_id, message.id or new_id(), output, not verified, more=message.more())

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import UNFINISHED, Approval, State
-from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry

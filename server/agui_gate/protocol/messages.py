@@ -54,9 +54,7 @@ RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
 """What a message says that holds such calls, for pages that know nothing of its metadata."""
 
 
-def agui_messages(
-    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0
-) -> list[Message]:
+def agui_messages(entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0) -> list[Message]:
     """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 
     ``view``: what of it is shown, and where; by default everything, as readers of 0.x are shown it. Content has the
