@@ -91,9 +91,10 @@ def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:
         if call.function.name != CARD_TOOL and call.id and call.function.name:
             arguments = call.function.arguments or "{}"
             name = call.function.name
-            check_depth(call.metadata)
+            if call.metadata is not None:
+                check_depth(call.metadata)
             found.append(CallPart(call.id, call.id, name, arguments, turn_id, kind="client", more=call.more))
-    return TurnEntry(turn_id, tuple(found), more=message.more(content=message.content) if blank else message.more())
+    return TurnEntry(turn_id, tuple(found), more=message.more(blank))
 
 
 def _kept(message: Message, new_id: NewId) -> KeptEntry:
@@ -102,7 +103,9 @@ def _kept(message: Message, new_id: NewId) -> KeptEntry:
     shown = {"id": message_id, "role": message.role}
     if message.role != "assistant" or isinstance(message.content, str):
         shown["content"] = message.text
-    return KeptEntry(message_id, msgspec.json.encode(with_more(shown, message.more())).decode())
+    more = message.more()
+    shown = shown if more is None else with_more(shown, more)
+    return KeptEntry(message_id, msgspec.json.encode(shown).decode())
 
 
 def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:

@@ -76,17 +76,18 @@ class Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         """The content as plain text."""
         return "".join(part.text for part in parts(self.content) if isinstance(part, Text))
 
-    def more(self, **others: Any) -> str | None:
-        """What is kept beside it, and ``others``: see `kept.py`."""
-        if self.name is None and self.metadata is None and self.encrypted_value is None and not others:
-            return None if self.subagent_run_id is None else kept.more(subagentRunId=self.subagent_run_id)
+    def more(self, blank: bool = False) -> str | None:
+        """What is kept beside it: see `kept.py`. ``blank``: its content, too, of which no text is made."""
+        blank = blank and self.content is not None
+        if not (self.name or self.metadata is not None or self.encrypted_value or self.subagent_run_id or blank):
+            return None
         return kept.more(
             name=self.name,
             metadata=self.metadata,
             subagentRunId=self.subagent_run_id,
             encryptedValue=self.encrypted_value,
             encryptedValueType=self.encrypted_value_type,
-            **others,
+            content=self.content if blank else None,
         )
 
 
@@ -189,7 +190,10 @@ def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
 
 def says_nothing(content: Sequence[Content]) -> bool:
     """Whether parts hold nothing but empty texts."""
-    return not any(isinstance(part, Media) or part.text for part in content)
+    for part in content:  # noqa: SIM110  (it is asked of each message of a history)
+        if isinstance(part, Media) or part.text:
+            return False
+    return True
 
 
 def one_part(part: Any) -> Content:

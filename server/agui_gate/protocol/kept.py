@@ -40,10 +40,9 @@ def of_part(part: Mapping[str, Any]) -> str | None:
     return _text(found)
 
 
-def with_more(item: dict[str, Any], kept: str | None) -> dict[str, Any]:
+def with_more(item: dict[str, Any], kept: str) -> dict[str, Any]:
     """``item`` with what was kept beside it."""
-    if kept is not None:
-        item.update(msgspec.json.decode(kept))
+    item.update(msgspec.json.decode(kept))
     return item
 
 

@@ -147,7 +147,8 @@ class _Shown:
         content = content_of(entry.content)
         if entry.role != "user" and not isinstance(content, str):  # Only users' messages may have parts.
             content = "\n".join(part.text for part in entry.content if isinstance(part, Text))
-        self._groups.append([with_more({"id": entry.id, "role": entry.role, "content": content}, entry.more)])
+        message = {"id": entry.id, "role": entry.role, "content": content}
+        self._groups.append([message if entry.more is None else with_more(message, entry.more)])
 
     def _said(self, part: TextPart | ReasoningPart) -> None:
         """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
@@ -193,7 +194,8 @@ class _Shown:
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
             message = tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
-            with_more(message, paired.more)
+            if paired.more is not None:
+                with_more(message, paired.more)
             place = self._arrived[id(paired)]
         else:
             return

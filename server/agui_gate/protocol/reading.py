@@ -46,7 +46,7 @@ def _clean(body: bytes) -> RunInput | None:
     try:
         sent = _exactly.decode(body)
         for place, message in enumerate(sent.messages):
-            if not isinstance(message.content, str) or message.metadata is not None or message.function_approvals:
+            if not isinstance(message.content, str) or message.function_approvals or message.metadata is not None:
                 _look_into(message, place)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -32,9 +32,10 @@ def tool_message(message_id: str, call_id: str, output: Output) -> Message:
 
 
 def _part(part: Content) -> Message:
-    if isinstance(part, Text):
-        return with_more({"type": "text", "text": part.text}, part.more)
-    return with_more({"type": part.kind, "source": _source(part)}, part.more)
+    shown = (
+        {"type": "text", "text": part.text} if isinstance(part, Text) else {"type": part.kind, "source": _source(part)}
+    )
+    return shown if part.more is None else with_more(shown, part.more)
 
 
 def _source(media: Media) -> Message:
