@@ -9,8 +9,9 @@ from agui_gate import Agent, create_app
 from tests.conforming import conforms
 from tests.product.inprocess import Parrot, request, run, run_body, started
 from tests.protocol.test_verbatim import FILE, HISTORY, META, PNG
+from tests.requirements import shows
 
-pytestmark = [pytest.mark.anyio, conforms("VER-6", "STATE-2")]
+pytestmark = [pytest.mark.anyio, shows("B17"), conforms("VER-6", "STATE-2")]
 
 Json = dict[str, Any]
 V1 = {"protocolVersion": "1.0"}

@@ -95,9 +95,10 @@ def test_every_member_has_the_spellings_of_the_official_models() -> None:
         shapes.FileShape: types.FileSource,
     }.items():  # fmt: skip
         members = members_of(shape)
-        assert members.names - {"function_approvals"} == {f.alias for f in model.model_fields.values()}, shape
+        newer = {"encryptedValueType"}  # of 1.1
+        assert members.names - {"function_approvals"} - newer == {f.alias for f in model.model_fields.values()}, shape
         twice = {f.alias: name for name, f in model.model_fields.items() if f.alias != name}
-        assert {name: other for other, name in members.spellings.items()} == twice
+        assert {name: other for other, name in members.spellings.items() if name not in newer} == twice
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ These structs are narrower forms of those in `inbound.py`, so what is decoded in
 the schema refuses: members that it doesn't know, members that are missing, null, or of another type (PROC-1). A request
 that fits is clean, in this generation and in the one before. What to do with one that doesn't is in `tolerant.py`.
 
-Three things are no part of the schema of 1.0, and are read from everybody: `function_approvals` of a message, the
-retired part `binary` (VER-9), and the type of a sealed value, which is of 1.1 (REAS-5).
+Three things are no part of the schema of 1.0, and are read from everybody. These are `function_approvals` of a message,
+the retired part `binary` (VER-9), and the type of a sealed value, which is of 1.1 (REAS-5).
 """
 
 from typing import TYPE_CHECKING, Any, Literal
