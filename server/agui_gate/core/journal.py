@@ -38,6 +38,7 @@ from agui_gate.core.transcript import (
     ResultEntry,
     Transcript,
     TurnEntry,
+    UnreadEntry,
     UserEntry,
     UserTurn,
 )
@@ -110,8 +111,8 @@ class Journal:
                 self.call_ids.add(entry.call_id)
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 self._note_card(entry)
-            case LeftOutEntry() | PassedEntry():
-                pass  # the one is of use to the sanitizer alone, the other to nobody any more
+            case LeftOutEntry() | PassedEntry() | UnreadEntry():
+                pass  # the first is of use to the sanitizer alone, the others to nobody here
         self.entries.append(entry)
 
     def _note_turn(self, turn: TurnEntry) -> None:

@@ -332,7 +332,7 @@ class ActionEntry(Struct, tag="action", tag_field="type"):
     output: Output
 
 
-Entry = (
+KnownEntry = (
     UserEntry
     | KeptEntry
     | TurnEntry
@@ -345,6 +345,15 @@ Entry = (
     | LeftOutEntry
     | ActionEntry
 )
+
+
+class UnreadEntry(Struct):
+    """An entry of a kind that this version doesn't know, as it was written (`stored.py`). It is shown as nothing."""
+
+    body: bytes
+
+
+Entry = KnownEntry | UnreadEntry
 
 
 class SettledCall(Struct, tag="call", tag_field="type"):

@@ -1,5 +1,7 @@
 """Rows of SQL tables, as they are read, and what they become."""
 
+from typing import cast, get_args
+
 import msgspec
 
 from agui_gate.core.transcript import ConversationRef
@@ -8,6 +10,20 @@ from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import lapsed
 
 _decode_ref = msgspec.json.Decoder(ConversationRef).decode
+_STATUSES: frozenset[str] = frozenset(get_args(RunStatus))
+
+
+def read_status(written: str | None) -> RunStatus | None:
+    """How a run is, or was. What another version calls otherwise is over, in a way that nobody here knows."""
+    return cast(RunStatus, written) if written is None or written in _STATUSES else "interrupted"
+
+
+def read_ref(written: str | None) -> ConversationRef | None:
+    """What a provider remembers. What can't be read is as good as forgotten: the whole conversation is sent then."""
+    try:
+        return None if written is None else _decode_ref(written)
+    except msgspec.ValidationError:
+        return None
 
 
 class ThreadRow(msgspec.Struct, array_like=True):
@@ -24,7 +40,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
     state: str | None
     ref: str | None
     run_key: str | None
-    run_status: RunStatus | None
+    run_status: str | None
     lease_owner: str | None
     lease_until: int
     entries: int
@@ -46,9 +62,9 @@ class ThreadRow(msgspec.Struct, array_like=True):
             now=at.now,
             title=self.title,
             archived=bool(self.archived),
-            ref=None if self.ref is None else _decode_ref(self.ref),
+            ref=read_ref(self.ref),
             run_key=self.run_key,
-            run_status="interrupted" if self.lapsed(at.ticks) else self.run_status,
+            run_status="interrupted" if self.lapsed(at.ticks) else read_status(self.run_status),
             bytes=self.bytes,
         )
 
@@ -64,7 +80,7 @@ class HeadRow(msgspec.Struct, array_like=True):
     updated_at: int
     key: int
     run_key: str | None
-    run_status: RunStatus | None
+    run_status: str | None
     lease_owner: str | None
     lease_until: int
     pending: int
@@ -81,7 +97,7 @@ class HeadRow(msgspec.Struct, array_like=True):
             run_key=self.run_key,
             run_status="interrupted"
             if lapsed(self.run_status, self.lease_owner, self.lease_until, at.ticks)
-            else self.run_status,
+            else read_status(self.run_status),
             pending=self.pending,
         )
 

@@ -16,7 +16,8 @@ from agui_gate.stores.tombstones import KEPT, LATE, Tombstone, digest, tombstone
 
 _NAMES = Tombstone.__struct_fields__
 _BURY = f"INSERT OR REPLACE INTO tombstones ({', '.join(_NAMES)}) VALUES (?{', ?' * (len(_NAMES) - 1)})"  # noqa: S608 ours
-_TO_BURY = f"SELECT seq FROM approvals WHERE thread = ? AND state IN ({', '.join(repr(str(s)) for s in sorted(KEPT))})"  # noqa: S608 ours
+_FORGOTTEN = ", ".join(repr(str(state)) for state in sorted(frozenset(State) - KEPT))
+_TO_BURY = f"SELECT seq FROM approvals WHERE thread = ? AND state NOT IN ({_FORGOTTEN})"  # noqa: S608 ours
 _READ = f"SELECT {', '.join(_NAMES)} FROM tombstones WHERE principal = :principal"  # noqa: S608 our names
 _AMEND = "UPDATE tombstones SET state = ?, output_digest = ? WHERE id = ? AND state = 'unknown'"
 _ORDER = " ORDER BY deleted_at DESC, id LIMIT :limit"

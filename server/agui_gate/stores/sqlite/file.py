@@ -66,7 +66,7 @@ class StoreFile:
 
     def _check(self, db: Database) -> None:
         with db.transaction(durable=False):
-            db.execute("INSERT OR REPLACE INTO checks VALUES (1, ?)", (self._clock(),))
+            db.execute("INSERT OR REPLACE INTO checks (one, checked_at) VALUES (1, ?)", (self._clock(),))
             db.execute("SELECT checked_at FROM checks").fetchone()
 
     def _close(self) -> None:

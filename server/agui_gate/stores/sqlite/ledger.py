@@ -3,9 +3,8 @@
 import sqlite3
 from collections.abc import Mapping
 
-import msgspec
-
 from agui_gate.core.approvals import Approval, Decision, State, check_move
+from agui_gate.core.stored import decode_approvals
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import MAX_LISTED
@@ -13,7 +12,6 @@ from agui_gate.stores.sql.ledger import COLUMNS, EXPIRE, GROW, JSON_COLUMNS, MOV
 from agui_gate.stores.sqlite.database import Database
 
 NONE: Mapping[str, object] = {}
-_decode_approvals = msgspec.json.Decoder(list[Approval]).decode
 
 _READ = {name: f"json({name})" for name in JSON_COLUMNS} | {"replaced": "json(iif(replaced, 'true', 'false'))"}
 _BEGINNING = f"json_set(output, '$.content', substr(json_extract(output, '$.content'), 1, {MAX_LISTED + 1}))"
@@ -40,7 +38,7 @@ def approvals_where(
     ``listed``: of long outputs the beginning.
     """
     (body,) = db.execute((_LISTED if listed else _APPROVALS).format(condition), values).fetchone()
-    return _decode_approvals(body)
+    return decode_approvals(body)
 
 
 def expire(db: Database, now: int, condition: str = "1 = 1", values: Mapping[str, object] = NONE) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.core.stored import decode_entries, encode_entries, first_entries
 from agui_gate.core.transcript import Entry
 from agui_gate.errors import LeaseLost, ThreadBusy
 from agui_gate.off_loop import collector_paused
@@ -19,7 +20,6 @@ from agui_gate.stores.sqlite.database import Database
 from agui_gate.stores.sqlite.ledger import approvals_where
 
 _encode = msgspec.json.encode
-_decode_entries = msgspec.json.Decoder(list[Entry]).decode
 
 # --- threads ------------------------------------------------------------------------------------------------------
 
@@ -154,8 +154,8 @@ _STRADDLING = "SELECT seq, body FROM journal WHERE thread = ? AND seq < ? ORDER 
 
 def append_journal(db: Database, key: int, seq: int, entries: list[Entry]) -> int:
     """Append one batch at place ``seq``. Returns its bytes."""
-    body = _encode(entries)
-    db.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", (key, seq, len(entries), body))
+    body = encode_entries(entries)
+    db.execute("INSERT INTO journal (thread, seq, count, body) VALUES (?, ?, ?, ?)", (key, seq, len(entries), body))
     return len(body)
 
 
@@ -175,10 +175,9 @@ def _drop_end(db: Database, key: int, keep: int) -> None:
     if row is None:
         return
     seq, body = row
-    entries = _decode_entries(body)
-    if seq + len(entries) > keep:
-        db.execute("DELETE FROM journal WHERE thread = ? AND seq = ?", (key, seq))
-        append_journal(db, key, seq, entries[: keep - seq])
+    kept = first_entries(body, keep - seq)
+    if kept is not None:
+        db.execute("UPDATE journal SET count = ?, body = ? WHERE thread = ? AND seq = ?", (keep - seq, kept, key, seq))
 
 
 def _journal_bytes(db: Database, key: int) -> int:
@@ -190,4 +189,4 @@ def _journal_bytes(db: Database, key: int) -> int:
 
 def _read_journal(db: Database, key: int) -> list[Entry]:
     (bodies,) = db.execute(_JOURNAL, (key,)).fetchone()
-    return _decode_entries(b"[%b]" % bodies)
+    return decode_entries(b"[%b]" % bodies)
