@@ -11,8 +11,9 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.settings import Settings
 from tests.conforming import conforms
 from tests.product.inprocess import Json, Parrot, request, run, run_body, started, user
+from tests.requirements import shows
 
-pytestmark = [pytest.mark.anyio, conforms("PROC-2", "GEN-2")]
+pytestmark = [pytest.mark.anyio, conforms("PROC-2", "GEN-2"), shows("T9")]
 
 VERSIONS: list[Json] = [{}, {"protocolVersion": "1.0"}]
 
