@@ -13,9 +13,13 @@ All structs are frozen and encode to JSON with msgspec, which is how stores keep
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, dataclass_transform
+from typing import Any, Literal
 
-import msgspec
+from agui_gate.core.content import Content as Content
+from agui_gate.core.content import Media as Media
+from agui_gate.core.content import More as More
+from agui_gate.core.content import Struct as Struct
+from agui_gate.core.content import Text as Text
 
 CallKind = Literal["server", "gated", "client", "hosted", "held"]
 """Who resolves a call: the server at once, the server after a person agreed, or the client; or the provider itself.
@@ -38,45 +42,6 @@ Private = dict[str, Any]
 
 Only the adapter whose `origin` made the turn reads it back; everyone else leaves it alone.
 """
-
-
-More = str | None
-"""What came in with something and says nothing to a model: JSON, shown again as it came. See `protocol/kept.py`."""
-
-
-# Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
-@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Base: frozen, compact on disk. (Slotted, as every msgspec struct is.)
-
-    Out of the garbage collector's sight: what is frozen and holds JSON can't be part of a cycle. A history has
-    thousands of these, and every full collection would walk through them.
-    """
-
-
-class Media(Struct, tag="media", tag_field="type"):
-    """An image, audio, video or document part of a user's message.
-
-    ``source`` is ``data`` (base64), ``url`` or ``file`` (a provider's handle), ``value`` what it holds. ``provider``:
-    whose handle it is, where that was said.
-    """
-
-    kind: Literal["image", "audio", "video", "document"]
-    source: Literal["data", "url", "file"]
-    value: str
-    mime_type: str | None = None
-    provider: str | None = None
-    more: More = None
-
-
-class Text(Struct, tag="text", tag_field="type"):
-    """A text part of a user's message. ``more`` is None where the text was no part, but all of the message."""
-
-    text: str
-    more: More = None
-
-
-Content = Text | Media
 
 
 class ConversationRef(Struct):
