@@ -10,7 +10,8 @@ from ag_ui.core import Message as OfficialMessage
 from pydantic import TypeAdapter
 
 from agui_gate.core.sanitizer import sanitize
-from agui_gate.core.transcript import Entry, Text
+from agui_gate.core.stored import decode_entries, encode_entries
+from agui_gate.core.transcript import Text
 from agui_gate.engine.importing import import_history
 from agui_gate.protocol import inbound, reading
 from agui_gate.protocol.for_v0 import FILES, RESULTS, for_v0, for_v0_json
@@ -18,7 +19,6 @@ from agui_gate.protocol.messages import agui_messages
 from tests.conforming import conforms
 
 OFFICIAL = TypeAdapter(list[OfficialMessage])
-STORED = msgspec.json.Decoder(list[Entry])
 
 META = {"a": None, "acme": {"b": [1.5, "ü"]}}
 FILE = {"type": "file", "value": "file-1", "provider": "openai", "mimeType": "image/png"}
@@ -72,7 +72,7 @@ def restated(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     run = reading.decode(json.dumps(body).encode())
     ids = (f"minted-{number}" for number in itertools.count())
     entries = list(import_history(run.messages, ids.__next__, ["paint"]))
-    return agui_messages(STORED.decode(msgspec.json.encode(entries)), ())
+    return agui_messages(decode_entries(encode_entries(entries)), ())
 
 
 @conforms("VER-6", "STATE-2", "REAS-3", "REAS-4", "META-1")
