@@ -22,6 +22,7 @@ COMMANDS = {
     "run": ("agui_gate.cli.commands.run", "One run from the shell, without a server."),
     "approvals": ("agui_gate.cli.commands.approvals", "List, approve and reject what waits on a server."),
     "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider; say what to fix."),
+    "check": ("agui_gate.cli.commands.check", "Hold any AG-UI server against the specification."),
     "backup": ("agui_gate.cli.commands.backup", "Copy the store while it is in use."),
     "settings": ("agui_gate.cli.commands.settings", "Print the settings and where each came from."),
     "emulator": ("agui_gate.cli.commands.emulator", "The strict provider emulator by itself."),

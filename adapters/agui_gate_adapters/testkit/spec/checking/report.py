@@ -1,0 +1,161 @@
+"""What a check found, rule by rule: for people, and as JSON."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agui_gate_adapters.testkit.spec.checking.bench import Seen
+from agui_gate_adapters.testkit.spec.rules import RULES, Rule
+
+Result = Literal["kept", "broken", "not tried"]
+
+UNSEEN = "can't be shown from outside"
+FRAMES = 3
+"""Findings of one rule that are printed; the JSON has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One rule: what came out, and what shows it."""
+
+    id: str
+    rule: Rule
+    result: Result
+    seen: tuple[Seen, ...] = ()
+    why: str = ""
+
+    @property
+    def is_breach(self) -> bool:
+        """Whether a MUST of the rule is broken."""
+        return any(one.finding.strength == "MUST" for one in self.seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole check."""
+
+    url: str
+    version: str
+    lines: tuple[Line, ...]
+    stopped: str = ""
+    """Why it ended before all was tried."""
+
+    @property
+    def broken(self) -> list[Line]:
+        """The rules whose MUST is broken."""
+        return [line for line in self.lines if line.is_breach]
+
+    @property
+    def weak(self) -> list[Line]:
+        """The rules of which something less than a MUST isn't kept."""
+        return [line for line in self.lines if line.seen and not line.is_breach]
+
+    def told(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "url": self.url,
+            "protocolVersion": self.version,
+            "broken": [line.id for line in self.broken],
+            "stopped": self.stopped or None,
+            "rules": [_told(line) for line in self.lines],
+        }
+
+    def table(self) -> Iterator[str]:
+        """Lines of text: the rules that are binding, each with the frames that break it."""
+        binding = [line for line in self.lines if line.seen or line.rule.strength in ("MUST", "SHOULD")]
+        for line in binding:
+            if line.why != UNSEEN:
+                yield f"{line.id:<8} {line.rule.strength:<7} {_word(line):<10} {line.why}".rstrip()
+                yield from _frames(line)
+        yield f"Not tried, as they {UNSEEN}: {', '.join(line.id for line in binding if line.why == UNSEEN)}."
+
+    def summary(self) -> str:
+        """One sentence."""
+        results = [line.result for line in self.lines if line.rule.strength in ("MUST", "SHOULD")]
+        kept, untried = results.count("kept"), results.count("not tried")
+        return (
+            f"{kept} rules kept, {len(self.broken)} broken, {len(self.weak)} not kept as wished, {untried} not tried."
+        )
+
+
+def report(
+    url: str, version: str, seen: list[Seen], tried: set[str], untried: dict[str, str], stopped: str = ""
+) -> Report:
+    """Every rule of the specification with what came out."""
+    lines = []
+    for rule_id, rule in RULES.items():
+        own = tuple(one for one in seen if one.finding.rule == rule_id)
+        if own:
+            lines.append(Line(rule_id, rule, "broken", own))
+        elif rule_id in tried:
+            lines.append(Line(rule_id, rule, "kept"))
+        else:
+            why = untried.get(rule_id) or _why_not(rule_id, stopped)
+            lines.append(Line(rule_id, rule, "not tried", why=why))
+    return Report(url, version, tuple(lines), stopped)
+
+
+_ON_EVENTS = {
+    "STR-2": "no chunk came",
+    "SNAP-2": "no delta came",
+    "STATE-1": "no state came",
+    "STATE-2": "no snapshot of messages came",
+    "ACT-1": "no activity came",
+    "REAS-1": "no reasoning came",
+    "REAS-2": "no sealed value came",
+    "REAS-5": "no sealed value came",
+    "LIFE-5": "no run was stopped",
+    "LIFE-8": "no call or result came",
+    "LIFE-9": "no step came",
+    "USE-1": "no usage came",
+    "USE-2": "no usage came",
+    "USE-3": "no usage came",
+    "META-1": "no metadata came",
+    "IN-6": "no delta of the state came",
+    "IN-10": "no input was echoed",
+    "EVT-3": "no time was told",
+    "PASS-1": "no CUSTOM or RAW came",
+    "SUB-1": "no subagent came",
+    "SUB-2": "no subagent came",
+    "SUB-3": "no subagent came",
+    "SUB-4": "no subagent came",
+}
+"""What would have had to come."""
+
+
+def _why_not(rule_id: str, stopped: str) -> str:
+    return _ON_EVENTS.get(rule_id) or stopped or UNSEEN
+
+
+def _word(line: Line) -> str:
+    if line.result != "broken":
+        return line.result
+    return "BROKEN" if line.is_breach else "not kept"
+
+
+def _frames(line: Line) -> Iterator[str]:
+    for one in line.seen[:FRAMES]:
+        yield f"    {one.scenario}: {one.finding.sentence}"
+        if one.finding.text:
+            yield f"      frame {one.finding.frame}: {_cut(one.finding.text)}"
+    if len(line.seen) > FRAMES:
+        yield f"    … and {len(line.seen) - FRAMES} more"
+
+
+def _cut(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _told(line: Line) -> dict[str, Any]:
+    findings = [
+        {
+            "scenario": one.scenario,
+            "strength": one.finding.strength,
+            "sentence": one.finding.sentence,
+            "frame": one.finding.frame,
+            "text": one.finding.text,
+        }
+        for one in line.seen
+    ]
+    told = {"id": line.id, "strength": line.rule.strength, "result": line.result, "findings": findings}
+    return {**told, "why": line.why} if line.why else told

@@ -1,0 +1,94 @@
+"""`agui-gate check`: exit codes, what is printed, and never a traceback."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.spec.servers import Fake, listening
+
+
+@contextmanager
+def served(fake: Fake) -> Iterator[str]:
+    """A server beside this thread, as the command runs a loop of its own."""
+    loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    urls: list[str] = []
+
+    async def serve() -> None:
+        async with listening(fake) as url:
+            urls.append(url)
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield urls[0]
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(20)
+        loop.close()
+
+
+def test_a_server_that_keeps_the_rules(cli: Cli) -> None:
+    with served(Fake()) as url:
+        result = cli("check", url, "--timeout", "5")
+    assert result.exit_code == 0
+    assert result.stderr == "", "progress is for terminals"
+    assert "TOOL-4   MUST    kept" in result.stdout
+    assert f"{url} (AG-UI 1.0): " in result.stdout
+    assert " 0 broken" in result.stdout
+
+
+def test_a_broken_rule_ends_with_1_and_shows_the_frame(cli: Cli) -> None:
+    with served(Fake("answers for the page")) as url:
+        result = cli("check", url, "--timeout", "5")
+        as_json = cli("check", url, "--timeout", "5", "--json")
+    assert result.exit_code == as_json.exit_code == 1
+    assert "TOOL-4   MUST    BROKEN" in result.stdout
+    assert '"type": "TOOL_CALL_RESULT"' in result.stdout
+    told = json.loads(as_json.stdout)
+    assert told["broken"] == ["TOOL-4"]
+    assert (told["url"], told["protocolVersion"], told["stopped"]) == (url, "1.0", None)
+    (rule,) = (rule for rule in told["rules"] if rule["id"] == "TOOL-4")
+    assert rule["findings"][0]["frame"] == 4
+    assert rule["findings"][0]["scenario"] == "frontend tools"
+
+
+def test_other_words_make_a_model_do_it(cli: Cli) -> None:
+    with served(Fake()) as url:
+        result = cli("check", url, "--timeout", "5", "--say", "interrupt=Hello", "--say", "frontend=Hello")
+    assert "INT-5    MUST    not tried  no interrupt came" in result.stdout
+    assert "TOOL-4   MUST    not tried  the model did not call the tool" in result.stdout
+
+
+def test_nobody_there_is_one_line(cli: Cli) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+        result = cli("check", url, "--timeout", "2")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {url} can't be checked: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ftp://x"], "must begin with http:// or https://"),
+        (["http://x", "--header", "nonsense"], "must be 'Name: value'"),
+        (["http://x", "--header", "X: ü"], "must be 'Name: value' in ASCII"),
+        (["http://x", "--say", "sing=la"], "must be WHAT=TEXT, WHAT one of text, long, tool, frontend, interrupt"),
+        (["http://x", "--timeout", "0"], "0.1<=x<=600"),
+    ],
+)
+def test_wrong_use(cli: Cli, arguments: list[str], said: str) -> None:
+    result = cli("check", *arguments)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())

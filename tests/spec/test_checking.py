@@ -1,0 +1,204 @@
+"""`agui-gate check`: a server that keeps the rules passes, each habit that breaks one is named, and what is no server
+ends in one clear line, in time.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from agui_gate_adapters.testkit.spec import RULES
+from agui_gate_adapters.testkit.spec.checking import SCENARIOS, CantCheck, Report, check
+from tests.spec.servers import Fake, head, listening, sse
+from tests.spec.streams import started, text
+
+pytestmark = pytest.mark.anyio
+
+Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def checked(answer: Answering, seconds: float = 5.0) -> Report:
+    async with listening(answer) as url:
+        return await check(url, seconds=seconds)
+
+
+def results(report: Report) -> dict[str, str]:
+    return {line.id: line.result for line in report.lines}
+
+
+async def test_a_server_that_keeps_the_rules_has_none_broken() -> None:
+    names: list[str] = []
+    async with listening(Fake()) as url:
+        report = await check(url, seconds=5.0, progress=names.append)
+    assert names == ["plain text", *SCENARIOS]
+    assert [str(one.finding) for line in report.lines for one in line.seen] == []
+    kept = {line.id for line in report.lines if line.result == "kept"}
+    assert kept >= {
+        "LIFE-1",
+        "TOOL-4",
+        "TOOL-5",
+        "TOOL-6",
+        "INT-1",
+        "INT-4",
+        "INT-5",
+        "INT-8",
+        "IN-8",
+        "IN-9",
+        "PROC-2",
+    }
+    assert kept >= {"PROC-1", "VER-1", "VER-3", "VER-4", "SSE-5", "IN-3", "IN-4", "IN-5", "TOOL-3", "EVT-4", "LIFE-5"}
+    assert report.broken == []
+    assert (report.version, report.stopped) == ("1.0", "")
+
+
+HABITS = {
+    "answers for the page": "TOOL-4",
+    "reads silence": "INT-5",
+    "goes on": "INT-5",
+    "fails foreign": "INT-4",
+    "echoes": "VER-1",
+    "same ids": "EVT-4",
+    "knows all": "PROC-2",
+    "reads all": "IN-8",
+}
+
+
+@pytest.mark.parametrize(("habit", "rule"), HABITS.items())
+async def test_a_habit_that_breaks_a_rule_is_named(habit: str, rule: str) -> None:
+    report = await checked(Fake(habit))
+    line = next(line for line in report.lines if line.id == rule)
+    assert line.result == "broken", line
+    assert line.is_breach is (RULES[rule].strength == "MUST")
+    printed = "\n".join(report.table())
+    assert line.seen[0].finding.sentence in printed
+
+
+async def test_whether_a_forgetful_server_breaks_the_rule_on_silence_cannot_be_told() -> None:
+    line = next(line for line in (await checked(Fake("forgets"))).lines if line.id == "INT-5")
+    assert (line.result, "can't be told" in line.why) == ("broken", False) or "can't be told" in line.why
+
+
+async def test_what_did_not_come_is_not_tried_and_says_why() -> None:
+    async def plain(body: bytes, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(body)
+        ids = {"threadId": given["threadId"], "runId": given["runId"]}
+        writer.write(head() + sse({**started(), **ids}, *text(given["runId"]), {"type": "RUN_FINISHED", **ids}))
+
+    report = await checked(plain)
+    why = {line.id: line.why for line in report.lines if line.result == "not tried"}
+    assert "no interrupt came" in why["INT-1"]
+    assert "did not call the tool" in why["TOOL-4"]
+    assert why["STR-2"] == "no chunk came"
+    assert why["GEN-2"] == "can't be shown from outside"
+    told = report.told()
+    assert [rule["id"] for rule in told["rules"]] == list(RULES)
+    assert json.loads(json.dumps(told)) == told
+
+
+# --- what is no server -----------------------------------------------------------------------------------------------
+
+
+def saying(data: bytes) -> Answering:
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+
+    return answer
+
+
+async def silent(_: bytes, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(60)
+
+
+async def pinging(_: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(head())
+    while True:
+        writer.write(b": ping\n\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def gushing(_: bytes, writer: asyncio.StreamWriter) -> None:
+    writer.write(head())
+    while True:
+        writer.write(b"x" * 100_000)
+        await writer.drain()
+
+
+NO_SERVER: dict[str, tuple[Answering, str]] = {
+    "HTML": (saying(head(media="text/html; charset=utf-8") + b"<html>"), "text/html, not text/event-stream"),
+    "JSON": (saying(head(media="application/json") + b"{}"), "application/json, not text/event-stream"),
+    "not found": (saying(head("404 Not Found", "text/plain") + b"nothing"), "is this the agent's own address?"),
+    "no POST": (saying(head("405 Method Not Allowed", "text/plain")), "is this the agent's own address?"),
+    "unauthorized": (saying(head("401 Unauthorized", "application/json") + b"{}"), "give credentials with --header"),
+    "redirect": (saying(head("307 Temporary Redirect", location="http://127.0.0.1:9/x")), "redirects to http://127.0.0.1:9/x"),
+    "broken": (saying(head("500 Oops", "text/plain") + b"it broke"), "status 500: it broke"),
+    "refuses": (saying(head("422 No", "application/json") + b'{"detail": "no"}'), 'status 422: {"detail": "no"}'),
+    "no HTTP": (saying(b"\x00\x01garbage\r\n\r\n"), "can't be checked"),
+    "nothing": (saying(b""), "can't be checked"),
+    "silence": (silent, "no answer within 0.5 s"),
+    "only pings": (pinging, "no event can be read"),
+    "an empty stream": (saying(head()), "no event can be read"),
+    "megabytes": (gushing, "no event can be read"),
+    "garbage": (saying(head() + bytes(range(256)) * 40), "no event can be read"),
+    "half a frame": (saying(head() + b'data: {"type": "RUN_STARTED"'), "no event can be read"),
+    "a bomb": (saying(head() + b"data: " + b"[" * 200_000 + b"\n\n"), "no event can be read"),
+    "a failing run": (saying(head() + sse({"type": "RUN_ERROR", "message": "no key"})), "its runs fail (no key)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_SERVER)
+async def test_what_is_no_server_ends_in_one_line_and_in_time(name: str) -> None:
+    answer, sentence = NO_SERVER[name]
+    begun = time.monotonic()
+    with pytest.raises(CantCheck) as told:
+        await checked(answer, seconds=0.5 if name in ("silence", "only pings") else 10.0)
+    assert sentence in str(told.value)
+    assert "\n" not in str(told.value).strip()
+    assert time.monotonic() - begun < 9
+
+
+async def test_nobody_there() -> None:
+    with pytest.raises(CantCheck, match="can't be checked: "):
+        await check("http://127.0.0.1:9/", seconds=2.0)
+
+
+@pytest.mark.parametrize("url", ["http://", "http://[", "http://exa mple/", "http://127.0.0.1:99999/"])
+async def test_no_address(url: str) -> None:
+    with pytest.raises(CantCheck, match="can't be checked: "):
+        await check(url, seconds=2.0)
+
+
+async def test_a_run_that_never_ends_is_judged_as_far_as_it_came() -> None:
+    async def endless(body: bytes, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(body)
+        writer.write(head() + sse({**started(), "threadId": given["threadId"], "runId": given["runId"]}, {"type": "X"}))
+        await asyncio.sleep(60)
+
+    report = await checked(endless, seconds=0.5)
+    assert {line.id for line in report.broken} == {"TR-1", "EVT-1"}
+    assert report.stopped == "not tried: the first run had no end"
+
+
+async def test_a_body_that_stays_open_after_the_end_is_told() -> None:
+    async def lingering(body: bytes, writer: asyncio.StreamWriter) -> None:
+        await Fake()(body, writer)
+        await asyncio.sleep(60)
+
+    report = await checked(lingering, seconds=2.5)
+    assert "SSE-3" in {line.id for line in report.broken}
+
+
+async def test_a_server_that_stops_answering_is_given_up() -> None:
+    fake, requests = Fake(), 0
+
+    async def tiring(body: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        requests += 1
+        await (fake(body, writer) if requests < 5 else silent(body, writer))
+
+    begun = time.monotonic()
+    report = await checked(tiring, seconds=0.5)
+    assert report.stopped == "not tried: 3 answers did not come within 0.5 s"
+    assert time.monotonic() - begun < 15
