@@ -129,6 +129,8 @@ def body(rng: Random, thread_id: str, ids: list[str]) -> Json:
             ["tools", "context", "state", "forwardedProps", "protocolVersion", "messages", "runId", "parentRunId", "x"]
         )
         made[key] = odd(rng)
+    if rng.random() < 0.2:
+        made["protocolVersion"] = rng.choice(["1.0", "1.7", "2.0", "0.9", "garbage", ""])
     if rng.random() < 0.3:
         made["resume"] = resume(rng, ids)
     if rng.random() < 0.1:

@@ -13,7 +13,7 @@ from tests.conforming import conforms
 from tests.product.inprocess import Answer, Json, Parrot, request, run_body, started
 from tests.requirements import shows
 
-pytestmark = [pytest.mark.anyio, conforms("PROC-1", "PROC-2", "PROC-4", "IN-7", "IN-8", "IN-9"), shows("B28")]
+pytestmark = [pytest.mark.anyio, conforms("GEN-1", "PROC-1", "PROC-2", "PROC-4", "IN-7", "IN-8", "IN-9"), shows("B28")]
 
 ROUTES = [
     "/", "/agents/support", "/agents/support/connect", "/copilotkit/agent/support/run",
@@ -96,6 +96,34 @@ async def test_what_is_malformed_is_refused_before_the_stream_of_who_declares_a_
         assert "my secret" not in answer.body.decode()
         assert house.model.requests == []
         assert (await request(house.app, "GET", "/threads/t")).status == 404
+
+
+@conforms("IN-5", "IN-6")
+@pytest.mark.parametrize("version", [None, "1.0"])
+async def test_what_is_absent_is_empty(version: str | None) -> None:
+    told = []
+    for absent in (False, True):
+        house = House()
+        async with started(house.app):
+            body = run_body("t", {"id": "1", "role": "user", "content": "hello"}, **declared(version))
+            for name in ("tools", "context", "state", "forwardedProps") if absent else ():
+                del body[name]
+            types = [event["type"] for event in (await house.post("/", body)).events()]
+            (asked,) = house.model.requests
+            told.append((types, asked.instructions, asked.tools, house.told()))
+    assert told[0] == told[1]
+
+
+@conforms("IN-5")
+@pytest.mark.parametrize("version", [None, "1.0"])
+async def test_every_entry_of_the_context_reaches_the_model(version: str | None) -> None:
+    context = [{"description": f"d{n}", "value": f"value-{n}"} for n in range(50)]
+    house = House()
+    async with started(house.app):
+        said = {"id": "1", "role": "user", "content": "hello"}
+        await house.post("/", run_body("t", said, **{"context": context, **declared(version)}))
+        (asked,) = house.model.requests
+        assert all(f"d{n}: value-{n}" in asked.instructions for n in range(50))
 
 
 async def test_a_message_of_which_nothing_is_left_says_nothing() -> None:

@@ -2,9 +2,10 @@
 
 A store may hold more than this version knows, and that must not make a thread unreadable:
 
-* An entry of an unknown *kind* becomes an `UnreadEntry`. It is kept as it was written, and is shown as nothing.
-* An unknown *member* of an entry or a record is passed over. What is written is never decoded and encoded again, so
-  it stays where it is.
+* An entry of an unknown *kind* becomes an `UnreadEntry`. It is kept as it was written, and is shown as nothing. A
+  branch drops it with the answer that it stands in.
+* An unknown *member* of an entry or a record is passed over, and stays where it is: nothing that stands in the store is
+  decoded and encoded again. (But for results that outlive a branch: these are added anew.)
 * A *record* of which something can't be read, its state above all, is ``unknown``. That is a state that nothing leaves:
   it is never pending, and its call is never run. What the ledger itself says of it is left as it is.
 
