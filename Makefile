@@ -63,10 +63,17 @@ $(VENV)/.llama: $(VENV)/.test requirements/llama.txt
 	@cd $* && npm ci --silent
 	@touch $@
 
-frontend-demo/dist/.stamp: frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html frontend-demo/*.ts) \
-		$(shell find frontend-demo/src frontend-demo/public -type f 2>/dev/null)
+PAGE = frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html frontend-demo/*.ts) \
+	$(shell find frontend-demo/src frontend-demo/public -type f 2>/dev/null)
+
+frontend-demo/dist/.stamp: $(PAGE)
 	@echo 'set-up: the page made with CopilotKit'
 	@cd frontend-demo && npm run --silent build -- --logLevel error
+	@touch $@
+
+tests/e2e/next/.stamp: $(PAGE) tests/e2e/next.config.mjs tests/interop/node_modules/.stamp
+	@echo 'set-up: the same page with client 1.0.0'
+	@cd frontend-demo && npm run --silent build -- --logLevel error --config ../tests/e2e/next.config.mjs
 	@touch $@
 
 # The demo has its built-in page anyway, and doesn't wait for this one: it is served as /copilot/ as soon as it is built.
@@ -134,7 +141,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 .browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop/foreign)
 
 .PHONY: e2e
-e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
+e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp tests/e2e/next/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
 	@$(PYTEST) --maxprocesses=2 --dist=loadgroup $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
 
 .PHONY: load
@@ -157,6 +164,6 @@ docs: $(VENV)/.test ## Make the tables of docs/ anew: settings, errors, requirem
 .PHONY: clean
 clean: ## Remove everything that make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
-	rm -rf tests/interop/node_modules tests/interop/foreign/node_modules tests/e2e/node_modules tests/e2e/shots
+	rm -rf tests/interop/node_modules tests/interop/foreign/node_modules tests/e2e/node_modules tests/e2e/next tests/e2e/shots
 	rm -rf frontend-demo/node_modules frontend-demo/runtime/node_modules frontend-demo/dist
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

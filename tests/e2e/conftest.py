@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.programs import NEXT
 from tests.e2e.stack import PAGE, Stack, running
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The running stack. It starts with the first browser test."""
-    assert (PAGE / "dist" / "index.html").is_file(), "the page is not built: run `make e2e`"
+    for built in (PAGE / "dist", NEXT):
+        assert (built / "index.html").is_file(), "the pages are not built: run `make e2e`"
     with running(tmp_path_factory.mktemp("e2e")) as stack:
         yield stack

@@ -8,12 +8,14 @@ import asyncio
 import contextlib
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.demo.agent import EXAMPLES, INSTRUCTIONS, support_agent
@@ -23,6 +25,8 @@ from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
 
 HOST = "127.0.0.1"
+NEXT = Path(__file__).resolve().parent / "next"
+"""The page with client 1.0.0, which `next.config.mjs` builds."""
 
 at_work: set[asyncio.Event] = set()
 """What tools that take their time wait for."""
@@ -147,6 +151,7 @@ def shop(provider: str, store: str) -> Any:
     )
     app = create_app(agent, store=store, settings=load_settings())
     app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
+    app.router.routes.insert(0, Mount("/next", StaticFiles(directory=NEXT, html=True)))
     return app
 
 

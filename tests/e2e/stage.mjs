@@ -8,8 +8,8 @@ const GUARDED = { authorization: "Bearer wonderland" };
 
 export class Stage {
   constructor({ browser, options, urls, ask, name }) {
-    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime" });
-    this.label = [name, options.runtime ?? options.via, options.style].filter(Boolean).join("-");
+    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime", page: options.page ?? "copilot" });
+    this.label = [name, options.page ?? options.runtime ?? options.via, options.style].filter(Boolean).join("-");
     this.pages = [];
   }
 
@@ -32,7 +32,7 @@ export class Stage {
   }
 
   address(thread, server = this.urls.server) {
-    const url = new URL("/copilot/", server);
+    const url = new URL(`/${this.page}/`, server);
     url.searchParams.set("via", this.via);
     url.searchParams.set("hitl", this.style);
     const runtime = server === this.urls.guarded ? this.urls["guarded runtime"] : this.urls[this.runtime];

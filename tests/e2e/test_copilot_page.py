@@ -119,13 +119,26 @@ def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, st
     stack.run(scenario, options)
 
 
-@pytest.mark.parametrize("style", ["card", "interrupt"])
-@pytest.mark.parametrize(
-    "scenario", ["approve", "reject", "mixed", "reload", "stopText", "stopTool", "approvesThenStops"]
+ON_1_0 = pytest.mark.parametrize(
+    ("scenario", "style"),
+    [
+        (scenario, style)
+        for scenario in ("approve", "reject", "mixed", "reload", "ignored", "stopText", "stopTool", "approvesThenStops")
+        for style in ("card", "interrupt")
+    ],
 )
+
+
+@ON_1_0
 def test_a_runtime_of_1_0_before_a_browser_of_0_x(stack: Stack, scenario: str, style: str) -> None:
     """The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59."""
     stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
+
+
+@ON_1_0
+def test_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
+    """The kit's newest core, and the client that it doesn't have yet: what comes next."""
+    stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
 
 
 def test_a_page_that_knows_nothing_of_this_server(stack: Stack) -> None:
