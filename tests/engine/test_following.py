@@ -10,16 +10,19 @@ import pytest
 
 from agui_gate import Agent
 from agui_gate.bus.base import Reader
+from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.transcript import Text, TurnEntry, UserEntry
 from agui_gate.engine import following, watch
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING
-from agui_gate.protocol.inbound import RunInput
+from agui_gate.protocol.inbound import Message, RunInput
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
+from tests.conforming import conforms
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Parrot
+from tests.product.kit import parse
 from tests.requirements import shows
 from tests.stores.support import Clock, gated
 
@@ -51,7 +54,6 @@ class Elsewhere:
 
     async def connect(self) -> Reader:
         found = await self.engine.connect(self.agent, RunInput("t", "r", []), "alice")
-        assert found is not None
         assert found[1] is None
         return found[0]
 
@@ -196,3 +198,34 @@ async def test_a_thread_that_can_not_be_read_now_is_read_the_next_time(monkeypat
             await tried.wait()
         told = await waiting
         assert (types(told)[-1], contents(told)) == ("RUN_FINISHED", ["one", "two"])
+
+
+@conforms("IN-1")
+async def test_a_run_of_another_process_over_a_bus_of_both_keeps_its_own_id() -> None:
+    clock, bus = Clock(), MemoryBus()
+    store = MemoryStore(clock=clock)
+    agent = Agent(name="support", model=Stays(), hitl="interrupt")
+    here, there = Engine([agent], store, bus=bus), Engine([agent], store, bus=bus)
+    async with asyncio.timeout(10):
+        await here.start()
+        await there.start()
+        live = await there.run(agent, RunInput("t", "first", [Message("user", id="u", content="go")]), "alice")
+        reader, nobody = await here.connect(agent, RunInput("t", "second", []), "alice")
+        assert nobody is None
+        told = await reader.read()
+        live.cancel()
+        while data := await reader.read():
+            told += data
+        await here.aclose()
+        await there.aclose()
+    begun = parse(told.decode())[0]
+    assert (begun["type"], begun["threadId"], begun["runId"]) == ("RUN_STARTED", "t", "first")
+
+
+class Stays(Parrot):
+    """A model that never ends."""
+
+    async def stream(self, request: Any) -> Any:
+        """One turn."""
+        await asyncio.Event().wait()
+        yield []

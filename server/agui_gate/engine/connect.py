@@ -7,11 +7,17 @@ opening. Then the conversation of then is all there is to show until the run rea
 Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
 
 Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
-the messages, anything else is asked by interrupt.
+the messages, anything else is asked by interrupt. A thread that nobody knows is a run without words (LIFE-1).
+
+All of it is one run to whoever reads it (IN-1). Its thread id is the one that came in. Its run id is that of the run
+that goes on, since the last frame is of that run; else the one that came in.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Opening, Reader
@@ -32,15 +38,19 @@ from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import agui_messages, result_id
 from agui_gate.stores.base import Thread
 
+_FINISHED = b'\ndata: {"type":"RUN_FINISHED","threadId":'
+_THREAD = re.compile(re.escape(_FINISHED) + rb'"(?:[^"\\]|\\.)*"')
+"""The beginning of the one frame that names the thread again. (JSON has no raw line feed: nothing else looks so.)"""
+
 
 class PrivateFrames:
-    """The frames that are made for one client alone, under a key of their own."""
+    """The frames that are made for one client alone, under a ``key`` of their own."""
 
-    def __init__(self, run: RunInput, key: str, dialect: Dialect) -> None:
+    def __init__(self, thread_id: str, run_id: str, key: str, dialect: Dialect) -> None:
         self.dialect = dialect
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
-        self.sequencer = Sequencer(run.thread_id, run.run_id, lambda event: self._frames.append(encoder.frame(event)))
+        self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)))
 
     def conversation(self, messages: Told, state: Any) -> None:
         """The messages and the state; before them RUN_STARTED, the first time."""
@@ -81,6 +91,28 @@ class Whole:
         self._data = b""
 
 
+class Named:
+    """``reader`` of a run, whose end says the thread id that the client knows (a thread may have two, S2)."""
+
+    __slots__ = ("_named", "_reader")
+
+    def __init__(self, reader: Reader, thread_id: str) -> None:
+        self._reader, self._named = reader, b"%b%b" % (_FINISHED, msgspec.json.encode(thread_id))
+
+    async def read(self) -> bytes:
+        """See `Reader`."""
+        data = await self._reader.read()
+        return _THREAD.sub(lambda _: self._named, data, count=1) if _FINISHED in data else data
+
+    def ping(self) -> None:
+        """See `Reader`."""
+        self._reader.ping()
+
+    def close(self) -> None:
+        """See `Reader`."""
+        self._reader.close()
+
+
 class Reserving:
     """``reader``, with its part of the budget until what it read first, a conversation, was sent."""
 
@@ -104,6 +136,13 @@ class Reserving:
         """See `Reader`."""
         self._reservation.release()
         self._reader.close()
+
+
+def unheard_of(run: RunInput, frames: PrivateFrames) -> bytes:
+    """The frames of a thread that isn't there: what the client holds as state stays, there being no other."""
+    frames.conversation(Told(msgspec.Raw(b"[]")), run.state or {})
+    frames.sequencer.finish()
+    return frames.take()
 
 
 def as_it_stands(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:

@@ -37,6 +37,7 @@ class Course:
 
     async def go(self) -> None:
         """All of it, in order."""
+        self._show_state()
         self._showing.snapshot_due = self._left_early()
         await self._recover()
         intake = await self._take()
@@ -65,6 +66,15 @@ class Course:
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run takes at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake
+
+    def _show_state(self) -> None:
+        """The state, where the client holds another one (SNAP-1). What it says is taken over, unless it says nothing:
+        clients say `{}` after a reload, and that wipes nothing.
+        """
+        held = {} if self._input.state is None else self._input.state
+        kept = {} if self._thread.state is None else self._thread.state
+        if not self._input.state and kept != held:
+            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
 
     def _left_early(self) -> bool:
         """Whether the client shows calls without the results that an earlier stream told: nobody read its end.

@@ -19,7 +19,7 @@ from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
-from agui_gate.engine.connect import PrivateFrames, Reserving, Whole, as_it_stands
+from agui_gate.engine.connect import Named, PrivateFrames, Reserving, Whole, as_it_stands, unheard_of
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.dialects import Downgrades
@@ -254,9 +254,8 @@ class Engine:
 
     async def connect(
         self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False
-    ) -> tuple[Reader, LiveRun | None] | None:
-        """The conversation as it stands, then what is said of it, with the run if that is here. None if there is no
-        such thread.
+    ) -> tuple[Reader, LiveRun | None]:
+        """The conversation as it stands, then what is said of it, with the run if that is here.
 
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """
@@ -266,22 +265,26 @@ class Engine:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
-        frames = PrivateFrames(run, f"connect_{new_id()}", choose(run.protocol_version, self._deployment))
+        dialect = choose(run.protocol_version, self._deployment)
+        frames_of = partial(PrivateFrames, run.thread_id, key=f"connect_{new_id()}", dialect=dialect)
+        frames = frames_of(run.run_id)
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
-            joined = await live.join(frames.opening, watching=watching)
+            joined = await live.join(frames_of(live.run_id).opening, watching=watching)
             if joined is not None:
-                return Reserving(joined, reservation), live
+                return Reserving(Named(joined, run.thread_id), reservation), live
             thread = await self.store.read_thread(principal, run.thread_id)
         if thread is None:
-            return None
+            return Whole(unheard_of(run, frames)), None
         reservation = reservation.found(run.thread_id, thread.bytes)
         if thread.run_status != "running":
             whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, frames)
             return Reserving(Whole(whole), reservation), None
-        joined = await self._bus.join(thread.run_key or "", frames.opening)
-        if joined is not None:  # a run of another process, over a bus that both have
-            return Reserving(joined, reservation), None
+        published = await self._bus.find(thread.run_key or "")
+        if published is not None:  # a run of another process, over a bus that both have
+            joined = await self._bus.join(published.run_key, frames_of(published.run_id).opening)
+            if joined is not None:
+                return Reserving(Named(joined, run.thread_id), reservation), None
         again = partial(self.read_thread, principal, thread.id)
         return Following(agent, run, thread, reservation, frames, self._watch, again), None
 

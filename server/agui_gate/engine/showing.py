@@ -43,13 +43,13 @@ class Showing:
             raise
 
     def unseen(self, repeated: Iterable[Approval]) -> None:
-        """Outcomes the client has not seen: decided elsewhere, expired, recovered; or ``repeated``, answered again."""
+        """Outcomes the client has not seen: decided elsewhere, expired, recovered.
+
+        What came of ``repeated``, answered again, was told before; a snapshot tells it again (LIFE-8).
+        """
         for approval in self._scope.thread.journal.unreported():
             self.closed(approval)
-        for approval in _once(repeated):
-            if approval.output is not None:
-                self._result(approval, approval.output)
-                self.snapshot_due = True
+        self.snapshot_due |= any(approval.output is not None for approval in repeated)
 
     def refused(self, refused: Iterable[tuple[Approval, AguiGateError]]) -> None:
         """Answers that could not be taken: say why, here and where the call is asked about again."""

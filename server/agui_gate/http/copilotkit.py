@@ -32,7 +32,7 @@ from agui_gate.http.auth import Guard
 from agui_gate.http.decoding import decoded, run_input
 from agui_gate.http.errors import on_own_error
 from agui_gate.http.limits import json_body
-from agui_gate.http.runs import begun_before, nothing, stream
+from agui_gate.http.runs import begun_before, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import checked_title
 from agui_gate.http.views import json_response, large_response
@@ -136,10 +136,7 @@ class CopilotKitRoutes:
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
-        found = await self._engine.connect(agent, run, principal, watching=True)
-        if found is None:  # a page connects before its first message, and reports anything but a 200 as an error
-            return nothing()
-        reader, live = found
+        reader, live = await self._engine.connect(agent, run, principal, watching=True)
         return EventStream(reader, live.key if live else None, lambda: None)
 
     async def _stop(self, principal: str, name: str, thread_id: str, body: bytes) -> Response:

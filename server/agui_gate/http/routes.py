@@ -13,7 +13,7 @@ from agui_gate.http.auth import Guard
 from agui_gate.http.copilotkit import CopilotKitRoutes
 from agui_gate.http.decoding import run_input
 from agui_gate.http.limits import json_body
-from agui_gate.http.runs import RunRoutes, begun_before, nothing, stream
+from agui_gate.http.runs import RunRoutes, begun_before, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
 from agui_gate.http.views import agent_view, capabilities, json_response
@@ -59,16 +59,13 @@ class Routes:
     async def connect(self, request: Request) -> Response:
         """`POST /agents/{name}/connect`: the conversation as it stands, then the running run's tail.
 
-        A thread that isn't there yet is an empty stream: a page connects before its first message.
+        A thread that isn't there yet is a run in which nothing was said: a page connects before its first message.
         """
         principal = await self._guard.principal(request)
         agent = self._agent(request.path_params["name"])
         run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
-        found = await self._engine.connect(agent, run, principal)
-        if found is None:
-            return nothing()
-        reader, live = found
+        reader, live = await self._engine.connect(agent, run, principal)
         return EventStream(reader, live.key, live.leave) if live else EventStream(reader, None, lambda: None)
 
     async def agents(self, request: Request) -> Response:

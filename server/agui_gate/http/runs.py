@@ -8,7 +8,6 @@ from starlette.responses import Response
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Published
 from agui_gate.engine.again import repeated
-from agui_gate.engine.connect import Whole
 from agui_gate.engine.endings import Ended
 from agui_gate.engine.engine import Engine
 from agui_gate.engine.live import LiveRun
@@ -45,11 +44,6 @@ async def begun_before(
         )
     found = await repeated(engine, agent, principal, run, named[1])
     return None if found is None else await _rest(engine, *found, _position(cursor, found[0]))
-
-
-def nothing() -> EventStream:
-    """An event stream without events: what a client that connects to an unknown thread gets."""
-    return EventStream(Whole(), None, lambda: None)
 
 
 class RunRoutes:
