@@ -19,7 +19,7 @@ def test_functions_become_tools() -> None:
     assert [(s.name, s.description) for s in agent.specs] == [("search", "Search."), ("other", "Search.")]
     assert (agent.hitl, agent.on_unanswered, agent.on_disconnect, agent.max_turns) == (
         "auto",
-        "supersede",
+        None,
         "cancel",
         20,
     )

@@ -32,7 +32,8 @@ class Agent:
     * ``hitl``: how gated calls are shown: as `confirm_changes` cards, as interrupts, or (``auto``) as cards exactly
       when the client advertises a tool of that name.
     * ``on_unanswered``: what happens to waiting calls when a run comes that doesn't answer them: they are closed
-      (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``).
+      (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``). None:
+      by how a call was asked. One that was asked by interrupt is shown again, one that was asked by card is closed.
     * ``on_disconnect``: whether a run whose client left is cancelled.
     * ``max_turns``: model turns in one run.
     * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
@@ -48,7 +49,7 @@ class Agent:
     instructions: str = ""
     tools: Sequence[Tool | ToolSource | Callable[..., Any]] = ()
     hitl: Hitl = "auto"
-    on_unanswered: OnUnanswered = "supersede"
+    on_unanswered: OnUnanswered | None = None
     on_disconnect: OnDisconnect = "cancel"
     max_turns: int = 20
     client_roles: ClientRoles = "context"
@@ -84,7 +85,8 @@ class Agent:
         if self.max_turns < 1:
             raise ConfigurationError(f"agent {self.name}: max_turns must be at least 1")
         self._check_choice("hitl", Hitl)
-        self._check_choice("on_unanswered", OnUnanswered)
+        if self.on_unanswered is not None:
+            self._check_choice("on_unanswered", OnUnanswered)
         self._check_choice("on_disconnect", OnDisconnect)
         self._check_choice("client_roles", ClientRoles)
 

@@ -81,8 +81,9 @@ async def test_refused_and_late_answers(lines: list[dict[str, Any]]) -> None:
         await p.decide(asked, NO)
         await p.chat().resume(("apr_unknown", YES))
     refused = told(lines, "answer_refused")
-    assert [line.get("approval") for line in refused] == [asked, asked, None]
+    assert [line.get("approval") for line in refused] == [asked, asked]
     assert {line["log_level"] for line in refused} == {"warning"}
+    assert [(line["log_level"], line["answers"]) for line in told(lines, "answer_unknown")] == [("warning", 1)]
     assert [line["state"] for line in told(lines, "answer_late")] == ["done"]
     assert SECRET not in repr(lines)
 

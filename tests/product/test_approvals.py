@@ -138,7 +138,7 @@ async def test_a_mixed_batch(mode: str, tools: list[dict]) -> None:
 @shows("B3", "B12")
 async def test_one_approved_one_rejected_one_ignored_and_something_said(mode: str, tools: list[dict]) -> None:
     shop = Shop()
-    async with product(shop.tools, script(*THREE), mode=mode) as p:
+    async with product(shop.tools, script(*THREE), mode=mode, on_unanswered="supersede") as p:
         chat = p.chat(tools=tools)
         asked = await chat.say("refund all")
         entries = []

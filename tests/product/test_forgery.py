@@ -164,13 +164,15 @@ async def test_an_approval_of_one_thread_is_none_on_another() -> None:
 
 @shows("B28")
 async def test_no_answer_at_all_is_told_as_such() -> None:
-    """A resume of nothing must not look like success to whoever sent it, and runs nothing."""
+    """A resume of nothing runs nothing, and whoever sent it is told so."""
     shop = Shop()
     async with product(shop.tools, script(say("Hello."))) as p:
         chat = p.chat()
         await chat.say("hello")
         stream = await chat.resume(("apr_unknown", {"approved": True}))
-        assert (stream[-1]["type"], stream[-1]["code"]) == ("RUN_ERROR", "approval_refused")
+        (notice,) = stream.of("CUSTOM")
+        assert (notice["name"], notice["value"]["ids"]) == ("agui-gate:answer_unknown", ["apr_unknown"])
+        assert (stream[-1]["type"], stream[-1].get("outcome")) == ("RUN_FINISHED", None)
         assert len(p.inputs()) == 1
         missing = await p.decide("apr_unknown", {"approved": True})
         assert (missing["status_code"], missing["error"]["code"]) == (404, "not_found")

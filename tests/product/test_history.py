@@ -253,7 +253,7 @@ async def test_an_edited_last_message_replaces_the_old_one(mode: str) -> None:
 async def test_a_branch_closes_what_was_waiting_after_it(mode: str) -> None:
     shop = Shop()
     turns = [{"output": [say("Hi.")]}, {"output": [refund()]}, {"output": [say("Fine.")], "repeat": True}]
-    async with product(shop.tools, turns, mode=mode) as p:
+    async with product(shop.tools, turns, mode=mode, on_unanswered="supersede") as p:
         chat = p.chat()
         await chat.say("hello")
         asked = await chat.say("refund")

@@ -184,7 +184,7 @@ async def test_rejecting_tells_the_provider_no_and_why(mode: str, tools: list[di
 @styles
 async def test_going_on_without_an_answer_is_a_no(mode: str, tools: list[dict[str, Any]]) -> None:
     """R19 can't happen: nothing of the provider's stays unanswered."""
-    async with hosted(turns(), mode=mode) as p:
+    async with hosted(turns(), mode=mode, on_unanswered="supersede") as p:
         chat = p.chat(tools=tools)
         asked = await chat.say("pay ada")
         done = await chat.say("never mind")
@@ -239,7 +239,7 @@ async def test_a_cancelled_answer_is_a_no(mode: str) -> None:
 @shows("B2", "B3")
 async def test_one_yes_one_no_and_one_nothing(mode: str, tools: list[dict[str, Any]]) -> None:
     three = [asks(to="ada"), asks(to="bob"), asks(to="cy")]
-    async with hosted(turns(*three), mode=mode) as p:
+    async with hosted(turns(*three), mode=mode, on_unanswered="supersede") as p:
         chat = p.chat(tools=tools)
         asked = await chat.say("pay all")
         ids = list(asked.calls)[:3]

@@ -71,7 +71,7 @@ async def test_client_gated_and_free_by_card_in_any_order(mode: str, first_answe
 @shows("B15", "B12", "S10")
 async def test_a_client_tool_that_nobody_answers_is_closed_when_something_is_said(mode: str) -> None:
     shop = Shop()
-    async with product(shop.tools, script(PICK, refund()), mode=mode) as p:
+    async with product(shop.tools, script(PICK, refund()), mode=mode, on_unanswered="supersede") as p:
         chat = p.chat(tools=[COLOR])
         asked = await chat.say("refund and paint")
         done = await chat.say("forget it")
@@ -157,7 +157,7 @@ WAYS = {
 @shows("S10", "S9", "B15", "S23")
 async def test_seven_calls_three_of_them_gated_always_have_seven_outputs(mode: str, way: str) -> None:
     shop = Shop()
-    async with product(shop.tools, script(*SEVEN), mode=mode) as p:
+    async with product(shop.tools, script(*SEVEN), mode=mode, on_unanswered="supersede") as p:
         chat = p.chat(tools=[COLOR])
         asked = await chat.say("do it all")
         waiting = await approvals(p)

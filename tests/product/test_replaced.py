@@ -156,7 +156,7 @@ async def test_what_nobody_had_to_approve_is_told_to_the_model() -> None:
 
 async def test_what_did_not_run_is_not_said_to_have_run() -> None:
     shop = Shop()
-    async with product(shop.tools, script(refund("A1"), refund("A2"))) as p:
+    async with product(shop.tools, script(refund("A1"), refund("A2")), on_unanswered="supersede") as p:
         chat = p.chat()
         asked = await chat.say("refund both")
         await chat.resume((asked.interrupts[0]["id"], {"approved": False}))

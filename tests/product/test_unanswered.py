@@ -134,7 +134,7 @@ async def explored(play: Any) -> None:
 @shows("B2", "B12")
 async def test_supersede_with_text(mode: str, tools: list[dict[str, Any]]) -> None:
     shop = Shop()
-    async with product(shop.tools, script(refund("A1"), refund("A2")), mode=mode) as p:
+    async with product(shop.tools, script(refund("A1"), refund("A2")), mode=mode, on_unanswered="supersede") as p:
         chat = p.chat(tools=tools)
         asked = await chat.say("refund both")
         done = await chat.say("never mind")

@@ -66,6 +66,7 @@ class Conversing:
         judgement = judge(intake.answers, intake.index, self.agent.by_name, principal, self._why_not)
         self.showing.refused(judgement.refused)
         self.showing.late(intake.late)
+        self.showing.unknown(intake.unknown)
         await self.gated_calls.carry_out(judgement.verdicts)
 
     async def converse(self) -> Rest:

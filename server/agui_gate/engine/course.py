@@ -11,14 +11,15 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import LeftOutEntry, TurnEntry
-from agui_gate.engine import outcomes, telling
+from agui_gate.engine import outcomes
 from agui_gate.engine.conversing import Conversing, Rest
 from agui_gate.engine.intake import Intake, take
 from agui_gate.engine.refusals import left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
+from agui_gate.engine.silence import Silence, not_gone_back
 from agui_gate.engine.waiting import success
-from agui_gate.errors import ApprovalPending, ApprovalRefused, LimitReached
+from agui_gate.errors import ApprovalPending, LimitReached
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import MAX_ANSWERS
 from agui_gate.stores.base import ApprovalStore, RunStatus
@@ -34,6 +35,7 @@ class Course:
         self._conversing, self._scope, self._store = conversing, scope, store
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
+        self._silence = Silence(self._agent.on_unanswered, conversing.asker.style)
 
     async def go(self) -> None:
         """All of it, in order."""
@@ -45,10 +47,12 @@ class Course:
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
         self._check_refusal(intake)
+        self._stay(intake)
         await self._apply(intake)
-        await self._conversing.decide(intake)
-        if intake.said and self._agent.on_unanswered == "supersede":
-            await self._gated_calls.close(self._thread.journal.pending(), State.SUPERSEDED)
+        if intake.keep is None:
+            await self._conversing.decide(intake)
+        if intake.said:
+            await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
         if intake.said:
             self._give_up_on_client()
@@ -99,15 +103,26 @@ class Course:
         if self._agent.on_unanswered == "refuse" and pending - answered:
             raise ApprovalPending(f"{len(pending - answered)} call(s) wait for an answer; answer them all in one run.")
 
+    def _stay(self, intake: Intake) -> None:
+        """Where the request goes back over calls that stay open: not go back, and say so."""
+        kept = self._silence.heed(intake, self._thread.journal, self._scope.new_id)
+        if kept:
+            self._seq.other(not_gone_back(kept))
+            self._showing.snapshot_due = True  # the page has dropped what stays
+
     async def _apply(self, intake: Intake) -> None:
-        """Take over what is new. A branch is saved at once, with what was pending in the dropped part superseded."""
+        """Take over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
+        request cancels is decided before, the rest is superseded.
+        """
         if self._input.state:
             self._thread.state = self._input.state
         imported = not self._thread.entries
         if intake.keep is not None:
             size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
             dropped = await to_the_end(if_large(size, self._thread.branch, intake.keep, intake.entries))
-            await self._gated_calls.close([a for a in dropped if a.is_pending], State.SUPERSEDED)
+            await self._conversing.decide(intake)
+            left = (self._thread.approvals[approval.call_id] for approval in dropped)
+            await self._gated_calls.close([a for a in left if a.is_pending], State.SUPERSEDED)
             await self._conversing.consents.branched(dropped)
             await self._thread.commit()
             # The page can't know what it is to show now of calls that ran in what is gone.
@@ -142,9 +157,6 @@ class Course:
         await self._thread.prepare()
         if self._has_work(intake):
             return await self._conversing.converse()
-        if intake.unknown and not intake.entries and not intake.repeated:
-            telling.unknown_answer(self._input.thread_id, self._thread.thread.principal)
-            raise ApprovalRefused("This answer is to nothing that was asked here, so nothing was run.")
         return Rest.DONE
 
     def _has_work(self, intake: Intake) -> bool:

@@ -36,7 +36,7 @@ ANSWERED_BEFORE = "it is to a card that was answered before"
 class Intake(msgspec.Struct, kw_only=True):
     """What is new. ``keep`` is set when the request branches back: the journal's first ``keep`` entries stay.
 
-    ``said``: the user said something new. ``unknown``: it held answers to calls this thread never had.
+    ``said``: the user said something new. ``unknown``: what its answers named that this thread never asked.
     ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
     in another way now than they were decided. ``index`` finds the approvals of the thread.
     """
@@ -48,7 +48,7 @@ class Intake(msgspec.Struct, kw_only=True):
     index: ApprovalIndex = msgspec.field(default_factory=ApprovalIndex)
     keep: int | None = None
     said: bool = False
-    unknown: bool = False
+    unknown: list[str] = msgspec.field(default_factory=list)
 
 
 def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ours: Container[str] = ()) -> Intake:
@@ -61,7 +61,7 @@ def take(run: RunInput, journal: Journal, new_id: NewId, way: Way = "resume", ou
         intake = Intake(entries=list(import_history(run.messages, new_id, theirs)))
         said = [entry for entry in intake.entries if not isinstance(entry, LeftOutEntry | KeptEntry)]
         intake.said = bool(said) and isinstance(said[-1], UserEntry)
-        intake.unknown = bool(run.resume) and not intake.entries
+        intake.unknown = [entry.interrupt_id for entry in run.resume or ()]
         return intake
     return _Comparison(run, journal, new_id, ours).take(way)
 
@@ -100,7 +100,7 @@ class _Comparison:
     def _answer(self, answer: Answer) -> None:
         found = self._found(answer)
         if found is None:
-            self.intake.unknown = True
+            self.intake.unknown.append(answer.id)
         elif found.is_pending:
             self.intake.answers.append(msgspec.structs.replace(answer, target="approval", id=found.id))
         else:
@@ -128,7 +128,8 @@ class _Comparison:
     def _of_nobody(self, call_id: str, message: Message) -> None:
         """A result of a call that nobody made here: what the user did in a component, or nothing."""
         if call_id not in self.actions:
-            self.intake.unknown |= message is self.run.messages[-1]
+            if message is self.run.messages[-1]:
+                self.intake.unknown.append(call_id)
         elif done := self.actions.take(message, self.new_id):
             self.intake.entries += done
             self.intake.said = True
@@ -212,10 +213,11 @@ class _Comparison:
     def _branch(self) -> None:
         """A history that ends at a message the server has answered means "go back to it".
 
-        See docs/http-api.md#what-counts-of-a-history.
+        Who answers doesn't mean that, but for who cancels what is in the way. See
+        docs/http-api.md#what-counts-of-a-history.
         """
         intake = self.intake
-        if intake.answers or intake.repeated or intake.unknown or intake.entries or self.run.resume:
+        if intake.repeated or intake.unknown or intake.entries or any(a.choice != "cancel" for a in intake.answers):
             return
         last = next((m for m in reversed(self.run.messages) if m.role not in ("activity", "reasoning")), None)
         if last is None or last.role != "user" or not last.id:

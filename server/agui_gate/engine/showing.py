@@ -1,6 +1,6 @@
 """What a run's client is shown of gated calls: what came of each, once, and what is true where it shows otherwise."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
@@ -11,6 +11,10 @@ from agui_gate.engine.waiting import Asker
 from agui_gate.errors import AguiGateError, NotSaved
 from agui_gate.protocol import records
 from agui_gate.protocol.messages import result_id
+
+SHOWN = 20
+"""Names of unknown questions that are told; each is cut after as many characters as `LENGTH`."""
+LENGTH = 200
 
 
 class Showing:
@@ -65,6 +69,15 @@ class Showing:
             message = records.already(approval, self._scope.clock())
             telling.late(approval, self._scope.thread.thread.principal)
             self._custom({"approvalId": approval.id, "message": message, "record": record})
+
+    def unknown(self, named: Sequence[str]) -> None:
+        """Answers to what was never asked here: they are left aside, and said so (INT-4)."""
+        if named:
+            thread = self._scope.thread.thread
+            telling.unknown_answers(thread.id, thread.principal, len(named))
+            shown = [name[:LENGTH] for name in dict.fromkeys(named)][:SHOWN]
+            message = "This answers nothing that was asked here, so it changed nothing."
+            self._scope.seq.other(ev.Custom("agui-gate:answer_unknown", {"ids": shown, "message": message}))
 
     def snapshot(self) -> None:
         """The whole conversation, where the client may show another result than the call's own.

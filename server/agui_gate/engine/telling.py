@@ -49,9 +49,9 @@ def late(record: Approval, by: str) -> None:
     )
 
 
-def unknown_answer(thread_id: str, by: str) -> None:
-    """An answer to nothing that was asked."""
-    log.warning("answer_refused", thread=thread_id, by=by, why="it answers nothing that was asked here")
+def unknown_answers(thread_id: str, by: str, count: int) -> None:
+    """Answers to nothing that was asked."""
+    log.warning("answer_unknown", thread=thread_id, by=by, answers=count)
 
 
 def provider_failed(error: AguiGateError, agent: str, thread_id: str, run_key: str) -> None:

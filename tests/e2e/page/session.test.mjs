@@ -77,12 +77,20 @@ test("some can be sent before the rest", async () => {
   assert.deepEqual(inputs[2].resume.map(({ interruptId }) => interruptId), ["apr-c2"]);
 });
 
-test("new text while something waits goes out without a resume", async () => {
-  const { session, inputs } = scripted(gated("c1"), [result("c1", '{"status":"superseded","message":"…"}'), finished()]);
+test("new text while something waits leaves it undecided, and says so", async () => {
+  const { session, inputs } = scripted(gated("c1"), [result("c1", '{"status":"cancelled","message":"…"}'), finished()]);
   await session.send("refund");
   await session.send("never mind");
-  assert.equal("resume" in inputs[1], false);
+  assert.deepEqual(inputs[1].resume, [{ interruptId: "apr-c1", status: "cancelled" }]);
   assert.deepEqual(session.state.interrupts, []);
+});
+
+test("what is decided goes out with new text as it is decided", async () => {
+  const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), result("c2", '{"status":"cancelled","message":"…"}'), finished()]);
+  await session.send("refund both");
+  await session.decide({ key: "c1" }, { approved: true });
+  await session.send("and hurry");
+  assert.deepEqual(inputs[1].resume.map(({ interruptId, status }) => [interruptId, status]), [["apr-c1", "resolved"], ["apr-c2", "cancelled"]]);
 });
 
 test("retrying an answer repeats exactly that answer", async () => {

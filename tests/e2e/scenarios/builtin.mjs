@@ -88,9 +88,15 @@ export async function builtinPartial(t) {
   await page.click("#batch-send");
   await toolsAre(page, ["refund:done", "refund:waiting"]);
   await page.locator(".card").waitFor();
+  await page.fill("#input", "Forget");
+  await shows(page.locator("#fine-print"), /^If you send this, the open approval is cancelled\. It will not run\.$/);
+  await t.shot(page, "left-behind");
+  await accessible(page, "something is written while one waits");
+  await page.fill("#input", "");
+  await shows(page.locator("#fine-print"), /Esc goes to the card/);
   await say(page, "Forget the other one");
   await done(page);
-  await toolsAre(page, ["refund:done", "refund:superseded"]);
+  await toolsAre(page, ["refund:done", t.style === "card" ? "refund:superseded" : "refund:stopped"]);
 }
 
 export async function builtinReloadOpen(t) {

@@ -257,9 +257,8 @@ export async function builtinMovedOn(t) {
   await say(second, "Never mind");
   await second.bringToFront();
   await first.bringToFront();
-  if (t.style === "interrupt") return first.locator(".card").waitFor(); // silence is no answer there
   await answer(first, "Never mind then.");
-  await toolsAre(first, ["refund:superseded"]);
+  await toolsAre(first, [t.style === "card" ? "refund:superseded" : "refund:stopped"]);
   await counts(first.locator(".user"), 2);
 }
 

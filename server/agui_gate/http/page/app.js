@@ -69,7 +69,7 @@ const composer = createComposer(
 );
 const batch = createBatch(
   { bar: element("batch"), text: element("batch-text"), button: element("batch-send"), finePrint: element("fine-print") },
-  { onSend: () => void session.sendDecisions({ partial: true }), setHint: composer.setHint },
+  { onSend: () => void session.sendDecisions({ partial: true }), setHint: composer.setHint, isWriting: () => composer.getText().trim() !== "", announce },
 );
 const news = createNews({ read: readNew, write: writeNew });
 const chats = createChats({
@@ -225,6 +225,7 @@ async function lookAtList() {
 }
 
 setUpTheme();
+element("input").addEventListener("input", () => batch.draw(session.state));
 setUpToken(() => {
   stream.renew();
   void (session.state.notice?.code === "unauthorized" ? session.retry() : start());

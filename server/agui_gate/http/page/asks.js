@@ -49,6 +49,12 @@ export function takeDrafts(state, newId) {
   return { ...toAnswers(decided, state.drafts, newId), sent: decided.map((ask) => ask.key) };
 }
 
+/** What leaves undecided what was asked by interrupt and has no decision: silence would leave it open. As `takeDrafts`. */
+export function takeLeave(state) {
+  const left = openAsks(state).filter((ask) => ask.style === "interrupt" && !state.drafts[ask.key]);
+  return { resume: left.map(({ id }) => ({ interruptId: id, status: "cancelled" })), sent: left.map(({ key }) => key) };
+}
+
 /** Of a call that was asked about again, the latest card. */
 function openCards(state) {
   const cards = state.messages

@@ -1,12 +1,19 @@
-/** Several open cards: how many are decided, and a way to send those now. */
+/** Open cards: how many of several are decided, a way to send those now, and what writing something else means. */
 
 import { openAsks } from "./asks.js";
 import { setText } from "./dom.js";
 
 const HINT = "Esc goes to the card. There A approves, E edits, R rejects.";
 
-/** `parts`: the bar, its words, its button, and the fine print below. `onSend()` sends what is decided. */
-export function createBatch({ bar, text, button, finePrint }, { onSend, setHint }) {
+/** What a message means for what is not decided. */
+const leaving = (left) =>
+  left === 1 ? "If you send this, the open approval is cancelled. It will not run." : `If you send this, the ${left} open approvals are cancelled. They will not run.`;
+
+/**
+ * `parts`: the bar, its words, its button, and the fine print below. `onSend()` sends what is decided; `isWriting()`: there
+ * is text that would be sent; `announce(text)` says it to who doesn't see it.
+ */
+export function createBatch({ bar, text, button, finePrint }, { onSend, setHint, isWriting, announce }) {
   const usual = finePrint.textContent;
   button.addEventListener("click", onSend);
   return {
@@ -18,7 +25,11 @@ export function createBatch({ bar, text, button, finePrint }, { onSend, setHint 
       button.hidden = decided === 0;
       setText(button, `Send ${decided} now`);
       setHint(asks.length > 0 ? "Decide above, or write…" : "Message…");
-      setText(finePrint, asks.length > 0 && matchMedia("(hover: hover)").matches ? HINT : usual);
+      const left = asks.length - decided;
+      const warns = left > 0 && isWriting();
+      if (warns && !finePrint.classList.contains("warns")) announce(leaving(left));
+      finePrint.classList.toggle("warns", warns);
+      setText(finePrint, warns ? leaving(left) : asks.length > 0 && matchMedia("(hover: hover)").matches ? HINT : usual);
     },
   };
 }

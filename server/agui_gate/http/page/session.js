@@ -4,7 +4,7 @@
  * is over.
  */
 
-import { isReady, openAsks, takeDrafts } from "./asks.js";
+import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
 import { createId } from "./ids.js";
 import { failure, patiently, runInput, wait } from "./input.js";
 import { createSight } from "./sight.js";
@@ -107,15 +107,16 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     },
     /**
      * Say something; resolves to false where it wasn't said, as the chat is gone. Open asks without a decision are left
-     * behind; the server closes their calls.
+     * behind, and it says so where silence would leave them open.
      */
     async send(text) {
       const { threadId } = state;
       const there = await isThere(threadId);
       if (!there || state.run || state.threadId !== threadId) return false;
+      const left = takeLeave(state);
       const { resume, sent } = answerDrafts();
       set(addUserMessage(state, newId(), text));
-      await run(resume, sent);
+      await run([...resume, ...left.resume], [...sent, ...left.sent]);
       return true;
     },
     async decide(ask, decision) {

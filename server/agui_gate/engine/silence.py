@@ -1,0 +1,83 @@
+"""Silence is no decision: what becomes of calls that wait when a run comes that doesn't answer them (ADR 0016).
+
+`Agent(on_unanswered=…)` may name one rule for all of them. Else the style in which a call was asked says it:
+
+| asked by | the user goes on without an answer |
+|---|---|
+| interrupt | the call stays open and is asked about again: AG-UI allows no other reading (INT-5) |
+| card | the call is closed as superseded: a card is a call of the page's, and typing over it leaves it behind |
+
+The record knows how a call was asked. Another page on the same thread may ask in another style. So a call that was
+asked by interrupt stays one for everybody, and no call is left behind by a request in whose page it is no card.
+
+A call that stays open outlives a branch. Going back would drop the turn that made it, and so it is not done. What the
+user said with it is kept as a message of its own, which the model is told after the answers.
+"""
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+import msgspec
+
+from agui_gate.agent import OnUnanswered
+from agui_gate.core import events as ev
+from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import Entry, TurnEntry, UserEntry
+from agui_gate.engine.importing import NewId, admitted
+from agui_gate.engine.intake import Intake
+
+NOT_GONE_BACK = "Nothing was taken back, since calls in that part of the conversation still wait for an answer."
+
+
+class Silence:
+    """What silence means in one run. ``policy`` is the agent's; ``asks``: the style in which this run asks."""
+
+    def __init__(self, policy: OnUnanswered | None, asks: Style) -> None:
+        self._policy, self._asks = policy, asks
+
+    def closed(self, pending: Iterable[Approval]) -> list[Approval]:
+        """What is left behind when the user goes on."""
+        return [approval for approval in pending if self._rule(approval) == "supersede"]
+
+    def _rule(self, approval: Approval) -> OnUnanswered:
+        if self._policy is not None:
+            return self._policy
+        return "represent" if "interrupt" in (approval.style, self._asks) else "supersede"
+
+    def heed(self, intake: Intake, journal: Journal, new_id: NewId) -> list[Approval]:
+        """Go back over nothing that stays open: ``intake`` is changed then. Returns the calls for which it was."""
+        kept = self._in_the_way(intake, journal)
+        if kept:
+            intake.keep = None
+            intake.entries = _said(intake.entries, journal.entries, new_id)
+            intake.said = bool(intake.entries)
+        return kept
+
+    def _in_the_way(self, intake: Intake, journal: Journal) -> list[Approval]:
+        if intake.keep is None:
+            return []
+        answered = {answer.id for answer in intake.answers}
+        waiting = [approval for approval in journal.pending() if approval.id not in answered]
+        left = {approval.id for approval in self.closed(waiting)}
+        turns = (entry for entry in journal.entries[intake.keep :] if isinstance(entry, TurnEntry))
+        dropped = {call.id for turn in turns for call in turn.calls}
+        return [a for a in waiting if a.id not in left and a.call_id in dropped]
+
+
+def _said(entries: Iterable[Entry], journal: list[Entry], new_id: NewId) -> list[Entry]:
+    """The message that was to be changed, in its new words, as one of its own. Said again, it is the one from before.
+
+    Its old id stays with its old words, which the model was told.
+    """
+    since = takewhile(lambda entry: not isinstance(entry, TurnEntry), reversed(journal))
+    before = [entry.content for entry in since if isinstance(entry, UserEntry) and entry.minted]
+    edits = (entry for entry in entries if isinstance(entry, UserEntry) and entry.content not in before)
+    return [entry for edit in edits for entry in admitted(msgspec.structs.replace(edit, id=new_id(), minted=True))]
+
+
+def not_gone_back(kept: Iterable[Approval]) -> ev.Custom:
+    """What the client is told of a branch that was not made."""
+    return ev.Custom(
+        "agui-gate:branch_refused", {"approvalIds": [approval.id for approval in kept], "message": NOT_GONE_BACK}
+    )
