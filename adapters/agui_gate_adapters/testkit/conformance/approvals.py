@@ -60,7 +60,7 @@ class Approvals(Suite):
     async def test_one_approved_one_rejected_one_ignored_and_something_said(
         self, tools: list[dict[str, object]]
     ) -> None:
-        """B3, B12: one execution, one denial, one superseded, and the text reaches the model."""
+        """B3, B12: one execution, one denial, one left behind, and the text reaches the model."""
         shop = Shop()
         async with self.ground(shop.tools, script(refund("A1"), refund("A2"), refund("A3"))) as ground:
             client = ground.client(tools=tools)
@@ -76,11 +76,12 @@ class Approvals(Suite):
                     {"interruptId": ask["id"], "status": "resolved", "payload": payload}
                     for ask, payload in zip(asked.interrupts, (YES, NO), strict=False)
                 ]
+                entries.append({"interruptId": asked.interrupts[2]["id"], "status": "cancelled"})
                 done = await client.say("and hurry", resume=entries)
             assert (done.text, shop.orders) == ("Done.", ["A1"])
             ran, denied, ignored = ground.newest.outputs
             assert json.loads(ran)["order"] == "A1"
-            assert (status(denied), status(ignored)) == ("rejected", "superseded")
+            assert (status(denied), status(ignored)) == ("rejected", "superseded" if tools else "cancelled")
             assert ground.newest.users == ["refund all", "and hurry"]
 
     @pytest.mark.parametrize("ending", ["approve", "reject", "one by one", "talk"])
@@ -92,7 +93,8 @@ class Approvals(Suite):
             asked = await client.say("do it")
             assert (len(asked.interrupts), len(asked.results)) == (3, 4)
             if ending == "talk":
-                done = await client.say("never mind")
+                left = [{"interruptId": ask["id"], "status": "cancelled"} for ask in asked.interrupts]
+                done = await client.say("never mind", resume=left)
             elif ending == "one by one":
                 ids = [ask["id"] for ask in asked.interrupts]
                 await client.resume((ids[2], YES))

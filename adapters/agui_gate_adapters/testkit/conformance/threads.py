@@ -90,16 +90,17 @@ class Threads(Suite):
             assert ground.newest.users == ["hello", "hello", "hello"]
 
     async def test_going_back_to_an_earlier_message(self) -> None:
-        """Regenerate: the thread branches there, and what was pending after it is closed."""
+        """Regenerate: the thread branches there, and what was pending after it is cancelled."""
         shop = Shop()
         turns = [turn(say("First.")), turn(think(), refund()), turn(say("Second."), repeat=True)]
         async with self.ground(shop.tools, turns) as ground:
             client = ground.client()
             await client.say("one")
             kept = len(client.messages)
-            await client.say("two")
+            (ask,) = (await client.say("two")).interrupts
             client.messages[kept + 1 :] = []
-            assert (await client.go()).text == "Second."
+            left = [{"interruptId": ask["id"], "status": "cancelled"}]
+            assert (await client.go(resume=left)).text == "Second."
             assert ground.newest.users == ["one", "two"]
             assert shop.refunds == []
             assert (await client.say("three")).text == "Second."
