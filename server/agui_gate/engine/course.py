@@ -105,7 +105,7 @@ class Course:
 
     def _stay(self, intake: Intake) -> None:
         """Where the request goes back over calls that stay open: not go back, and say so."""
-        kept = self._silence.heed(intake, self._thread.journal, self._scope.new_id)
+        kept = self._silence.heed(intake, self._thread.journal)
         if kept:
             self._seq.other(not_gone_back(kept))
             self._showing.snapshot_due = True  # the page has dropped what stays

@@ -229,7 +229,7 @@ class _Comparison:
         content = parts(last.content)
         if isinstance(entry, UserEntry) and not says_nothing(content) and content != entry.content:
             intake.keep = index
-            intake.entries += admitted(UserEntry(entry.id, content, entry.role, more=last.more()))
+            intake.entries += admitted(UserEntry(entry.id, content, entry.role, entry.minted, last.more()))
             intake.said = True
         elif self.journal.is_answered(index):  # while it is under way, the request is a retry (B10)
             intake.keep = index + 1

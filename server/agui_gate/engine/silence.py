@@ -11,11 +11,10 @@ The record knows how a call was asked. Another page on the same thread may ask i
 asked by interrupt stays one for everybody, and no call is left behind by a request in whose page it is no card.
 
 A call that stays open outlives a branch. Going back would drop the turn that made it, and so it is not done. What the
-user said with it is kept as a message of its own, which the model is told after the answers.
+user said with it is kept, and the model is told it after the answers.
 """
 
 from collections.abc import Iterable
-from itertools import takewhile
 
 import msgspec
 
@@ -24,7 +23,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import Entry, TurnEntry, UserEntry
-from agui_gate.engine.importing import NewId, admitted
+from agui_gate.engine.importing import admitted
 from agui_gate.engine.intake import Intake
 
 NOT_GONE_BACK = "Nothing was taken back, since calls in that part of the conversation still wait for an answer."
@@ -45,12 +44,12 @@ class Silence:
             return self._policy
         return "represent" if "interrupt" in (approval.style, self._asks) else "supersede"
 
-    def heed(self, intake: Intake, journal: Journal, new_id: NewId) -> list[Approval]:
+    def heed(self, intake: Intake, journal: Journal) -> list[Approval]:
         """Go back over nothing that stays open: ``intake`` is changed then. Returns the calls for which it was."""
         kept = self._in_the_way(intake, journal)
         if kept:
             intake.keep = None
-            intake.entries = _said(intake.entries, journal.entries, new_id)
+            intake.entries = _said(intake.entries)
             intake.said = bool(intake.entries)
         return kept
 
@@ -65,15 +64,13 @@ class Silence:
         return [a for a in waiting if a.id not in left and a.call_id in dropped]
 
 
-def _said(entries: Iterable[Entry], journal: list[Entry], new_id: NewId) -> list[Entry]:
-    """The message that was to be changed, in its new words, as one of its own. Said again, it is the one from before.
+def _said(entries: Iterable[Entry]) -> list[Entry]:
+    """The message that was to be changed, in its new words, at the end: the model was told its old ones.
 
-    Its old id stays with its old words, which the model was told.
+    Clients show one message of its id, with its last words.
     """
-    since = takewhile(lambda entry: not isinstance(entry, TurnEntry), reversed(journal))
-    before = [entry.content for entry in since if isinstance(entry, UserEntry) and entry.minted]
-    edits = (entry for entry in entries if isinstance(entry, UserEntry) and entry.content not in before)
-    return [entry for edit in edits for entry in admitted(msgspec.structs.replace(edit, id=new_id(), minted=True))]
+    edits = (entry for entry in entries if isinstance(entry, UserEntry))
+    return [entry for edit in edits for entry in admitted(msgspec.structs.replace(edit, minted=True))]
 
 
 def not_gone_back(kept: Iterable[Approval]) -> ev.Custom:

@@ -93,6 +93,7 @@ class _Shown:
         self._metadata: dict[str, Message] = {}
         self._by_call = {approval.call_id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
+        self._users: dict[str, int] = {}  # where the message with that id is
         self._assistants: dict[str, list[Message]] = {}
         self._cards: dict[str, tuple[list[Message], Approval | None]] = {}
 
@@ -148,7 +149,12 @@ class _Shown:
         if entry.role != "user" and not isinstance(content, str):  # Only users' messages may have parts.
             content = "\n".join(part.text for part in entry.content if isinstance(part, Text))
         message = {"id": entry.id, "role": entry.role, "content": content}
-        self._groups.append([message if entry.more is None else with_more(message, entry.more)])
+        shown = [message if entry.more is None else with_more(message, entry.more)]
+        place = self._users.setdefault(entry.id, len(self._groups))
+        if place == len(self._groups):
+            self._groups.append(shown)
+        else:  # changed while a call waited, so that the model was told both (`engine/silence.py`)
+            self._groups[place] = shown
 
     def _said(self, part: TextPart | ReasoningPart) -> None:
         """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
