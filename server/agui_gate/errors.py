@@ -24,7 +24,8 @@
     │   └── ContextLength           422  context_length
     ├── LimitReached                a limit of the agent ended the run    limit_reached
     ├── Unavailable                 503  unavailable
-    │   └── NotSaved                503  unavailable
+    │   ├── NotSaved                503  unavailable
+    │   └── Unreadable              503  unavailable
     ├── Internal                    500  internal
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
@@ -226,6 +227,18 @@ class NotSaved(Unavailable):
     """An approved call ran, and its result is not saved yet. It does not run again; the result is saved as soon as
     that is possible.
     """
+
+
+class Unreadable(Unavailable):
+    """Another version wrote to this thread what this one can't read safely, so it is left alone. Other threads go on.
+    Start that version again, or delete the thread.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This thread holds something that this version of agui-gate can't read safely, so it is left alone. "
+            "Another version wrote it: go on with that one."
+        )
 
 
 class Internal(AguiGateError):

@@ -12,7 +12,7 @@ import pytest
 from agui_gate.core.approvals import State
 from agui_gate.core.stored import NOT_READ
 from agui_gate.core.transcript import Text, UnreadEntry, UserEntry
-from agui_gate.errors import IllegalMove, Unavailable
+from agui_gate.errors import IllegalMove, Unreadable
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.memory import MemoryStore
 from tests.conforming import conforms
@@ -135,6 +135,7 @@ async def test_a_record_is_read_as_far_as_it_can_be(
     assert record is not None
     assert record.state is state
     assert (record.decision.way if record.decision else None) == way
+    assert await pending(store, "alice") == []
     assert (record.id, record.tool, record.arguments) == ("a1", "refund", '{"amount":50}')
 
 
@@ -148,7 +149,7 @@ async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store
     for body in (turn, b'[{"type":5}]', b'[{"id":"x"}]', b"[5]", b'[{"type":', b"[\xff]"):
         written(path, "UPDATE journal SET body = ? WHERE thread = (SELECT key FROM threads WHERE id = 't')", body)
         for attempt in (store.read_thread("alice", "t"), store.lease_thread("alice", "t", "support", "r2")):
-            with pytest.raises(Unavailable, match="can't read safely"):
+            with pytest.raises(Unreadable, match="can't read safely"):
                 await attempt
         assert ids(await store.read_thread("alice", "other")) == ["fine"]
         page = await store.list_threads("alice", limit=10)

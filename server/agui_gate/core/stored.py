@@ -20,7 +20,7 @@ import msgspec
 
 from agui_gate.core.approvals import MOVES, Approval, Decision, State
 from agui_gate.core.transcript import Entry, KnownEntry, Output, UnreadEntry
-from agui_gate.errors import Unavailable
+from agui_gate.errors import Unreadable
 
 NOT_READ = Output(
     '{"status":"unknown","message":"Another version of this server wrote what became of this call, and this one '
@@ -50,13 +50,13 @@ def encode_entries(entries: Sequence[Entry]) -> bytes:
 
 
 def decode_entries(body: bytes) -> list[Entry]:
-    """Entries from a JSON array. Raises `Unavailable` if one of them can't be read safely."""
+    """Entries from a JSON array. Raises `Unreadable` if one of them can't be read safely."""
     try:
         return list(_entries.decode(body))
     except msgspec.ValidationError:
         return [_one_entry(piece) for piece in _pieces.decode(body)]
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _refused() from None
+        raise Unreadable from None
 
 
 def first_entries(body: bytes, number: int) -> bytes | None:
@@ -70,15 +70,8 @@ def _one_entry(piece: msgspec.Raw) -> Entry:
         kind = _kind.decode(piece).type
         entry: Entry = _entry.decode(piece) if kind in _KINDS else UnreadEntry(bytes(piece))
     except msgspec.ValidationError:
-        raise _refused() from None
+        raise Unreadable from None
     return entry
-
-
-def _refused() -> Unavailable:
-    return Unavailable(
-        "This thread holds something that this version of agui-gate can't read safely, so it is left alone. "
-        "Another version wrote it: go on with that one."
-    )
 
 
 def decode_approvals(body: bytes) -> list[Approval]:

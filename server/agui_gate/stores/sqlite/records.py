@@ -46,7 +46,8 @@ def list_approvals(db: Database, principal: str, which: Which, after: int | None
     shown = places[:limit]
     wanted = msgspec.json.encode(shown).decode()
     found = approvals_where(db, "seq IN (SELECT value FROM json_each(:seqs))", {"seqs": wanted}, listed=True)
-    ordered = found if which == "pending" else found[::-1]
+    # What can't be read may say `pending` in its row, and is not (`core/stored.py`).
+    ordered = [approval for approval in found if approval.is_pending] if which == "pending" else found[::-1]
     return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > limit else None)
 
 
