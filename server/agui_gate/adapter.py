@@ -153,12 +153,14 @@ class CallStart(_Event):
     """A tool call begins. ``wire_id`` is the provider's pairing id and need not be unique (S24).
 
     ``hosted``: the provider runs it. Its ``name`` is for people (letters, digits, _ and -, as for any tool).
+    ``asks``: it does so after a person agreed; a `CallHeld` follows.
     """
 
     key: str
     wire_id: str
     name: str
     hosted: bool = False
+    asks: bool = False
 
 
 class CallDelta(_Event):

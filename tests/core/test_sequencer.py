@@ -10,6 +10,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import UNFINISHED, Sequencer
 from agui_gate.core.stopping import ASKED, Stop, cut_off, stopped
+from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
 from tests.requirements import shows
@@ -140,6 +141,20 @@ def test_everything_open_is_closed_before_the_end(end: str) -> None:
     verifier = verify(decoded(events), left_open=["gated"])
     assert verifier.results == ["c"]
     assert next(e for e in decoded(events) if e["type"] == "TOOL_CALL_RESULT")["content"] == UNFINISHED
+
+
+@conforms("TOOL-6")
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_what_a_run_left_without_a_result_is_named_where_extras_are_sent(dialect: Dialect) -> None:
+    sequencer, events = made(dialect)
+    sequencer.started()
+    for call_id in ("paint", "search", "card"):
+        sequencer.call(call_id, call_id, "m")
+    sequencer.leave_open(["card", "paint", "of an earlier run"])
+    sequencer.result("search", "m2", "found")
+    sequencer.finish()
+    expected = {"type": "success", "pendingToolCallIds": ["paint", "card"]} if dialect.extras else None
+    assert decoded(events)[-1].get("outcome") == expected
 
 
 @shows("S33")

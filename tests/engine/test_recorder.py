@@ -11,6 +11,7 @@ from agui_gate import adapter as ad
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.engine.recorder import Recorder
+from tests.conforming import conforms
 from tests.core.client_rules import decoded, verify
 from tests.interop.validate import assert_valid
 from tests.requirements import shows
@@ -35,12 +36,13 @@ EVENTS = st.one_of(
 BATCHES = st.lists(st.lists(EVENTS, max_size=6), max_size=8)
 
 
-def made(call_ids=()):
+def made(call_ids=(), theirs=(), holds_back=None):
     events, ids = [], count(1)
     sequencer = Sequencer("t", "r", events.append)
     sequencer.started()
     taken = set(call_ids)
-    return Recorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model"), sequencer, events
+    new = Recorder(sequencer, lambda: f"id-{next(ids)}", taken, "test/model", theirs=theirs, holds_back=holds_back)
+    return new, sequencer, events
 
 
 def streamed_arguments(wire):
@@ -49,6 +51,35 @@ def streamed_arguments(wire):
         if event["type"] == "TOOL_CALL_ARGS":
             found[event["toolCallId"]] += event["delta"]
     return found
+
+
+@conforms("TOOL-6", "STR-1")
+@settings(max_examples=200)
+@given(BATCHES)
+def test_what_is_held_back_is_recorded_and_not_shown(batches) -> None:
+    recorder, sequencer, events = made(holds_back=lambda call: True)
+    for batch in batches:
+        recorder.feed(batch)
+    recorder.close_calls()
+    turn = recorder.entry()
+    told = [call.id for call in turn.calls if call.shown == "at_once"]
+    assert set(streamed_arguments(decoded(events))) == set(told) == set(recorder.results)
+    assert len({call.parent_id for call in turn.calls}) == len(turn.calls), "each has a message of its own"
+    sequencer.finish()
+    verify(decoded(events))
+    open_recorder, _, _ = made()
+    for batch in batches:
+        open_recorder.feed(batch)
+    open_recorder.close_calls()
+    assert [(c.name, c.arguments) for c in turn.calls] == [(c.name, c.arguments) for c in open_recorder.entry().calls]
+
+
+@conforms("TOOL-4")
+def test_calls_of_the_clients_tools_are_the_clients() -> None:
+    recorder, _, _ = made(theirs=["paint"])
+    for name in ("paint", "refund"):
+        recorder.feed([ad.CallStart(name, name, name), ad.CallEnd(name, "{}")])
+    assert [call.kind for call in recorder.entry().calls] == ["client", "server"]
 
 
 @shows("B14", "S24", "B25")

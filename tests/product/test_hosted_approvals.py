@@ -20,6 +20,7 @@ from agui_gate.core.transcript import PassedEntry
 from agui_gate.stores import open_store
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, parse, product, running
 from tests.product.poison import CUT_PNG
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, status, users
@@ -675,4 +676,18 @@ async def test_a_decision_out_of_band_that_goes_on_tells_the_provider_at_once(
         assert view["messages"][-1]["content"] == ("Paid." if answer["approved"] else "Done.")
         assert view["calls"][0]["state"] == ("done" if answer["approved"] else "rejected")
         assert [approve for _, approve in consents(p)] == [answer["approved"]]
+        p.assert_clean()
+
+
+@every_mode
+@conforms("TOOL-6")
+async def test_a_held_call_that_is_asked_about_by_card_is_shown_when_it_is_decided(mode: str) -> None:
+    async with hosted(turns(), mode=mode) as p:
+        chat = p.chat(tools=[CARD_TOOL], extra={"protocolVersion": "1.0"})
+        asked = await chat.say("pay")
+        assert list(asked.calls.values()) == ["confirm_changes"]
+        done = await chat.decide(asked, approved=True)
+        told = [name for i, name in done.calls.items() if i in done.results]
+        assert (sorted(told), done.text) == (sorted(done.calls.values()), "Paid.")
+        assert len(told) == 2, "what was approved, and what the provider ran"
         p.assert_clean()

@@ -128,7 +128,7 @@ class HeldState(ItemState):
         if self._hosting.keeps_lists and self.tool_list is not None:
             private["tool_list"] = self.tool_list
         question = f"Let {item.server_label} run {item.name}?"
-        out.append(CallStart(self.key, item.id, name_of(item), hosted=True))
+        out.append(CallStart(self.key, item.id, name_of(item), hosted=True, asks=True))
         out.append(CallEnd(self.key, item.arguments_text or "{}", private))
         out.append(CallHeld(self.key, self._hosting.expires_after, question))
 

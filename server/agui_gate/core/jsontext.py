@@ -78,6 +78,13 @@ def completion(text: str) -> str | None:
     return rest if rest is not None and _is_json(text + rest) else None
 
 
+def whole_object(text: str) -> str:
+    """The arguments ``text`` as clients may parse them: as they came, made whole; ``{}`` for what is no object."""
+    if not text.lstrip().startswith("{"):
+        return "{}"
+    return text + (completion(text) or "")
+
+
 def _rest(text: str) -> str | None:
     """What a text lacks if it is the beginning of a JSON text. None for one of too many tokens."""
     closers: list[str] = []

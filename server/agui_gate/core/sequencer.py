@@ -10,7 +10,7 @@ repaired: a delta opens its message, a second START is ignored. Or it is dropped
 * every START has its END before the terminal event, in the right nesting;
 * no id is opened twice, or used for two messages; no delta is empty;
 * every call that was started gets exactly one result before the terminal event, unless it was handed over with
-  `leave_open` because a person or the client owes it.
+  `leave_open` because a person or the client owes it. What is left without a result is named where extras are sent.
 
 The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams).
 """
@@ -59,7 +59,7 @@ class Sequencer:
         self._texts: set[str] = set()
         self._reasoning: dict[str, bool] = {}  # id -> whether its visible message is open
         self._calls: set[str] = set()  # between START and END
-        self._owed: dict[str, None] = {}  # started, no result yet; in order
+        self._owed: dict[str, bool] = {}  # started, no result yet; in order. Whether it is ours to give
 
     def started(self) -> None:
         """RUN_STARTED."""
@@ -125,7 +125,7 @@ class Sequencer:
         if name and parent_id and call_id and self._open and call_id not in self._seen_calls:
             self._seen_calls.add(call_id)
             self._calls.add(call_id)
-            self._owed[call_id] = None
+            self._owed[call_id] = True
             self._seen.add(parent_id)
             self._emit(ev.ToolCallStart(call_id, name, parent_id))
 
@@ -156,7 +156,8 @@ class Sequencer:
     def leave_open(self, call_ids: Sequence[str]) -> None:
         """These calls get their results later: a person or the client owes them."""
         for call_id in call_ids:
-            self._owed.pop(call_id, None)
+            if call_id in self._owed:
+                self._owed[call_id] = False
 
     # --- the rest -----------------------------------------------------------------------------------------------
     def other(self, event: ev.Event) -> None:
@@ -185,7 +186,12 @@ class Sequencer:
         metadata: dict[str, Any] | None = None,
     ) -> None:
         if self._close():
+            outcome = outcome or self._success()
             self._emit(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage), metadata))
+
+    def _success(self) -> ev.SuccessOutcome | None:
+        """What a run that ends well left without a result, for others to give; nothing for clients that derive it."""
+        return ev.SuccessOutcome(tuple(self._owed)) if self._dialect.extras and self._owed else None
 
     def fail(self, code: str, message: str, usage: Sequence[Any] = ()) -> None:
         """RUN_ERROR."""
@@ -213,7 +219,7 @@ class Sequencer:
         if not self._open:
             return False
         self.end_unfinished()
-        for call_id in list(self._owed):
+        for call_id in [call_id for call_id, ours in self._owed.items() if ours]:
             self.result(call_id, f"{call_id}-result", UNFINISHED)
         self._open = False
         return True

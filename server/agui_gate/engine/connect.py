@@ -7,14 +7,16 @@ opening. Then the conversation of then is all there is to show until the run rea
 Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
 
 Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
-the messages, anything else is asked by interrupt. A thread that nobody knows is a run without words (LIFE-1).
+the messages, anything else is asked by interrupt. By the specification's rules it is the one or the other: if anything
+that waits has no card, all of it is asked by interrupt, and no card is shown. A thread that nobody knows is a run
+without words (LIFE-1).
 
 All of it is one run to whoever reads it (IN-1). Its thread id is the one that came in. Its run id is that of the run
 that goes on, since the last frame is of that run; else the one that came in.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,20 +24,22 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Opening, Reader
 from agui_gate.core import events as ev
-from agui_gate.core.approvals import Approval
+from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CARD_TOOL, CardClosedEntry
+from agui_gate.core.transcript import CardClosedEntry, Entry, ReportedEntry
+from agui_gate.core.view import view_of
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.budget import Reservation
-from agui_gate.engine.conversation import Told, told
+from agui_gate.engine.conversation import Told, conversation_json
+from agui_gate.engine.scope import style_of
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.for_v0 import for_v0_json
 from agui_gate.protocol.inbound import RunInput
-from agui_gate.protocol.messages import agui_messages, result_id
+from agui_gate.protocol.messages import result_id
 from agui_gate.stores.base import Thread
 
 _FINISHED = b'\ndata: {"type":"RUN_FINISHED","threadId":'
@@ -50,7 +54,7 @@ class PrivateFrames:
         self.dialect = dialect
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
-        self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)))
+        self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), dialect)
 
     def conversation(self, messages: Told, state: Any) -> None:
         """The messages and the state; before them RUN_STARTED, the first time."""
@@ -147,45 +151,55 @@ def unheard_of(run: RunInput, frames: PrivateFrames) -> bytes:
 
 def as_it_stands(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which nothing is at work, to the end."""
-    journal = _conversation(thread, frames)
-    frames.sequencer.finish(_interrupts(agent, run, journal, thread.now))
+    journal = _journal(thread)
+    asked = _asked(agent, run, journal, thread.now, frames.dialect)
+    style: Style = "interrupt" if asked else style_of(agent, run, frames.dialect)
+    _conversation(thread, journal, frames, style)
+    frames.sequencer.finish(_interrupts(agent, journal, asked))
     return frames.take()
 
 
 def so_far(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which something is at work: what was saved until now."""
-    _conversation(thread, frames)
+    _conversation(thread, _journal(thread), frames, style_of(agent, run, frames.dialect))
     frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
     return frames.take()
 
 
-def _conversation(thread: Thread, frames: PrivateFrames) -> Journal:
-    approvals = [outcomes.completed(approval) for approval in thread.approvals]
-    journal = Journal(thread.entries, approvals)
-    entries = [*thread.entries, *_cards_to_end(journal, approvals)]
-    messages = told(agui_messages(entries, approvals), v1=frames.dialect.v1)
+def _journal(thread: Thread) -> Journal:
+    return Journal(thread.entries, map(outcomes.completed, thread.approvals))
+
+
+def _conversation(thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:
+    approvals = list(journal.approvals.values())
+    entries = [*thread.entries, *_to_be_told(journal, approvals)]
+    messages = conversation_json(entries, approvals, view_of(frames.dialect, style))
     frames.conversation(messages, {} if thread.state is None else thread.state)
-    return journal
 
 
-def _cards_to_end(journal: Journal, approvals: Sequence[Approval]) -> list[CardClosedEntry]:
-    """What the next run says of the cards of calls that were decided elsewhere; without it they keep their buttons."""
-    return [
-        CardClosedEntry(card.id, result_id(card.id), approval.output.content)
-        for approval in approvals
-        if approval.output
-        for card in journal.cards.open_of(approval.id)
-    ]
+def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Entry]:
+    """What the next run says of calls that were decided elsewhere; without it their cards keep their buttons."""
+    for approval in approvals:
+        if approval.output:
+            for card in journal.cards.open_of(approval.id):
+                yield CardClosedEntry(card.id, result_id(card.id), approval.output.content, retired=True)
+            if journal.shows(approval.call_id):
+                yield ReportedEntry(approval.call_id)
 
 
-def _interrupts(agent: Agent, run: RunInput, journal: Journal, now: int) -> ev.InterruptOutcome | None:
-    """The interrupts of what waits and has no open card. For a page that knows no cards they are no cards."""
+def _asked(agent: Agent, run: RunInput, journal: Journal, now: int, dialect: Dialect) -> list[Approval]:
+    """What waits and is asked about by interrupt. For a page that knows no cards they are no cards."""
     pending = [approval for approval in journal.pending() if not approval.expired_at(now)]
-    if agent.hitl == "card" or (agent.hitl == "auto" and CARD_TOOL in run.client_tools):
-        pending = [approval for approval in pending if not journal.cards.open_of(approval.id)]
-    if not pending:
+    if style_of(agent, run, dialect) == "interrupt":
+        return pending
+    bare = [approval for approval in pending if not journal.cards.open_of(approval.id)]
+    return pending if bare and dialect.v1 else bare
+
+
+def _interrupts(agent: Agent, journal: Journal, asked: Sequence[Approval]) -> ev.InterruptOutcome | None:
+    if not asked:
         return None
-    return ev.InterruptOutcome(tuple(_interrupt(agent, journal, approval) for approval in pending))
+    return ev.InterruptOutcome(tuple(_interrupt(agent, journal, approval) for approval in asked))
 
 
 def _interrupt(agent: Agent, journal: Journal, approval: Approval) -> ev.Interrupt:

@@ -7,10 +7,12 @@ is saved before it is shown.
 
 import asyncio
 
+import msgspec
+
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stopping import cut_off
-from agui_gate.core.transcript import LeftOutEntry, TurnEntry
+from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.conversing import Conversing, Rest
 from agui_gate.engine.intake import Intake, take
@@ -18,7 +20,6 @@ from agui_gate.engine.refusals import left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.silence import Silence, not_gone_back
-from agui_gate.engine.waiting import success
 from agui_gate.errors import ApprovalPending, LimitReached
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import MAX_ANSWERS
@@ -56,9 +57,7 @@ class Course:
         self._showing.unseen(intake.repeated)
         if intake.said:
             self._give_up_on_client()
-        if self._showing.snapshot_due:
-            await self._thread.prepare_messages()
-            self._showing.snapshot()
+        await self._showing.restate()
         rest = await self._converse(intake)
         await (self._wait() if rest is Rest.WAITS else self._finish())
 
@@ -87,7 +86,12 @@ class Course:
         """
         told = {message.tool_call_id for message in self._input.messages if message.role == "tool"}
         shown = (call.id for message in self._input.messages for call in message.tool_calls or ())
-        return any(call_id not in told and self._thread.journal.was_reported(call_id) for call_id in shown)
+        return any(call_id not in told and self._is_over(call_id) for call_id in shown)
+
+    def _is_over(self, call_id: str) -> bool:
+        """Whether a stream has told the end of this call of ours; of a card, where it is not told by a result."""
+        journal = self._thread.journal
+        return journal.was_reported(call_id) or (self._scope.dialect.v1 and bool(journal.cards.said(call_id)))
 
     async def _recover(self) -> None:
         """Close what was running when a process died (B9)."""
@@ -141,9 +145,13 @@ class Course:
         calls = [call for entry in intake.entries if isinstance(entry, TurnEntry) for call in entry.calls]
         for number, call in enumerate(calls, 1):
             if not self._thread.journal.has_result(call.id):
-                self._scope.result(call, outcomes.UNANSWERED_CLIENT)
+                self._scope.result(self._whose(call), outcomes.UNANSWERED_CLIENT)
             if not number % BREATH:
                 await asyncio.sleep(0)
+
+    def _whose(self, call: CallPart) -> CallPart:
+        """An imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
+        return msgspec.structs.replace(call, kind="server") if call.name in self._agent.by_name else call
 
     def _give_up_on_client(self) -> None:
         """The user went on: client tools that gave no result are closed."""
@@ -170,14 +178,18 @@ class Course:
         pending = [await self._fresh(approval) for approval in self._thread.journal.pending()]
         client = [call.id for call in self._thread.journal.open_calls()]
         self._seq.leave_open([*client, *(approval.call_id for approval in pending)])
-        asker = self._conversing.asker
-        cards = asker.show_cards(pending) if asker.style == "card" else []
-        interrupting = bool(pending) and not cards and not client
+        asker, v1 = self._conversing.asker, self._scope.dialect.v1
+        if v1:
+            asker.retire_cards(pending)
+        interrupting = bool(pending) and asker.style == "interrupt" and (v1 or not client)  # INT-1
         if interrupting:
-            await self._thread.prepare_messages()
             self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
-            self._scope.show_messages()
-        outcome = asker.interrupts(pending) if interrupting else success(self._scope.dialect, [*client, *cards])
+            self._showing.snapshot_due = True
+            await self._showing.restate()
+        self._showing.at_end()
+        if asker.style == "card":
+            asker.show_cards(pending)
+        outcome = asker.interrupts(pending) if interrupting else None
         await self._end("waiting")
         self._seq.finish(outcome, self._conversing.usage)
 
@@ -191,6 +203,7 @@ class Course:
     async def _finish(self) -> None:
         """End the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
         done = self._conversing.turns.done
+        self._showing.at_end()
         if done and done[-1].status == "incomplete":
             await self._end("cancelled")
             self._scope.stop(cut_off(done[-1].reason), self._conversing.usage)

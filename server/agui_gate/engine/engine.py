@@ -17,6 +17,7 @@ from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.transcript import CARD_TOOL
+from agui_gate.core.view import view_of
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
 from agui_gate.engine.connect import Named, PrivateFrames, Reserving, Whole, as_it_stands, unheard_of
@@ -33,6 +34,7 @@ from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.run import Run
+from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
@@ -216,8 +218,9 @@ class Engine:
         names: set[tuple[str, str]],
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
-        live.opened(*opened.snapshot())
         dialect = choose(run.protocol_version, self._deployment)
+        opened.view = view_of(dialect, style_of(agent, run, dialect))
+        live.opened(*opened.snapshot())
         work = Run(agent, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
         self._runs[live.key] = live
         live.deciding, live.lose = work.deciding, work.lose

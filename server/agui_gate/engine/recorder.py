@@ -7,13 +7,16 @@ it is free in this thread, and re-minted where it repeats. The provider's own is
 A call is only recorded as runnable if its end came. A stream that breaks off leaves its calls malformed, in a turn
 marked ``cut`` (B25).
 
+A call that has to be decided may be held back: it is recorded, and what it says is not shown. It gets a message of its
+own, since it is shown later than what stands around it (`core/view.py`).
+
 A hosted call's result is shown as it comes and kept in ``results``, for the journal to have after the turn.
 
 What a model may say in one turn has its limits. They are counted here as it is said. They are counted in characters: a
 model that never ends is what they are for, and that costs next to nothing a delta.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from agui_gate.adapter import (
     CallDelta,
@@ -37,12 +40,15 @@ from agui_gate.adapter import (
     TurnDone,
 )
 from agui_gate.core.events import Custom
-from agui_gate.core.jsontext import completion, parse_object
+from agui_gate.core.jsontext import completion, parse_object, whole_object
 from agui_gate.core.sequencer import Sequencer
-from agui_gate.core.transcript import CallKind, ResultEntry, TurnEntry
+from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.messages import result_id
+
+HoldsBack = Callable[[CallStart], bool]
+"""Whether a call that begins is not to be shown before its turn is over."""
 
 MAX_CALL_ID = 128
 
@@ -69,6 +75,7 @@ class _Item:
         "parent_id",
         "pieces",
         "private",
+        "shown",
         "wire_id",
     )
 
@@ -85,11 +92,13 @@ class _Item:
         """Of reasoning: which of its pieces begin a paragraph."""
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
+        self.shown: Shown = "at_once"
 
 
 class Recorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
+    ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come.
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
 
@@ -100,8 +109,11 @@ class Recorder:
         call_ids: set[str],
         origin: str,
         limits: Limits = DEFAULTS,
+        theirs: Container[str] = (),
+        holds_back: HoldsBack | None = None,
     ) -> None:
         self._limits = limits
+        self._theirs, self._holds_back = theirs, holds_back
         self._room = limits.turn_bytes
         self._calls = 0
         self._seq = sequencer
@@ -239,9 +251,12 @@ class Recorder:
         free = 0 < len(event.wire_id) <= MAX_CALL_ID and event.wire_id not in self._call_ids
         item.id = event.wire_id if free else f"call_{item.id}"
         self._call_ids.add(item.id)
-        self._parent_id = self._parent_id or self._new_id()
-        item.wire_id, item.name, item.parent_id = event.wire_id or item.id, event.name, self._parent_id
-        item.call_kind = "hosted" if event.hosted else "server"
+        item.wire_id, item.name = event.wire_id or item.id, event.name
+        item.call_kind = "hosted" if event.hosted else "client" if event.name in self._theirs else "server"
+        if self._holds_back is not None and self._holds_back(event):
+            item.parent_id, item.shown = self._new_id(), "after_turn"
+            return  # the sequencer shows nothing of a call that was not begun
+        item.parent_id = self._parent_id = self._parent_id or self._new_id()
         self._seq.call(item.id, item.name, item.parent_id)
 
     def _call_delta(self, key: str, text: str) -> None:
@@ -290,8 +305,16 @@ class Recorder:
         self._take(len(content))
         if event.private:
             item.private = {**(item.private or {}), **event.private}
+        if item.shown != "at_once":  # it was run without asking, so nothing is to be decided
+            self._show(item)
         self.results[item.id] = ResultEntry(item.id, result_id(item.id), Output(content, event.is_error))
         self._seq.result(item.id, result_id(item.id), content)
+
+    def _show(self, item: _Item) -> None:
+        item.shown = "at_once"
+        self._seq.call(item.id, item.name, item.parent_id)
+        self._seq.call_args(item.id, whole_object("".join(item.pieces)))
+        self._seq.call_end(item.id)
 
     def _call_held(self, event: CallHeld) -> None:
         item = self._hosted(event.key)
@@ -320,7 +343,8 @@ class Recorder:
         if not item.name:
             return None
         malformed = not item.ended or parse_object(text) is None
-        return CallPart(item.id, item.wire_id, item.name, text, item.parent_id, item.call_kind, malformed, item.private)
+        kind, shown = item.call_kind, item.shown
+        return CallPart(item.id, item.wire_id, item.name, text, item.parent_id, kind, malformed, item.private, shown)
 
 
 def _paragraphs(item: _Item) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ class Run:
     async def _cancelled(self) -> None:
         """Somebody stopped it. The end of the process is nothing that a user wants, so 1.x calls that an error."""
         await self._stopped("cancelled")
-        self._scope.at_rest()
+        self._at_rest()
         if self._live.is_drained and self._scope.dialect.v1:
             self._seq.fail(Unavailable.code, "The server is shutting down. Try again in a moment.", self._usage)
         else:
@@ -81,7 +81,7 @@ class Run:
         status: RunStatus = "cancelled" if isinstance(error, LimitReached) else "failed"
         with suppress(asyncio.CancelledError):  # a stop that comes now is too late; the stream says why it failed
             await to_the_end(self._stopped(status, error))
-        self._scope.at_rest()
+        self._at_rest()
         if isinstance(error, LimitReached):
             self._scope.stop(at_limit(error), self._usage)
             return
@@ -95,6 +95,11 @@ class Run:
     @property
     def _usage(self) -> tuple[Usage, ...]:
         return () if self._conversing is None else self._conversing.usage
+
+    def _at_rest(self) -> None:
+        self._scope.at_rest()
+        if self._conversing is not None:
+            self._conversing.showing.at_end()
 
     def _tell(self, error: AguiGateError) -> None:
         """In the log, why the run failed, if it was not for what its client sent."""

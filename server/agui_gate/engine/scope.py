@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agui_gate.agent import Agent
 from agui_gate.core import events as ev
+from agui_gate.core.approvals import Style
 from agui_gate.core.dialect import Dialect
+from agui_gate.core.jsontext import whole_object
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stopping import Stop
-from agui_gate.core.transcript import CallPart, Output, ResultEntry
+from agui_gate.core.transcript import CARD_TOOL, CallPart, Output, ResultEntry, TurnEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.dialects import Downgrades, Lost
 from agui_gate.engine.importing import NewId
@@ -21,12 +24,23 @@ Clock = Callable[[], int]
 """Now, in ms since the epoch."""
 
 
+def style_of(agent: Agent, run: RunInput, dialect: Dialect) -> Style:
+    """How a run asks people: by card, or by interrupt. By the specification's rules nothing is called that nobody
+    advertised (TOOL-5).
+    """
+    offered = CARD_TOOL in run.client_tools
+    if agent.hitl == "card":
+        return "card" if offered or not dialect.v1 else "interrupt"
+    return "card" if agent.hitl == "auto" and offered else "interrupt"
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """One run: its request and the rules it is told by, its thread, its stream, who follows it; and where ids and the
     time come from.
 
-    ``begun`` are the calls whose tools have been started in this run.
+    ``begun`` are the calls whose tools have been started in this run, ``withdrawn`` those that the page shows and is
+    to show no longer: it is told by the next snapshot.
     """
 
     input: RunInput
@@ -38,6 +52,7 @@ class Scope:
     clock: Clock
     downgrades: Downgrades
     begun: set[str] = field(default_factory=set)
+    withdrawn: set[str] = field(default_factory=set)
 
     @property
     def key(self) -> str:
@@ -54,10 +69,30 @@ class Scope:
         self.seq.other(ev.MessagesSnapshot(self.thread.messages().messages))
 
     def result(self, call: CallPart, output: Output) -> None:
-        """Record and show the output of a call that needed no approval."""
-        message_id = result_id(call.id)
-        self.thread.append([ResultEntry(call.id, message_id, output)])
-        self.seq.result(call.id, message_id, output.content)
+        """Record and show the output of a call that needed no approval.
+
+        A call of the client's is given up. By the specification's rules nobody but the client answers it, so the page
+        is not told this output; the call is withdrawn from it (TOOL-4).
+        """
+        message_id, given_up = result_id(call.id), call.kind == "client"
+        self.thread.append([ResultEntry(call.id, message_id, output, given_up=given_up)])
+        if given_up and self.dialect.v1:
+            self.seq.leave_open([call.id])
+            self.withdrawn.add(call.id)
+        else:
+            self.seq.result(call.id, message_id, output.content)
+
+    def show_freed(self, turn: TurnEntry) -> None:
+        """Show the calls of ``turn`` that were held back and about which nobody is asked."""
+        for call in turn.calls:
+            if call.shown == "after_turn":
+                self.show(call)
+
+    def show(self, call: CallPart, arguments: str | None = None) -> None:
+        """Show a call that was held back, at one go; with these ``arguments`` where they are not as it was made."""
+        self.seq.call(call.id, call.name, call.parent_id)
+        self.seq.call_args(call.id, whole_object(call.arguments) if arguments is None else arguments)
+        self.seq.call_end(call.id)
 
     def lost(self, what: Lost) -> None:
         """The shapes of 0.x have no way to tell the client this: tell the developers (VER-7)."""

@@ -1,6 +1,11 @@
-"""What a run's client is shown of gated calls: what came of each, once, and what is true where it shows otherwise."""
+"""What a run's client is shown of gated calls: what came of each, once, and what is true where it shows otherwise.
+
+By the specification's rules it is not sent again what its request already held (LIFE-8): that is restated by a
+snapshot. A call that was held back is shown with its outcome.
+"""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
@@ -10,7 +15,7 @@ from agui_gate.engine.scope import Scope
 from agui_gate.engine.waiting import Asker
 from agui_gate.errors import AguiGateError, NotSaved
 from agui_gate.protocol import records
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.messages import as_run, result_id
 
 SHOWN = 20
 """Names of unknown questions that are told; each is cut after as many characters as `LENGTH`."""
@@ -31,6 +36,7 @@ class Showing:
         completed = thread.approvals[approval.call_id]
         if completed.output is None or not thread.journal.shows(approval.call_id):
             return
+        self._call(completed)
         self._result(completed, completed.output)
         self._asker.close_cards(completed)
         thread.append([ReportedEntry(approval.call_id)])
@@ -43,6 +49,7 @@ class Showing:
             return await self._scope.thread.keep(approval, to, output)
         except NotSaved:
             call_id = approval.call_id
+            self._call(approval)
             self._scope.seq.result(call_id, result_id(call_id), outcomes.NOT_SAVED.content)
             raise
 
@@ -84,11 +91,48 @@ class Showing:
 
         See docs/clients.md#answers-as-tool-messages.
         """
-        if self.snapshot_due:
+        if self.is_due:
             self.snapshot_due = False
+            self._scope.withdrawn.clear()
             self._scope.show_messages()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the client shows what is not so."""
+        return self.snapshot_due or bool(self._scope.withdrawn)
+
+    async def restate(self) -> None:
+        """As `snapshot`, made beforehand where that is heavy."""
+        if self.is_due:
+            await self._scope.thread.prepare_messages()
+            self.snapshot()
+
+    def at_end(self) -> None:
+        """As `snapshot`, before the run's end; clients of 0.x are told by results alone."""
+        if self._scope.dialect.v1:
+            self.snapshot()
+
+    @cached_property
+    def _calls_sent(self) -> frozenset[str]:
+        """The calls that the client sent with its history."""
+        return frozenset(call.id for message in self._scope.input.messages for call in message.tool_calls or ())
+
+    @cached_property
+    def _results_sent(self) -> frozenset[str]:
+        """The ids of the tool messages that the client sent with its history."""
+        return frozenset(message.id or "" for message in self._scope.input.messages if message.role == "tool")
+
+    def _call(self, approval: Approval) -> None:
+        """Show the call that was held back, unless the client has it from a snapshot."""
+        call = self._scope.thread.journal.call(approval.call_id)
+        held_back = self._scope.dialect.v1 and call is not None and call.shown == "when_decided"
+        if held_back and call is not None and call.id not in self._calls_sent:
+            self._scope.show(call, as_run(call.arguments, approval))
+
     def _result(self, approval: Approval, output: Output) -> None:
+        if self._scope.dialect.v1 and result_id(approval.call_id) in self._results_sent:
+            self.snapshot_due = True
+            return
         told = records.metadata(approval, self._asker.parameters(approval))
         self._scope.seq.result(approval.call_id, result_id(approval.call_id), output.content, told)
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from agui_gate.adapter import ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
+from agui_gate.adapter import CallStart, ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
 from agui_gate.agent import Agent
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
@@ -16,6 +16,7 @@ from agui_gate.core.transcript import (
     Transcript,
     TurnEntry,
 )
+from agui_gate.core.view import View
 from agui_gate.engine import outcomes
 from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
@@ -50,6 +51,8 @@ class Turns:
         self._asker, self._consents, self._tools = asker, consents, tools
         run = scope.input
         self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
+        gates = {tool.name for tool in agent.by_name.values() if tool.gate is not None}
+        self._gated: frozenset[str] | None = frozenset(gates) if scope.thread.view is View.CARDS else None
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
         self.done: list[TurnDone] = []
@@ -94,7 +97,15 @@ class Turns:
 
     async def _ask_once(self, withheld: Withheld) -> Recorder:
         limits, origin = self._thread.limits, self._agent.adapter.origin
-        recorder = Recorder(self._seq, self._scope.new_id, self._thread.journal.call_ids, origin, limits)
+        recorder = Recorder(
+            self._seq,
+            self._scope.new_id,
+            self._thread.journal.call_ids,
+            origin,
+            limits,
+            self._client_tools,
+            None if self._gated is None else self._holds_back,
+        )
         transcript = carrying(self._thread.transcript(withheld.entries), self._thread.journal.consents())
         choice = self._choice(transcript)
         instructions, transcript = self._words.for_model(transcript, self._thread.journal, self._thread.note())
@@ -115,6 +126,10 @@ class Turns:
         self.done.append(recorder.done)
         recorder.close_calls()
         return recorder
+
+    def _holds_back(self, call: CallStart) -> bool:
+        """Whether a person may be asked about it, by a card: then nothing but the card is left to the page (TOOL-6)."""
+        return call.asks or (not call.hosted and call.name in (self._gated or ()))
 
     def _is_large(self, instructions: str) -> bool:
         return self._thread.capacity.is_large or len(instructions) > LARGE_BYTES or len(self._specs) > LARGE
@@ -149,7 +164,7 @@ class Turns:
         turn = recorder.entry()
         judged = await self._looked_at(turn, recorder)
         calls = TurnCalls(self._agent, self._scope, self._asker, self._tools, recorder, judged)
-        turn = calls.classified(turn, self._client_tools)
+        turn = calls.classified(turn)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
         self._thread.append([turn])
@@ -172,6 +187,7 @@ class Turns:
         turn = msgspec.structs.replace(recorder.entry(), cut=True)
         if turn.parts:
             self._thread.append([turn])
+        self._scope.show_freed(turn)
         self._thread.append(recorder.results.values())
         for call in turn.calls:
             if call.id not in recorder.results:

@@ -4,13 +4,13 @@ Nothing of it runs from a turn that was cut off.
 """
 
 import asyncio
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
-from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, TurnEntry
+from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, Shown, TurnEntry
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.judging import Judged
 from agui_gate.engine.recorder import Recorder
@@ -37,29 +37,29 @@ class TurnCalls:
         self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
         self._one_by_one = asyncio.Lock()
 
-    def classified(self, turn: TurnEntry, theirs: Container[str]) -> TurnEntry:
-        """``turn``, with who resolves each of its calls. ``theirs`` are the names of the client's tools."""
-        parts = tuple(
-            msgspec.structs.replace(part, kind=self._kind(part, theirs)) if isinstance(part, CallPart) else part
-            for part in turn.parts
-        )
+    def classified(self, turn: TurnEntry) -> TurnEntry:
+        """``turn``, with who resolves each of its calls, now that the gates have spoken."""
+        parts = tuple(self._classified(part) if isinstance(part, CallPart) else part for part in turn.parts)
         return msgspec.structs.replace(turn, parts=parts)
 
-    def _kind(self, call: CallPart, theirs: Container[str]) -> CallKind:
+    def _classified(self, call: CallPart) -> CallPart:
+        kind = self._kind(call)
+        waits = kind == "gated" or (call.is_held and not call.malformed)
+        shown: Shown = "when_decided" if waits and call.shown == "after_turn" else call.shown
+        return msgspec.structs.replace(call, kind=kind, shown=shown)
+
+    def _kind(self, call: CallPart) -> CallKind:
         """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
-        if not call.local:
-            return call.kind
-        if call.name in theirs:
-            return "server" if call.malformed else "client"
         judged = self._judged.get(call.id)
-        return "gated" if judged is not None and judged.asks else "server"
+        return "gated" if call.kind == "server" and judged is not None and judged.asks else call.kind
 
     async def resolve(self, turn: TurnEntry) -> None:
         """Save the turn with the records of its gated calls, then run the free ones in parallel.
 
         Their results are saved as they come.
         """
-        self._hosted(turn)
+        self._scope.show_freed(turn)
+        self._settle(turn)
         gates = ((call, self._gate(call)) for call in turn.calls)
         gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
         await self._thread.commit(approvals=gated, patient=True)
@@ -108,13 +108,16 @@ class TurnCalls:
             return Gate(expires_after=asks.expires_after, message=asks.message)
         return None
 
-    def _hosted(self, turn: TurnEntry) -> None:
-        """Keep the results of what the provider ran. Every such call has one, also where the provider gave none."""
+    def _settle(self, turn: TurnEntry) -> None:
+        """Keep the results of what the provider ran, and close what nobody can run or be asked about.
+
+        Every hosted call has a result, also where the provider gave none.
+        """
         self._thread.append(self._recorder.results.values())
         for call in turn.calls:
             if call.kind == "hosted" and call.id not in self._recorder.results:
                 self._scope.result(call, outcomes.NO_RESULT)
-            elif call.is_held and call.malformed:  # can't be shown, so nobody can agree to it
+            elif call.malformed and call.kind in ("held", "client"):
                 self._scope.result(call, self._unrunnable(call))
 
     def _unrunnable(self, call: CallPart) -> Output:

@@ -8,12 +8,12 @@ from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.cards_shown import REPLACED
-from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect, declares_v1
+from agui_gate.core.dialect import PROTOCOL_VERSION, declares_v1
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
 from agui_gate.engine import belonging
-from agui_gate.engine.scope import Scope
+from agui_gate.engine.scope import Scope, style_of
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.records import metadata
@@ -30,8 +30,7 @@ class Asker:
     def __init__(self, agent: Agent, scope: Scope) -> None:
         self._agent, self._scope, self._thread, self._seq = agent, scope, scope.thread, scope.seq
         self.refused: dict[str, str] = {}
-        offered = CARD_TOOL in scope.input.client_tools
-        self.style: Style = "card" if agent.hitl == "card" or (agent.hitl == "auto" and offered) else "interrupt"
+        self.style: Style = style_of(agent, scope.input, scope.dialect)
 
     def record(self, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
         """A new record for ``call``, with times relative to the store's clock, as `commit` wants them.
@@ -60,9 +59,15 @@ class Asker:
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
         )
 
-    def show_cards(self, approvals: list[Approval]) -> list[str]:
-        """Emit a card for each and return their call ids. An earlier card that is still open is replaced."""
-        return [self._card(approval) for approval in approvals]
+    def show_cards(self, approvals: list[Approval]) -> None:
+        """Emit a card for each. An earlier card that is still open is replaced."""
+        for approval in approvals:
+            self._card(approval)
+
+    def retire_cards(self, approvals: list[Approval]) -> None:
+        """End the cards of what is asked again."""
+        for approval in approvals:
+            self._end_cards(approval, REPLACED)
 
     def close_cards(self, approval: Approval) -> None:
         """End the cards of a call that can no longer be answered, so that they lose their buttons."""
@@ -83,7 +88,7 @@ class Asker:
             shown, message=f"{refused} {shown.message}", metadata={**(shown.metadata or {}), "refused": refused}
         )
 
-    def _card(self, approval: Approval) -> str:
+    def _card(self, approval: Approval) -> None:
         self._end_cards(approval, REPLACED)
         card_id, message_id = f"card_{self._scope.new_id()}", self._scope.new_id()
         parameters = self.parameters(approval)
@@ -94,7 +99,6 @@ class Asker:
         self._seq.call_end(card_id)
         self._seq.leave_open([card_id])
         self._thread.append([CardEntry(card_id, message_id, approval.id, arguments)])
-        return card_id
 
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
         return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.journal.replaced)
@@ -107,15 +111,11 @@ class Asker:
     def _end_cards(self, approval: Approval, content: str) -> None:
         for card in self._thread.journal.cards.open_of(approval.id):
             message_id = f"{card.id}-result"
-            self._seq.result(card.id, message_id, content, metadata(approval, self.parameters(approval)))
-            self._thread.append([CardClosedEntry(card.id, message_id, content)])
-
-
-def success(dialect: Dialect, waiting_ids: list[str]) -> ev.SuccessOutcome | None:
-    """The outcome of a run that didn't ask by interrupt. Calls left to the client are named where extras are sent."""
-    if dialect.extras and waiting_ids:
-        return ev.SuccessOutcome(tuple(waiting_ids))
-    return None
+            if self._scope.dialect.v1:  # it is the page's call, which we don't answer (TOOL-4)
+                self._scope.withdrawn.add(card.id)
+            else:
+                self._seq.result(card.id, message_id, content, metadata(approval, self.parameters(approval)))
+            self._thread.append([CardClosedEntry(card.id, message_id, content, retired=True)])
 
 
 def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:

@@ -180,7 +180,7 @@ class _Shown:
         issued = parse_object(arguments)
         if record is not None:
             self._order[record.id] = {"properties": issued or {}}
-            arguments = _as_run(arguments, issued, record)
+            arguments = as_run(arguments, record)
         elif issued is None:
             arguments = "{}"
         return self._hang(message_id, call_id, name, arguments, record)
@@ -259,8 +259,9 @@ class _Shown:
         return group
 
 
-def _as_run(text: str, issued: dict[str, Any] | None, record: Approval) -> str:
-    """The arguments that ran or would run, in the model's own words unless they mean something else."""
+def as_run(text: str, record: Approval) -> str:
+    """The arguments that ran or would run, in the model's own words (``text``) unless they mean something else."""
+    issued = parse_object(text)
     effective = record.effective_arguments  # canonical
     if issued is not None and (text == effective or canonical(issued) == effective):
         return text
