@@ -295,6 +295,24 @@ def _cut(text: str) -> str:
 
 
 @runtime_checkable
+class NamesVendor(Protocol):
+    """An adapter may have this too: whose handles of files it can use, in lower case, as in `Usage.provider`.
+
+    Another provider's handle is never sent then, and the model is told of it in text. Without a name all are sent.
+    """
+
+    @property
+    def vendor(self) -> str:
+        """The name; "" if it isn't known."""
+        ...
+
+
+def vendor_of(adapter: object) -> str:
+    """Whose handles of files this adapter can use; "" if it doesn't say."""
+    return adapter.vendor if isinstance(adapter, NamesVendor) else ""
+
+
+@runtime_checkable
 class ChecksSetup(Protocol):
     """An adapter may have this too: a server that starts tells what it finds."""
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate import Agent, create_app
 from tests.conforming import conforms
@@ -68,6 +69,20 @@ async def test_a_client_of_0_x_is_not_sent_what_its_schema_refuses(tmp_path: Pat
         assert (await connected(app, **V1))[0] == NEW
         await run(app, run_body("t", {"id": "v", "role": "user", "content": [{"type": "image", "source": FILE}]}))
         assert [message["content"] for message in await connected(app) if message["id"] == "v"] == [""]
+
+
+@conforms("VER-7")
+async def test_what_a_client_of_0_x_is_not_told_is_told_developers_once_a_thread(tmp_path: Path) -> None:
+    async with started(served(tmp_path / "agui-gate.db")) as app:
+        with capture_logs() as lines:
+            await run(app, run_body("t", NEW))
+            for _ in range(2):
+                await connected(app)
+            await connected(app, **V1)
+        (found,) = [line for line in lines if line["event"] == "told_less"]
+        assert (found["log_level"], found["thread"]) == ("warning", "t")
+        assert "file handle" in found["lost"]
+        assert "1.0 or newer" in found["upgrade"]
 
 
 async def test_what_only_the_page_has_is_not_taken_on_a_known_thread(tmp_path: Path) -> None:

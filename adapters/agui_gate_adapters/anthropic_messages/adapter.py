@@ -98,6 +98,11 @@ class AnthropicMessages:
         """Names API, host and model: what makes signed thinking usable again."""
         return self._settings.origin
 
+    @property
+    def vendor(self) -> str:
+        """Whose handles of files it can use: as in `Usage.provider`."""
+        return "anthropic"
+
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`.
 

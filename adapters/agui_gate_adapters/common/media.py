@@ -9,6 +9,8 @@ By code where there is one, else by a part of the sentence that has been stable:
 * llama.cpp: "Failed to load image or audio file"
 * Ollama: "invalid image input"
 
+What is said of a file's handle that is not known any more is inferred: "No such File object: …", "File not found: …".
+
 Taking something for a refused attachment that is none costs one
 more request: it is remembered only if the request is accepted without the attachment.
 """
@@ -22,6 +24,7 @@ READABLE = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 
 _CODES = re.compile(
     r"(invalid|unsupported|empty|failed_to_download)_(\w*_)?(image|file|audio|base64|media)\w*|image_\w+|invalid_base64\w*"
+    r"|file_(not_found|expired|deleted)"
 )
 _WORDS = re.compile(
     r"(could not|cannot|can't|failed to|unable to) (process|load|identify|decode|open|parse|download) (the |this )?"
@@ -29,6 +32,8 @@ _WORDS = re.compile(
     r"|(unsupported|invalid|corrupt\w*|valid) (image|pdf|audio|file|media)|(image|pdf|audio|file)_(url|data)\b"
     r"|image (url|data|input|format|exceeds|cannot be empty|does not match|was specified|dimensions|size)\b"
     r"|(timeout|error) while downloading|unable to download|only https urls|pdf specified was not valid"
+    r"|no such file|\bfile (with id |object )?\S{1,100} (was |is |has |does )?(not found|not exist|expired)"
+    r"|\bfile not found"
     r"|multimodal|image\(s\) may be provided|content part type|media[_ ]type|mime type|base64",
     re.IGNORECASE,
 )

@@ -81,6 +81,11 @@ class OpenAIChat:
         """Names API, host and model: what makes call ids and reasoning usable again."""
         return self._settings.origin
 
+    @property
+    def vendor(self) -> str:
+        """Whose handles of files it can use: as in `Usage.provider`."""
+        return self._settings.profile.name
+
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
         return stream_named(request, lambda named: run_turn(self._begin, named, Ladder(), self._sleep))

@@ -164,6 +164,11 @@ class OpenAIResponses:
         """Names API, mode, host and model: what makes refs and sealed reasoning usable again."""
         return self._settings.origin
 
+    @property
+    def vendor(self) -> str:
+        """Whose handles of files it can use: as in `Usage.provider`."""
+        return "openai"
+
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""
         return stream_named(request, self._stream)

@@ -1,6 +1,7 @@
 """What is wrong with an attachment, as a provider finds out: its address, its label, its encoding, its bytes.
 
-How each API says it is in the checks of that API. Nothing is fetched: an address whose host ends with ``.invalid``, or
+How each API says it is in the checks of that API. There are no files, so every handle of one is good, but for those
+that end in ``-gone`` or ``_gone``. Nothing is fetched: an address whose host ends with ``.invalid``, or
 that is nobody's but this machine's, is one that can't be. Of pictures the first bytes are looked at, and of PNG all of
 them: its checksums say whether it was cut or changed.
 """
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ["IMAGES", "Trouble", "look_at", "look_at_address", "look_at_data", "recognised", "split_data_url"]
+__all__ = ["IMAGES", "Trouble", "is_gone", "look_at", "look_at_address", "look_at_data", "recognised", "split_data_url"]
 
 IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
@@ -27,6 +28,11 @@ class Trouble(msgspec.Struct, frozen=True):
 
     what: What
     detail: str = ""
+
+
+def is_gone(handle: str) -> bool:
+    """Whether a file's handle is of a file that is not there any more: one whose name ends so."""
+    return handle.endswith(("-gone", "_gone"))
 
 
 def look_at(address: str, types: tuple[str, ...]) -> Trouble | None:

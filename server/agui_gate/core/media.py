@@ -20,6 +20,7 @@ MAX_ADDRESS = 8_192
 """Characters of an address."""
 MAX_HANDLE = 256
 """Characters of a provider's handle of a file."""
+FOREIGN = "it is a file of another provider's"
 
 _HEAD = 1_368
 """Base64 digits that are looked at to see what data is: the marker of a PDF may come late."""
@@ -52,6 +53,14 @@ def problem(media: Media) -> str | None:
 def note(media: Media, reason: str) -> str:
     """What the model is told in its place."""
     return f"[{media.kind} left out: {reason}]"
+
+
+def is_foreign(media: Media, vendor: str) -> bool:
+    """Whether it is a handle of another provider's than ``vendor``: only whose it is can read it (IN-4).
+
+    A handle that doesn't say whose it is may be anybody's, and so may one for a provider that has no name here.
+    """
+    return media.source == "file" and bool(media.provider and vendor) and media.provider != vendor
 
 
 def normal(media: Media) -> Media:

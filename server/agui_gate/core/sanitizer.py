@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from agui_gate.core.jsontext import canonical, parse_object
-from agui_gate.core.media import normal
+from agui_gate.core.media import FOREIGN, is_foreign, normal, note
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -102,8 +102,8 @@ Outcomes = Mapping[tuple[str, str], Outcome]
 Settled = tuple[UserTurn | AssistantTurn, ...]
 
 
-def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
-    """Settle ``entries``. What is settled can be settled again, and stays as it is."""
+def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> Settled:
+    """Settle ``entries``, for a model of this ``vendor``. What is settled can be settled again, and stays as it is."""
     said = distinct(entries)
     left_out = _LeftOut(entries)
     results = iter(left_out.results(pair(said)))
@@ -112,7 +112,7 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes) -> Settled:
     for entry in said:
         turn: UserTurn | AssistantTurn | None = None
         if isinstance(entry, UserEntry):
-            turn = _user_turn(entry, left_out.messages.get(entry.id, {}))
+            turn = _user_turn(entry, left_out.messages.get(entry.id, {}), vendor)
         elif isinstance(entry, TurnEntry):
             turn = _assistant_turn(entry, results, outcomes)
         elif isinstance(entry, ActionEntry):
@@ -266,19 +266,21 @@ class _LeftOut:
         return Output(f"{UNVERIFIED}\n{result.output.content}", result.output.is_error)
 
 
-def _user_turn(entry: UserEntry, notes: _Notes) -> UserTurn | None:
+def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
     """The message without blank text, which providers refuse; None if nothing is left."""
     if None in notes:
         return UserTurn(entry.id, (Text(notes[None]),), entry.role)
-    parts = [_part(part, notes.get(place)) for place, part in enumerate(entry.content)]
+    parts = [_part(part, notes.get(place), vendor) for place, part in enumerate(entry.content)]
     content = tuple([part for part in parts if not (isinstance(part, Text) and _blank(part.text))])
     return UserTurn(entry.id, content, entry.role) if content else None
 
 
-def _part(part: Content, told: str | None) -> Content:
+def _part(part: Content, told: str | None, vendor: str) -> Content:
     if told is not None:
         return Text(told)
-    return normal(part) if isinstance(part, Media) else part
+    if not isinstance(part, Media):
+        return part
+    return Text(note(part, FOREIGN)) if is_foreign(part, vendor) else normal(part)
 
 
 def _action_turn(entry: ActionEntry, notes: _Notes) -> UserTurn:

@@ -16,7 +16,7 @@ that goes on, since the last frame is of that run; else the one that came in.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ from agui_gate.core.view import view_of
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.budget import Reservation
 from agui_gate.engine.conversation import Told, conversation_json
+from agui_gate.engine.dialects import Lost
 from agui_gate.engine.scope import style_of
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
@@ -48,16 +49,21 @@ _THREAD = re.compile(re.escape(_FINISHED) + rb'"(?:[^"\\]|\\.)*"')
 
 
 class PrivateFrames:
-    """The frames that are made for one client alone, under a ``key`` of their own."""
+    """The frames that are made for one client alone, under a ``key`` of their own.
 
-    def __init__(self, thread_id: str, run_id: str, key: str, dialect: Dialect) -> None:
-        self.dialect = dialect
+    ``lost`` is called with what its ``dialect`` has no shape for.
+    """
+
+    def __init__(self, thread_id: str, run_id: str, key: str, dialect: Dialect, lost: Callable[[Lost], None]) -> None:
+        self.dialect, self._lost = dialect, lost
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
         self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), dialect)
 
     def conversation(self, messages: Told, state: Any) -> None:
         """The messages and the state; before them RUN_STARTED, the first time."""
+        for what in messages.lost:
+            self._lost(Lost(what))
         self.sequencer.started()
         self.sequencer.other(ev.MessagesSnapshot(messages.messages))
         self.sequencer.other(ev.StateSnapshot(state))

@@ -6,7 +6,7 @@ A run has one of these; a team of agents would have one for each. The thread, it
 
 from enum import Enum, auto
 
-from agui_gate.adapter import Usage
+from agui_gate.adapter import Usage, vendor_of
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import belonging
@@ -37,6 +37,7 @@ class Conversing:
 
     def __init__(self, agent: Agent, scope: Scope) -> None:
         self.agent, self._scope, self._thread = agent, scope, scope.thread
+        self._thread.vendor = vendor_of(agent.adapter)
         self.asker = Asker(agent, scope)
         self.showing = Showing(scope, self.asker)
         tools = Toolbox(agent, self._thread, scope.seq.other)

@@ -13,10 +13,10 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
-from agui_gate.engine import outcomes
+from agui_gate.engine import outcomes, telling
 from agui_gate.engine.conversing import Conversing, Rest
 from agui_gate.engine.intake import Intake, take
-from agui_gate.engine.refusals import left_out
+from agui_gate.engine.refusals import foreign, left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.silence import Silence, not_gone_back
@@ -137,6 +137,9 @@ class Course:
         for entry in intake.entries:
             if isinstance(entry, LeftOutEntry):
                 self._seq.other(left_out(entry))
+        for entry in foreign(intake.entries, self._thread.vendor):
+            telling.foreign_file(self._thread.thread.id, self._thread.vendor)
+            self._seq.other(left_out(entry))
         if imported:
             await self._close_imported(intake)
 

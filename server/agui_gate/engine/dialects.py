@@ -5,6 +5,7 @@ from enum import StrEnum
 import structlog
 
 from agui_gate.core.dialect import declares_v1
+from agui_gate.protocol import for_v0
 
 REMEMBERED = 10_000
 """Of so many threads it is known what was told of them."""
@@ -16,6 +17,8 @@ class Lost(StrEnum):
     """What a client of 0.x is not told."""
 
     CANCELLED = "that the run was stopped before its end, and did not fail (the outcome cancelled)"
+    FILES = for_v0.FILES
+    RESULTS = for_v0.RESULTS
 
 
 class Downgrades:

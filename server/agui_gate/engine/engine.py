@@ -268,8 +268,10 @@ class Engine:
             thread = await self.store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self.following(principal, thread.id if thread else run.thread_id)
-        dialect = choose(run.protocol_version, self._deployment)
-        frames_of = partial(PrivateFrames, run.thread_id, key=f"connect_{new_id()}", dialect=dialect)
+        asked, key = run.protocol_version, f"connect_{new_id()}"
+        lost = partial(self._downgrades.lost, principal=principal, thread_id=run.thread_id, asked=asked)
+        dialect = choose(asked, self._deployment)
+        frames_of = partial(PrivateFrames, run.thread_id, key=key, dialect=dialect, lost=lost)
         frames = frames_of(run.run_id)
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)

@@ -55,6 +55,8 @@ class LeasedThread:
         self._prepared: tuple[int, Told] | None = None
         self.view = View.V0
         """How the clients of what holds the lease are shown it."""
+        self.vendor = ""
+        """Whose model reads it: see `adapter.NamesVendor`."""
         self.ended = False
 
     @property
@@ -185,15 +187,15 @@ class LeasedThread:
         One with ``more`` entries is made for one request and not kept.
         """
         if more:
-            return sanitize([*self.entries, *more], self._outcomes())
+            return sanitize([*self.entries, *more], self._outcomes(), self.vendor)
         if self._transcript is None:
-            self._transcript = sanitize(self.entries, self._outcomes())
+            self._transcript = sanitize(self.entries, self._outcomes(), self.vendor)
         return self._transcript
 
     async def prepare(self) -> None:
         """Make `transcript` ready, off the loop where it is long. Nothing else may work on the thread meanwhile."""
         if self._transcript is None and len(self.entries) > LARGE:
-            self._transcript = await off_loop(sanitize, self.entries[:], self._outcomes())
+            self._transcript = await off_loop(sanitize, self.entries[:], self._outcomes(), self.vendor)
 
     async def prepare_messages(self) -> None:
         """Make `messages` ready, for the next call of it, likewise."""

@@ -14,11 +14,11 @@ only remembered once a request without them was accepted, as a refusal may have 
 Nothing is asked again that says yes to a held call, unless the provider is known not to have acted (see `Consents`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from agui_gate.core import events as ev
-from agui_gate.core.media import normal, note
+from agui_gate.core.media import FOREIGN, is_foreign, normal, note
 from agui_gate.core.transcript import (
     ActionEntry,
     Entry,
@@ -49,6 +49,17 @@ def left_out(entry: LeftOutEntry) -> ev.Custom:
     where = {"callId": entry.call_id} if entry.call_id else {"messageId": entry.message_id}
     part = {} if entry.part is None else {"part": entry.part}
     return ev.Custom("agui-gate:left_out", {**where, **part, "message": entry.note})
+
+
+def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
+    """What is told of handles that are not this ``vendor``'s. Not kept: another agent's model may read them."""
+    return [
+        LeftOutEntry(note(part, FOREIGN), entry.id, place)
+        for entry in entries
+        if isinstance(entry, UserEntry)
+        for place, part in enumerate(entry.content)
+        if isinstance(part, Media) and is_foreign(part, vendor)
+    ]
 
 
 class Withheld:

@@ -66,7 +66,10 @@ class Scope:
 
     def show_messages(self) -> None:
         """MESSAGES_SNAPSHOT: the whole conversation."""
-        self.seq.other(ev.MessagesSnapshot(self.thread.messages().messages))
+        told = self.thread.messages()
+        for what in told.lost:
+            self.lost(Lost(what))
+        self.seq.other(ev.MessagesSnapshot(told.messages))
 
     def result(self, call: CallPart, output: Output) -> None:
         """Record and show the output of a call that needed no approval.

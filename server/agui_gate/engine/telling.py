@@ -54,6 +54,11 @@ def unknown_answers(thread_id: str, by: str, count: int) -> None:
     log.warning("answer_unknown", thread=thread_id, by=by, answers=count)
 
 
+def foreign_file(thread_id: str, vendor: str) -> None:
+    """A file's handle is another provider's than the model's: the model is told in its place."""
+    log.warning("file_left_out", thread=thread_id, vendor=vendor, why="it is a file of another provider's")
+
+
 def provider_failed(error: AguiGateError, agent: str, thread_id: str, run_key: str) -> None:
     """A model's provider did not deliver, for good: retries have been made."""
     causes = list(_causes(error))

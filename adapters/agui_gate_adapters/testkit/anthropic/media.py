@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from agui_gate_adapters.testkit.anthropic import violations as v
 from agui_gate_adapters.testkit.anthropic.merging import blocks_of
-from agui_gate_adapters.testkit.media import IMAGES, look_at_address, look_at_data
+from agui_gate_adapters.testkit.media import IMAGES, is_gone, look_at_address, look_at_data
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -39,6 +39,8 @@ def _check(kind: str, source: Any, path: str) -> Iterator[Violation]:
             yield from _check_pdf(source, path)
         case "url":
             yield from _check_url(str(source.get("url")))
+        case "file" if is_gone(str(source.get("file_id"))):
+            yield v.bad_media(f"File not found: {source['file_id']}")
 
 
 def _check_image(source: Json, path: str) -> Iterator[Violation]:

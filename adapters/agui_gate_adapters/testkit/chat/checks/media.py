@@ -17,7 +17,7 @@ from typing import Final
 
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
-from agui_gate_adapters.testkit.media import IMAGES, look_at
+from agui_gate_adapters.testkit.media import IMAGES, is_gone, look_at
 from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.openai.media import EXAMPLE, got
 from agui_gate_adapters.testkit.violations import Violation
@@ -74,7 +74,9 @@ _UNSUPPORTED: Final = (
 
 
 def _check_file(file: object, path: str) -> Iterator[Violation]:
-    data = file.get("file_data") if isinstance(file, dict) else None
+    handle, data = (file.get("file_id"), file.get("file_data")) if isinstance(file, dict) else (None, None)
+    if isinstance(handle, str) and is_gone(handle):
+        yield v.bad_media(f"No such File object: {handle}", f"{path}.file_id")
     if not isinstance(data, str):
         return
     trouble = look_at(data, _PDF)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from agui_gate_adapters.testkit.media import IMAGES, look_at, look_at_address, split_data_url
+from agui_gate_adapters.testkit.media import IMAGES, is_gone, look_at, look_at_address, split_data_url
 from agui_gate_adapters.testkit.openai import violations as v
 from agui_gate_adapters.testkit.openai.media import EXAMPLE, got
 from agui_gate_adapters.testkit.openai.names import check_name
@@ -29,6 +29,8 @@ def check_media(items: list[Json], profile: Profile) -> Iterator[Violation]:
         content = item.get("content") if item.get("role") == "user" else None
         for place, part in enumerate(content if isinstance(content, list) else ()):
             path = f"input[{index}].content[{place}]"
+            if is_gone(str(part.get("file_id", ""))):
+                yield v.bad_media(f"No such File object: {part['file_id']}", f"{path}.file_id")
             if part.get("type") == "input_image" and isinstance(part.get("image_url"), str):
                 yield from _check_image(part["image_url"], f"{path}.image_url")
             elif part.get("type") == "input_file":
