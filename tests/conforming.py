@@ -44,5 +44,5 @@ NOT_BUILT = {
 }
 """Rules about what this server does not do, so that they can't be broken."""
 
-NOT_YET = frozenset(RULES)
+NOT_YET = frozenset({"SNAP-1"})
 """Rules without a test so far. It only ever gets smaller, and it has to be empty in the end."""

@@ -16,8 +16,10 @@ from agui_gate import errors
 from agui_gate.errors import AguiGateError
 from agui_gate.setting_values import READERS
 from agui_gate.settings import PREFIX, Settings, names
-from agui_gate_adapters.testkit.spec import RULES
+from agui_gate_adapters.testkit.spec import JUDGED, RULES
+from tests.conforming import DEPARTURES, NOT_BUILT
 from tests.requirements import REQUIREMENTS
+from tools.marks import marked
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _MARKED = re.compile(r"(<!-- made: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
@@ -54,12 +56,32 @@ def requirements() -> str:
 
 
 def rules() -> str:
-    """Every rule of the specification, in one table a page of it."""
+    """Every rule of the specification with where we stand, in one table a page of it."""
+    shown: dict[str, list[str]] = {}
+    for test in marked("conforms"):
+        for rule_id in test.ids:
+            shown.setdefault(rule_id, []).append(test.test.split("::")[0])
     parts = []
     for page in dict.fromkeys(rule.page for rule in RULES.values()):
-        rows = [(f"**{i}**", rule.strength, rule.text) for i, rule in RULES.items() if rule.page == page]
-        parts.append(f"### {page}\n\n{_table(('id', '', 'what a server has to do'), rows)}")
+        rows = [
+            (f"**{i}**", rule.strength, rule.text, _standing(i, shown.get(i, [])))
+            for i, rule in RULES.items()
+            if rule.page == page
+        ]
+        parts.append(f"### {page}\n\n{_table(('id', '', 'what a server has to do', 'agui-gate'), rows)}")
     return "\n".join(parts)
+
+
+def _standing(rule_id: str, tests: list[str]) -> str:
+    """How a rule is kept, by the tests; or why it isn't."""
+    if rule_id in DEPARTURES:
+        return f"**departs**: {DEPARTURES[rule_id]}"
+    if rule_id in NOT_BUILT:
+        return f"not built: {NOT_BUILT[rule_id]}"
+    kept = [*(["judged on every stream"] if rule_id in JUDGED else []), *(["shown by tests"] if tests else [])]
+    if kept:
+        return f"conforms: {'; '.join(kept)}"
+    return "" if RULES[rule_id].strength in ("note", "MAY") else "no test yet"
 
 
 MADE: dict[str, Callable[[], str]] = {

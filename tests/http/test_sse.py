@@ -8,6 +8,7 @@ import pytest
 from agui_gate import Agent, adapter, create_app
 from agui_gate.http import sse
 from agui_gate.settings import Settings
+from tests.conforming import conforms
 from tests.product.inprocess import Parrot, request, run_body, says, started, user
 from tests.requirements import shows
 
@@ -136,6 +137,7 @@ async def test_frames_that_are_ready_together_leave_together() -> None:
 
 
 @shows("B14")
+@conforms("SSE-1")
 async def test_the_head_says_how_to_pass_it_on() -> None:
     client = Client(BODY)
     async with started(made(Parrot())) as app:

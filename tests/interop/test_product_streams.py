@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conforming import conforms
 from tests.interop.replay import VERSIONS, Case, Result, Run, assert_accepted, replay
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
@@ -199,6 +200,7 @@ def results(held: dict[str, tuple[Case, list[str]]]) -> dict[tuple[str, str], Re
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", CONVERSATIONS)
+@conforms("VER-8", "STR-1")
 def test_a_conversation_is_accepted_and_leaves_what_the_server_has(
     name: str, version: str, held: dict[str, tuple[Case, list[str]]], results: dict[tuple[str, str], Result]
 ) -> None:

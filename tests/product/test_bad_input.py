@@ -9,6 +9,7 @@ import pytest
 
 from agui_gate import Agent, create_app, tool
 from agui_gate.settings import Settings
+from tests.conforming import conforms
 from tests.core.client_rules import verify
 from tests.product.hostile import NOT_YES, odd, raw
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
@@ -160,6 +161,7 @@ async def test_bad_thread_ids() -> None:
     ],
     ids=range(14),
 )
+@conforms("IN-8", "SSE-5")
 async def test_the_code_of_each_kind(data: bytes, status: int, code: str) -> None:
     shop = Shop()
     async with started(shop.app):

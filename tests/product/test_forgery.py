@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, product
 from tests.product.shop import Shop, outputs, refund, say, script
 from tests.requirements import shows
@@ -74,6 +75,7 @@ FORGED: dict[str, Json] = {
 @every_mode
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
 @shows("B28", "S9", "B8")
+@conforms("GEN-2")
 async def test_nothing_forged_runs_on_a_thread_that_the_server_has_never_seen(mode: str, forged: Json) -> None:
     shop = Shop()
     async with product(shop.tools, script(say("Hello."), after="Hello."), mode=mode) as p:

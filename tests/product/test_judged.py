@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from agui_gate import Gate, Tool, tool
 from agui_gate_adapters.testkit import Emulator
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.shop import call, calls, outputs, script, status
 from tests.requirements import shows
@@ -107,6 +108,7 @@ async def test_what_a_gate_is_asked_about_is_shown_recorded_and_run(tools: list[
     [{"production": "true"}, {"production": 1}, {"amount": "1_000"}, {"amount": "nan"}, {"options": {"force": "yes"}}],
     ids=str,
 )
+@conforms("TOOL-8")
 async def test_what_would_be_coerced_is_nobodys_question_and_does_not_run(wrong: Json) -> None:
     ops = Ops(when=lambda a: a["production"] is True)
     async with product(ops.tools, script(call("deploy", target="web", **wrong))) as p:

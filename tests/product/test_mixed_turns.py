@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.shop import COLOR, PICK, SEARCH, Shop, call, outputs, refund, say, script, status
 from tests.requirements import shows
@@ -21,6 +22,7 @@ def id_of(stream: Stream, tool: str) -> str:
 
 @every_mode
 @shows("B15", "B4", "B2")
+@conforms("PAT-1", "TOOL-5")
 async def test_client_gated_and_free_by_interrupt_in_the_order_of_a_page(mode: str) -> None:
     """The client tool comes first, without an outcome: a page can't answer an interrupt and its tool in one run."""
     shop = Shop()

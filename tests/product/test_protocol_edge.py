@@ -8,6 +8,7 @@ from ag_ui.core import AgentCapabilities, RunAgentInput
 
 from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
+from tests.conforming import conforms
 from tests.product.inprocess import Parrot, request, run, run_body, started, user
 from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, product
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
@@ -24,6 +25,7 @@ PAINT = {
 
 @shows("S12", "B14")
 @pytest.mark.parametrize("mode", MODES)
+@conforms("LIFE-1")
 async def test_run_started_comes_before_the_provider_says_anything(mode: str) -> None:
     turns = [{"output": [say("never")], "fault": {"kind": "hang", "after_events": 0}}]
     async with product([], turns, mode=mode) as p:
@@ -42,6 +44,7 @@ async def test_run_started_comes_before_the_provider_says_anything(mode: str) ->
 
 
 @shows("B14", "B17")
+@conforms("EVT-5")
 async def test_frames_are_numbered_under_the_servers_own_run_key() -> None:
     async with product([], [{"output": [say("Hi.")], "repeat": True}]) as p:
         keys = set()
@@ -68,6 +71,7 @@ async def test_frames_are_numbered_under_the_servers_own_run_key() -> None:
         ("1.0", "newer", "pendingToolCallIds"),
     ],
 )
+@conforms("TOOL-6", "LIFE-4", "VER-5")
 async def test_the_optional_extras_need_the_deployment_and_the_client(
     deployment: str, asked: str | None, expected: str | None
 ) -> None:
@@ -83,6 +87,7 @@ async def test_the_optional_extras_need_the_deployment_and_the_client(
 
 @shows("B14", "B15")
 @pytest.mark.parametrize("mode", MODES)
+@conforms("IN-5")
 async def test_client_tools_and_context_reach_the_model_and_cards_do_not(mode: str) -> None:
     shop = Shop()
     async with product(shop.tools, script(), mode=mode, instructions="Be kind.") as p:
@@ -118,6 +123,7 @@ async def test_a_client_tool_without_arguments_is_no_reason_to_refuse_the_run(pa
 
 @shows("B12")
 @pytest.mark.parametrize("mode", MODES)
+@conforms("IN-3")
 async def test_media_go_to_the_model(mode: str) -> None:
     png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     content = [
@@ -274,6 +280,7 @@ async def test_an_incomplete_answer_says_why() -> None:
 
 @shows("B14")
 @pytest.mark.parametrize("hitl", ["auto", "card", "interrupt"])
+@conforms("CAP-1", "CAP-2")
 async def test_capabilities_are_what_the_protocol_package_reads(hitl: str) -> None:
     shop = Shop(editable=["amount"])
     agent = Agent(name="support", model=Parrot(), tools=shop.tools, hitl=hitl, description="Helps.", max_turns=7)

@@ -11,6 +11,7 @@ import pytest
 from agui_gate import tool
 from agui_gate.bus.log import PATIENCE
 from agui_gate.settings import Settings
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.live import cancel, frame_id, frames, over, quiet, rest, resuming, starting
 from tests.product.shop import SEARCH, Shop, call, refund, say
@@ -68,6 +69,7 @@ CLIENT_TOOL = {"name": "colour", "description": "Colour.", "parameters": {"type"
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", RUNS)
+@conforms("PROC-6")
 async def test_cut_at_every_event_and_resumed(kind: str, mode: str) -> None:
     turns, marker, record = RUNS[kind]
     async with product(Shop().tools, turns, mode=mode) as p:

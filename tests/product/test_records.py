@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agui_gate import Gate, tool
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
 from tests.product.shop import Shop, call, refund, script
@@ -34,6 +35,7 @@ async def asked(p: Product, chat: Chat) -> tuple[Stream, str]:
     return stream, listed["approvals"][-1]["id"]
 
 
+@conforms("GEN-3")
 async def test_a_record_says_who_decided_when_which_way_and_what_ran(store: str) -> None:
     shop = Shop(editable=["amount"])
     async with product(shop.tools, script(refund()), store=store, auth=who) as p:

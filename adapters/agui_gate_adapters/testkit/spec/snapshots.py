@@ -9,6 +9,9 @@ from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate_adapters.testkit.spec.finding import Breach, Json, listed, word
 from agui_gate_adapters.testkit.spec.page import Page
 
+KEPT = ("role", "content", "name", "metadata", "encryptedValue")
+"""What a snapshot says of a user's message as it was sent."""
+
 
 @dataclass(slots=True)
 class Snapshots:
@@ -97,7 +100,7 @@ def _kept(said: Json, told: Json | None) -> Iterator[Breach]:
     if told is None:
         yield Breach("STATE-2", f"the snapshot leaves out the user's message `{said['id']}`, so that it is deleted")
         return
-    changed = [name for name in sorted(said.keys() | told.keys()) if said.get(name) != told.get(name)]
+    changed = [name for name in KEPT if said.get(name) != told.get(name)]
     if changed:
         yield Breach("STATE-2", f"the snapshot rewrites the user's message `{said['id']}`: {', '.join(changed)}")
 

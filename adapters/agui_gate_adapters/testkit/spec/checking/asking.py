@@ -111,7 +111,7 @@ def _consent(interrupt: Json) -> Json:
     members = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(members, dict) or not isinstance(schema, dict):
         return {"approved": True}
-    required = schema.get("required")
+    required = ["approved"] if "approved" in members else schema.get("required")
     return {name: _example(members.get(name)) for name in (required if isinstance(required, list) else members)}
 
 
