@@ -470,6 +470,7 @@ def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> N
     """Make the store what it was with schema 4: no record says who runs its call, and the journal has the notes."""
     connection = sqlite3.connect(url.removeprefix("sqlite:///"))
     connection.execute("ALTER TABLE approvals DROP COLUMN runner")
+    connection.execute("ALTER TABLE approvals DROP COLUMN protocol_version")
     (thread, entries) = connection.execute("SELECT key, entries FROM threads").fetchone()
     if notes:
         row = (thread, entries, len(notes), msgspec.json.encode(notes))
