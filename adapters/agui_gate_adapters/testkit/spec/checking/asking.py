@@ -55,8 +55,8 @@ async def silence(bench: Bench) -> None:
 
 
 def _refused(talk: Talk) -> bool:
-    """Whether a run was refused before it began."""
-    return talk.refused or bool(talk.events and talk.events[0].get("type") == "RUN_ERROR")
+    """Whether a run was refused, before it began or with an error."""
+    return talk.refused or talk.last.get("type") == "RUN_ERROR"
 
 
 async def _did_it_know(bench: Bench, asked: Talk, silent: Talk) -> None:
@@ -83,7 +83,7 @@ async def part_of_the_answers(bench: Bench) -> None:
     after = await _resume(bench, asked, [_resolved(first)])
     acted = after.results() & {str(interrupt.get("toolCallId")) for interrupt in others}
     still = {str(interrupt.get("id")) for interrupt in after.interrupts}
-    kept = after.refused or after.last.get("type") == "RUN_ERROR" or still >= {str(i.get("id")) for i in others}
+    kept = _refused(after) or still >= {str(i.get("id")) for i in others}
     bench.holds("INT-5", kept and not acted, f"what got no answer doesn't stay open: {after.says()}", after)
 
 
