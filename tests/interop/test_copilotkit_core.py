@@ -25,9 +25,11 @@ APPROVED = {"approved": True}
 
 
 @pytest.fixture(autouse=True, params=[pages.COPILOTKIT, pages.COPILOTKIT_ON_1_0], ids=["0.0.59", "1.0.0"])
-def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pages.Client:
     """What `browser` starts."""
     monkeypatch.setattr(pages, "COPILOTKIT", request.param)
+    made: pages.Client = request.param
+    return made
 
 
 async def test_a_run_with_a_tool_of_the_server() -> None:
@@ -128,14 +130,17 @@ async def test_a_tool_of_the_page() -> None:
         assert outputs(p.inputs()[-1]) == ['{"page":"pick","given":{"of":"three"}}', '["found ada"]']
 
 
-async def test_a_tool_of_the_page_and_a_gated_one_in_one_turn() -> None:
+async def test_a_tool_of_the_page_and_a_gated_one_in_one_turn(client: pages.Client) -> None:
+    """A peer of 1.0 is asked at once (INT-1): the page works, its next run is refused, the resume brings both."""
     shop = Shop()
     async with shown(shop.tools, script(call("pick", of="three"), refund())) as (p, b):
         page = await b.open(p.url, "t", tools=["pick"])
-        seen = fine(await page.say("both", until="interrupts"))
+        seen = await page.say("both", until="interrupts")
         await page.do("resolve", interrupt=seen.interrupts[0]["id"], answer=APPROVED)
-        assert fine(await page.until("idle")).text == "Done."
-        assert shop.orders == ["A1"]
+        seen = await page.until("idle")
+        assert (seen.text, shop.orders, seen.complaints) == ("Done.", ["A1"], [])
+        assert [error["code"] for error in seen.errors] == ["agent_run_failed"] * (client == pages.COPILOTKIT_ON_1_0)
+        assert sorted(seen.results) == sorted(seen.calls)
 
 
 @shows("S33", "B17")
