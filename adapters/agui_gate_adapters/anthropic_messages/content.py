@@ -4,8 +4,8 @@ import base64
 import binascii
 from collections.abc import Iterable
 
-from agui_gate.adapter import Content, Media, Text
-from agui_gate_adapters.common.media import READABLE
+from agui_gate.adapter import Content, Media, Output, Text
+from agui_gate_adapters.common.media import READABLE, dropped
 
 from .wire import Body
 
@@ -15,6 +15,13 @@ _PDF = "application/pdf"
 def user_blocks(content: Iterable[Content]) -> list[Body]:
     """A user's message as blocks; blank text is left out (A11)."""
     return [block for part in content if (block := _block(part)) is not None]
+
+
+def result_blocks(output: Output) -> list[Body]:
+    """The parts of a result as blocks: those that the API takes."""
+    parts = [part for part in output.parts or () if isinstance(part, Text) or _source(part) is not None]
+    dropped(output, len(parts))
+    return user_blocks(parts)
 
 
 def as_text(content: Iterable[Content]) -> str:

@@ -21,7 +21,7 @@ from agui_gate_adapters.common.decoding import decode_any
 from agui_gate_adapters.common.edits import output_text
 from agui_gate_adapters.common.ids import stable_id
 
-from .content import as_text, text_block, user_blocks
+from .content import as_text, result_blocks, text_block, user_blocks
 from .thinking import is_whole, private
 from .wire import Body
 
@@ -159,7 +159,9 @@ def _thinking(part: ReasoningPart) -> Body:
 def _result(call: SettledCall, call_id: str, *, as_made: bool) -> Body:
     block: Body = {"type": "tool_result", "tool_use_id": call_id}
     content = output_text(call) if as_made else call.output.content
-    if content.strip():
+    if call.output.parts is not None and not call.edited:
+        block["content"] = result_blocks(call.output) or content
+    elif content.strip():
         block["content"] = content
     elif call.output.is_error:
         block["content"] = _EMPTY_ERROR  # an error has to say something

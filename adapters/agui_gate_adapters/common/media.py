@@ -15,9 +15,17 @@ Taking something for a refused attachment that is none costs one
 more request: it is remembered only if the request is accepted without the attachment.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from typing import Any
+
+from agui_gate.adapter import Output
+
+log = logging.getLogger("agui_gate.adapters")
+
+_REMEMBERED = 1_000
+_SAID: set[int] = set()
 
 READABLE = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 """Pictures that every provider with pictures takes."""
@@ -49,6 +57,16 @@ _POLICY = re.compile(
 )
 _PATH = re.compile(r"\b(?:input|messages)\.?\[?\d+\]?\.content[.\[]\d+\]?[\w.\[\]]*")
 _STEP = re.compile(r"\d+|[A-Za-z_]+")
+
+
+def dropped(output: Output, taken: int) -> None:
+    """Say, once for each result, that an API has no place for some of its parts (TOOL-3)."""
+    lost = len(output.parts or ()) - taken
+    if lost and hash(output) not in _SAID:
+        if len(_SAID) >= _REMEMBERED:
+            _SAID.clear()
+        _SAID.add(hash(output))
+        log.warning("%d part(s) of a tool's result were left out: this model's API does not accept them there", lost)
 
 
 def is_about_media(code: str, message: str, param: str) -> bool:

@@ -9,7 +9,8 @@ messages (prompt caches).
 Calls are sent with the arguments that really ran, edits included (B11): the provider has no copy of its own.
 """
 
-from agui_gate.adapter import AssistantTurn, SettledCall, TextPart, Transcript, UserTurn, retold
+from agui_gate.adapter import AssistantTurn, SettledCall, Text, TextPart, Transcript, UserTurn, retold
+from agui_gate_adapters.common.media import dropped
 
 from .call_ids import call_ids
 from .content import Body, user_message
@@ -82,4 +83,6 @@ def _call(call_id: str, call: SettledCall) -> Body:
 
 
 def _output(call_id: str, call: SettledCall) -> Body:
+    if call.output.parts is not None:  # results are text here
+        dropped(call.output, sum(isinstance(part, Text) for part in call.output.parts))
     return {"role": "tool", "tool_call_id": call_id, "content": call.output.content}

@@ -3,8 +3,8 @@
 import mimetypes
 from typing import Any
 
-from agui_gate.adapter import Content, Media, UserTurn
-from agui_gate_adapters.common.media import READABLE
+from agui_gate.adapter import Content, Media, Output, UserTurn
+from agui_gate_adapters.common.media import READABLE, dropped
 
 Body = dict[str, Any]
 """A JSON object on its way to the provider. Never holds None: null members are refused (R13)."""
@@ -18,7 +18,24 @@ def user_message(turn: UserTurn) -> Body:
     return {"type": "message", "role": turn.role, "content": [_part(part) for part in turn.content] or [_text("")]}
 
 
+def result(output: Output) -> str | list[Body]:
+    """What a call came to: text, or parts where there are some that this API takes."""
+    made = [made for part in output.parts or () if (made := _taken(part)) is not None]
+    dropped(output, len(made))
+    return made if any(part["type"] != "input_text" for part in made) else output.content
+
+
 def _part(part: Content) -> Body:
+    made = _taken(part)
+    if made is not None or not isinstance(part, Media):
+        return made or _text("")
+    # The model should know that something was there; a refusal of the whole turn would help nobody.
+    what = part.mime_type if part.kind == "image" else part.kind
+    return _text(f"[{part.kind} attachment left out: this model's API does not accept {what}]")
+
+
+def _taken(part: Content) -> Body | None:
+    """The part, if it is one that this API takes."""
     if not isinstance(part, Media):
         return _text(part.text)
     match part.kind:
@@ -27,9 +44,7 @@ def _part(part: Content) -> Body:
         case "document":
             return _document(part)
         case _:
-            # The model should know that something was there; a refusal of the whole turn would help nobody.
-            what = part.mime_type if part.kind == "image" else part.kind
-            return _text(f"[{part.kind} attachment left out: this model's API does not accept {what}]")
+            return None
 
 
 def _text(text: str) -> Body:

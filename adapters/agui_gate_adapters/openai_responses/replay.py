@@ -20,7 +20,7 @@ from agui_gate.adapter import AssistantTurn, ReasoningPart, SettledCall, TextPar
 from agui_gate_adapters.common.ids import stable_id
 
 from . import consent
-from .content import Body, user_message
+from .content import Body, result, user_message
 
 MAX_CALL_ID = 64
 """Characters that a call id may have on input (R17)."""
@@ -49,7 +49,7 @@ def replay(
     return items
 
 
-def output(call_id: str, content: str) -> Body:
+def output(call_id: str, content: str | list[Body]) -> Body:
     """A call's output. It pairs by ``call_id`` alone; an item id must never be in it."""
     return {"type": "function_call_output", "call_id": call_id, "output": content}
 
@@ -61,7 +61,7 @@ def _assistant(turn: AssistantTurn, used: set[str], asked: _Asked, *, ours: bool
         items = [_verbatim(part) for part in turn.parts]
     else:
         items = _by_value(turn.parts, call_ids, asked, ours=ours)
-    items += [output(call_id, call.output.content) for call_id, call in zip(call_ids, calls, strict=True)]
+    items += [output(call_id, result(call.output)) for call_id, call in zip(call_ids, calls, strict=True)]
     return items + (consent.responses(turn) if asked else [])
 
 

@@ -31,7 +31,7 @@ from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.edits import output_text
 
 from . import consent
-from .content import Body, user_message
+from .content import Body, result, user_message
 from .replay import output, replay
 
 Mode = Literal["chain", "conversation", "stateless"]
@@ -178,7 +178,10 @@ def _new_items(transcript: Transcript) -> list[Body]:
         if isinstance(turn, UserTurn):
             items.append(user_message(turn))
         else:
-            items += [output(call.part.wire_id, output_text(call)) for call in turn.local_calls]
+            items += [
+                output(call.part.wire_id, output_text(call) if call.edited else result(call.output))
+                for call in turn.local_calls
+            ]
             items += consent.responses(turn)
     return items
 

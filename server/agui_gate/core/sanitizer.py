@@ -32,6 +32,7 @@ import msgspec
 
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.media import FOREIGN, is_foreign, normal, note
+from agui_gate.core.results import after, told
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
@@ -105,7 +106,7 @@ Settled = tuple[UserTurn | AssistantTurn, ...]
 def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> Settled:
     """Settle ``entries``, for a model of this ``vendor``. What is settled can be settled again, and stays as it is."""
     said = distinct(entries)
-    left_out = _LeftOut(entries)
+    left_out = _LeftOut(entries, vendor)
     results = iter(left_out.results(pair(said)))
     outcomes = left_out.outcomes(outcomes)
     turns: list[UserTurn | AssistantTurn] = []
@@ -116,7 +117,7 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> 
         elif isinstance(entry, TurnEntry):
             turn = _assistant_turn(entry, results, outcomes)
         elif isinstance(entry, ActionEntry):
-            turn = _action_turn(entry, left_out.messages.get(entry.call_id, {}))
+            turn = _action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor)
         if turn is not None:
             turns.append(turn)
     return tuple(turns)
@@ -226,9 +227,11 @@ def pair(entries: Sequence[Entry]) -> list[ResultEntry | None]:
 class _LeftOut:
     """What the model is told as notes: by message and part, and by call."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], vendor: str) -> None:
         self.messages: dict[str, dict[int | None, str]] = {}
         self.calls: dict[str, str] = {}
+        self._vendor = vendor
+        self._parts: dict[str, set[int]] = {}  # of results, by call
         for entry in entries:
             if isinstance(entry, UserEntry):
                 self.messages.pop(entry.id, None)  # an edit: the notes are about what it replaced
@@ -236,7 +239,9 @@ class _LeftOut:
                 self._note(entry)
 
     def _note(self, entry: LeftOutEntry) -> None:
-        if entry.call_id:
+        if entry.call_id and entry.part is not None:
+            self._parts.setdefault(entry.call_id, set()).add(entry.part)
+        elif entry.call_id:
             self.calls[entry.call_id] = entry.note
         else:
             self.messages.setdefault(entry.message_id, {})[entry.part] = entry.note
@@ -244,10 +249,11 @@ class _LeftOut:
     def results(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
         """The results as the model is told them."""
         for result in results:
-            if result is None or not (result.unverified or result.call_id in self.calls):
+            output = None if result is None else self._output(result)
+            if result is None or output is None or output is result.output:
                 yield result
             else:
-                yield msgspec.structs.replace(result, output=self._output(result))
+                yield msgspec.structs.replace(result, output=output)
 
     def outcomes(self, outcomes: Outcomes) -> Outcomes:
         """The ledger's outcomes as the model is told them."""
@@ -261,9 +267,10 @@ class _LeftOut:
         }
 
     def _output(self, result: ResultEntry) -> Output:
-        if (told := self.calls.get(result.call_id)) is not None:
-            return Output(told, result.output.is_error)
-        return Output(f"{UNVERIFIED}\n{result.output.content}", result.output.is_error)
+        if (note := self.calls.get(result.call_id)) is not None:
+            return Output(note, result.output.is_error)
+        output = told(result.output, self._vendor, self._parts.get(result.call_id, ()))
+        return after(UNVERIFIED, output) if result.unverified else output
 
 
 def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
@@ -275,18 +282,18 @@ def _user_turn(entry: UserEntry, notes: _Notes, vendor: str) -> UserTurn | None:
     return UserTurn(entry.id, content, entry.role) if content else None
 
 
-def _part(part: Content, told: str | None, vendor: str) -> Content:
-    if told is not None:
-        return Text(told)
+def _part(part: Content, instead: str | None, vendor: str) -> Content:
+    if instead is not None:
+        return Text(instead)
     if not isinstance(part, Media):
         return part
     return Text(note(part, FOREIGN)) if is_foreign(part, vendor) else normal(part)
 
 
-def _action_turn(entry: ActionEntry, notes: _Notes) -> UserTurn:
+def _action_turn(entry: ActionEntry, notes: _Notes, vendor: str) -> UserTurn:
     """What the client says that the user did: in the user's name, since no model made that call."""
-    told = f"{entry.name} {entry.arguments}: {entry.output.content}"
-    text = notes.get(None) or f"[The client reports what the user did; this server can't verify it: {told}]"
+    done = f"{entry.name} {entry.arguments}: {told(entry.output, vendor).content}"
+    text = notes.get(None) or f"[The client reports what the user did; this server can't verify it: {done}]"
     return UserTurn(entry.call_id, (Text(text),))
 
 

@@ -56,6 +56,14 @@ def admitted(entry: UserEntry) -> Iterator[Entry]:
             yield LeftOutEntry(note(part, reason), entry.id, place)
 
 
+def taken(entry: ResultEntry) -> Iterator[Entry]:
+    """The result, and what is left of it where no provider could take it."""
+    yield entry
+    for place, part in enumerate(entry.output.parts or ()):
+        if isinstance(part, Media) and (reason := problem(part)) is not None:
+            yield LeftOutEntry(note(part, reason), part=place, call_id=entry.call_id)
+
+
 def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Iterator[Entry]:
     """A client's history as loose entries, for a thread the server has never seen. Cards and activity stay out (B8).
 
@@ -79,7 +87,8 @@ def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Con
         elif message.role == "reasoning":
             yield _kept(message, new_id)
         elif message.role == "tool" and message.tool_call_id and message.tool_call_id not in cards:
-            yield _imported_result(message, message.tool_call_id, new_id, verified=message.tool_call_id in theirs)
+            verified = message.tool_call_id in theirs
+            yield from taken(_imported_result(message, message.tool_call_id, new_id, verified=verified))
 
 
 def _imported_turn(message: Message, new_id: NewId) -> TurnEntry:

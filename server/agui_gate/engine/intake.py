@@ -26,7 +26,7 @@ from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CardClosedEntry, Entry, KeptEntry, LeftOutEntry, ResultEntry, UserEntry
 from agui_gate.engine.actions import Actions
 from agui_gate.engine.importing import NewId as NewId
-from agui_gate.engine.importing import admitted, import_history, reported, user_entry
+from agui_gate.engine.importing import admitted, import_history, reported, taken, user_entry
 from agui_gate.engine.verdicts import agrees
 from agui_gate.protocol.inbound import Message, RunInput, parts, says_nothing
 
@@ -123,7 +123,7 @@ class _Comparison:
         elif call.kind == "client" and not (self.journal.has_result(call_id) or call_id in self.resulted):
             self.resulted.add(call_id)
             result_id = message.id or self.new_id()
-            self.intake.entries.append(ResultEntry(call_id, result_id, reported(message), more=message.more()))
+            self.intake.entries += taken(ResultEntry(call_id, result_id, reported(message), more=message.more()))
 
     def _of_nobody(self, call_id: str, message: Message) -> None:
         """A result of a call that nobody made here: what the user did in a component, or nothing."""

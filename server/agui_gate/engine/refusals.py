@@ -14,13 +14,14 @@ only remembered once a request without them was accepted, as a refusal may have 
 Nothing is asked again that says yes to a held call, unless the provider is known not to have acted (see `Consents`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from agui_gate.core import events as ev
 from agui_gate.core.media import FOREIGN, is_foreign, normal, note
 from agui_gate.core.transcript import (
     ActionEntry,
+    Content,
     Entry,
     LeftOutEntry,
     Media,
@@ -53,13 +54,8 @@ def left_out(entry: LeftOutEntry) -> ev.Custom:
 
 def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
     """What is told of handles that are not this ``vendor``'s. Not kept: another agent's model may read them."""
-    return [
-        LeftOutEntry(note(part, FOREIGN), entry.id, place)
-        for entry in entries
-        if isinstance(entry, UserEntry)
-        for place, part in enumerate(entry.content)
-        if isinstance(part, Media) and is_foreign(part, vendor)
-    ]
+    attached = (one for entry in entries for one in _attached(entry, FOREIGN))
+    return [left for left, media in attached if is_foreign(media, vendor)]
 
 
 class Withheld:
@@ -82,7 +78,7 @@ class Withheld:
         if not found and not self.entries:
             found = self._newest()
         if not found:
-            found, self._all = self._sent(self._thread.entries), True
+            found, self._all = [left for left, _ in self._sent(self._thread.entries)], True
         self.entries += found
         return bool(found)
 
@@ -92,28 +88,35 @@ class Withheld:
         return self._all
 
     def _named(self, value: str) -> list[LeftOutEntry]:
-        sent = self._sent(self._thread.entries)
-        return [entry for entry, media in zip(sent, self._media(sent), strict=True) if value.endswith(media.value)]
+        return [left for left, media in self._sent(self._thread.entries) if value.endswith(normal(media).value)]
 
     def _newest(self) -> list[LeftOutEntry]:
         """The attachments of what was said since the model last spoke."""
-        return self._sent(_since_turn(self._thread.entries))
+        return [left for left, _ in self._sent(_since_turn(self._thread.entries))]
 
-    def _sent(self, entries: Sequence[Entry]) -> list[LeftOutEntry]:
-        """Notes for the attachments in ``entries`` that would be sent."""
-        gone = {(e.message_id, e.part) for e in [*self._thread.entries, *self.entries] if isinstance(e, LeftOutEntry)}
+    def _sent(self, entries: Sequence[Entry]) -> list[tuple[LeftOutEntry, Media]]:
+        """The attachments in ``entries`` that would be sent, each with a note for it."""
+        notes = [e for e in [*self._thread.entries, *self.entries] if isinstance(e, LeftOutEntry)]
+        gone = {(e.message_id, e.call_id, e.part) for e in notes}
         return [
-            LeftOutEntry(note(normal(part), REFUSED_MEDIA), entry.id, place)
+            (left, media)
             for entry in entries
-            if isinstance(entry, UserEntry) and (entry.id, None) not in gone
-            for place, part in enumerate(entry.content)
-            if isinstance(part, Media) and part.value and (entry.id, place) not in gone
+            for left, media in _attached(entry, REFUSED_MEDIA)
+            if gone.isdisjoint((left.message_id, left.call_id, part) for part in (None, left.part))
         ]
 
-    def _media(self, sent: Sequence[LeftOutEntry]) -> list[Media]:
-        messages = {e.id: e.content for e in self._thread.entries if isinstance(e, UserEntry)}
-        parts = (messages[entry.message_id][entry.part or 0] for entry in sent)
-        return [normal(part) for part in parts if isinstance(part, Media)]
+
+def _attached(entry: Entry, reason: str) -> Iterator[tuple[LeftOutEntry, Media]]:
+    """The attachments of a message or a result, each with a note that says why it is left out."""
+    content: Sequence[Content] = ()
+    message_id = call_id = ""
+    if isinstance(entry, UserEntry):
+        content, message_id = entry.content, entry.id
+    elif isinstance(entry, ResultEntry):
+        content, call_id = entry.output.parts or (), entry.call_id
+    for place, part in enumerate(content):
+        if isinstance(part, Media) and part.value:
+            yield LeftOutEntry(note(normal(part), reason), message_id, place, call_id), part
 
 
 def blamed(thread: LeasedThread, refused: ContentRefused | ContextLength) -> list[LeftOutEntry]:
