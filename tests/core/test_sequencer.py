@@ -187,7 +187,7 @@ def test_stopped_is_an_outcome_in_1_x_and_what_0_x_knows_it_as(
     if metadata is not None:
         new["metadata"] = {"agui-gate": metadata}
     assert ends == {Dialect.V0: old, Dialect.V1: new, Dialect.V1_FULL: new}
-    assert (stopped(new), stopped(old)) == (why, None)
+    assert (stopped(new), stopped(old)) == (why, why)
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "refusal"])

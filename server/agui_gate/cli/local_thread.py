@@ -103,8 +103,10 @@ class LocalThread:
             for raw in _events(data):
                 event = msgspec.json.decode(raw)
                 self._show(raw, event)
+        if event.get("type") != "RUN_FINISHED":
+            return False
         why = stopped(event)
-        return event.get("type") == "RUN_FINISHED" and (why is None or why.reason is not None)
+        return why is None or why.reason is not None
 
 
 def _events(data: bytes) -> Iterator[bytes]:

@@ -54,7 +54,12 @@ def cut_off(reason: str | None) -> Stop:
 
 
 def stopped(event: Mapping[str, Any]) -> Stop | None:
-    """What a terminal event of 1.x says of a stop; None if the run was not stopped."""
+    """What a terminal event of ours says of a stop, of whichever dialect; None if the run was not stopped."""
+    if event["type"] == "RUN_ERROR":
+        told = Stop(event["code"], event["message"])
+        return told if told.code in (ASKED.code, LimitReached.code) else None
+    if (reason := (event.get("result") or {}).get("reason")) is not None:
+        return cut_off(reason)
     if (event.get("outcome") or {}).get("type") != "cancelled":
         return None
     said = (event.get("metadata") or {}).get("agui-gate")

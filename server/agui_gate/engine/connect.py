@@ -15,7 +15,6 @@ All of it is one run to whoever reads it (IN-1). Its thread id is the one that c
 that goes on, since the last frame is of that run; else the one that came in.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -42,10 +41,6 @@ from agui_gate.protocol.for_v0 import for_v0_json
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.stores.base import Thread
-
-_FINISHED = b'\ndata: {"type":"RUN_FINISHED","threadId":'
-_THREAD = re.compile(re.escape(_FINISHED) + rb'"(?:[^"\\]|\\.)*"')
-"""The beginning of the one frame that names the thread again. (JSON has no raw line feed: nothing else looks so.)"""
 
 
 class PrivateFrames:
@@ -99,28 +94,6 @@ class Whole:
     def close(self) -> None:
         """See `Reader`."""
         self._data = b""
-
-
-class Named:
-    """``reader`` of a run, whose end says the thread id that the client knows (a thread may have two, S2)."""
-
-    __slots__ = ("_named", "_reader")
-
-    def __init__(self, reader: Reader, thread_id: str) -> None:
-        self._reader, self._named = reader, b"%b%b" % (_FINISHED, msgspec.json.encode(thread_id))
-
-    async def read(self) -> bytes:
-        """See `Reader`."""
-        data = await self._reader.read()
-        return _THREAD.sub(lambda _: self._named, data, count=1) if _FINISHED in data else data
-
-    def ping(self) -> None:
-        """See `Reader`."""
-        self._reader.ping()
-
-    def close(self) -> None:
-        """See `Reader`."""
-        self._reader.close()
 
 
 class Reserving:

@@ -20,7 +20,7 @@ from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
-from agui_gate.engine.connect import Named, PrivateFrames, Reserving, Whole, as_it_stands, unheard_of
+from agui_gate.engine.connect import PrivateFrames, Reserving, Whole, as_it_stands, unheard_of
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.dialects import Downgrades
@@ -33,6 +33,7 @@ from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
+from agui_gate.engine.rejoining import Rejoined
 from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
@@ -272,12 +273,13 @@ class Engine:
         lost = partial(self._downgrades.lost, principal=principal, thread_id=run.thread_id, asked=asked)
         dialect = choose(asked, self._deployment)
         frames_of = partial(PrivateFrames, run.thread_id, key=key, dialect=dialect, lost=lost)
+        rejoined = partial(Rejoined, thread_id=run.thread_id, dialect=dialect, lost=lost)
         frames = frames_of(run.run_id)
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
             joined = await live.join(frames_of(live.run_id).opening, watching=watching)
             if joined is not None:
-                return Reserving(Named(joined, run.thread_id), reservation), live
+                return Reserving(rejoined(joined, run_id=live.run_id), reservation), live
             thread = await self.store.read_thread(principal, run.thread_id)
         if thread is None:
             return Whole(unheard_of(run, frames)), None
@@ -289,7 +291,7 @@ class Engine:
         if published is not None:  # a run of another process, over a bus that both have
             joined = await self._bus.join(published.run_key, frames_of(published.run_id).opening)
             if joined is not None:
-                return Reserving(Named(joined, run.thread_id), reservation), None
+                return Reserving(rejoined(joined, run_id=published.run_id), reservation), None
         again = partial(self.read_thread, principal, thread.id)
         return Following(agent, run, thread, reservation, frames, self._watch, again), None
 
