@@ -44,7 +44,7 @@ class Shop:
             return "seen"
 
         self.model = Parrot()
-        self.agent = Agent(name="a", model=self.model, tools=[refund, look])
+        self.agent = Agent(name="a", model=self.model, tools=[refund, look], on_unanswered="supersede")
         self.app = create_app(self.agent, store=store, settings=Settings())
 
     async def begin(self, thread_id, *messages, **more):

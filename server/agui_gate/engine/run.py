@@ -129,6 +129,9 @@ class Run:
                     await self._conversing.stopped(error)
         except Exception:
             log.exception("records_not_closed", run=self._scope.key)
+        if error is None:  # the stop came while they were saved
+            for result in list(self._scope.untold.values()):
+                self._scope.tell(result)
         for call in self._thread.journal.open_calls():
             if call.kind != "client" or error is None:
                 self._scope.stopped(call)

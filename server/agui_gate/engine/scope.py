@@ -40,7 +40,7 @@ class Scope:
     time come from.
 
     ``begun`` are the calls whose tools have been started in this run, ``withdrawn`` those that the page shows and is
-    to show no longer: it is told by the next snapshot.
+    to show no longer: it is told by the next snapshot. ``untold`` are results that are being saved, by their calls.
     """
 
     input: RunInput
@@ -53,6 +53,7 @@ class Scope:
     downgrades: Downgrades
     begun: set[str] = field(default_factory=set)
     withdrawn: set[str] = field(default_factory=set)
+    untold: dict[str, ResultEntry] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -84,6 +85,11 @@ class Scope:
             self.withdrawn.add(call.id)
         else:
             self.seq.result(call.id, message_id, output.content)
+
+    def tell(self, result: ResultEntry) -> None:
+        """Show the output of a call whose result was recorded, and saved, first."""
+        self.untold.pop(result.call_id, None)
+        self.seq.result(result.call_id, result.message_id, result.output.content)
 
     def show_freed(self, turn: TurnEntry) -> None:
         """Show the calls of ``turn`` that were held back and about which nobody is asked."""

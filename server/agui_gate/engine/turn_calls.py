@@ -88,9 +88,10 @@ class TurnCalls:
             output = outcomes.failed(judged.problem)
         else:
             output = await self._tools.run(call.id, run_id, call.name, judged.arguments, judged=True)
-        self._thread.append([ResultEntry(call.id, result_id(call.id), output)])
+        result = self._scope.untold[call.id] = ResultEntry(call.id, result_id(call.id), output)
+        self._thread.append([result])
         await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
-        self._scope.seq.result(call.id, result_id(call.id), output.content)
+        self._scope.tell(result)
 
     def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
         """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
