@@ -518,7 +518,7 @@ async def test_other_policies(mode: str, policy: str) -> None:
         asked = await chat.say("pay ada")
         shown = await chat.say("hello?")
         if policy == "refuse":
-            assert shown[-1]["code"] == "approval_pending"
+            assert (shown.status, shown[-1]["error"]["code"]) == (409, "approval_pending")
         else:
             assert [ask["id"] for ask in shown.interrupts] == [asked.interrupts[0]["id"]]
         assert consents(p) == []

@@ -1,12 +1,13 @@
 """Silence is no decision: what becomes of a call that waits when a run comes that does not answer it (ADR 0016)."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from tests.conforming import conforms
-from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
+from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, product
 from tests.product.shop import Shop, call, outputs, refund, say, script, status, users
 from tests.requirements import shows
 
@@ -362,3 +363,61 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Any) -> None:
         done = await chat.resume((asked(first)[0], YES))
         assert (done.text, shop.orders) == ("Done.", ["A1"])
         assert users(p.inputs()[-1])[-2:] == ["quickly", "are you there?"]
+
+
+# --- refused ----------------------------------------------------------------------------------------------------
+
+
+@conforms("INT-5")
+@both_dialects
+@pytest.mark.parametrize("path", ["/", "/agents/support", "/copilotkit/agent/support/run"])
+async def test_a_refused_run_is_an_http_error_and_changes_nothing(path: str, version: str | None) -> None:
+    shop = Shop()
+    async with product(shop.tools, script(refund("A1"), refund("A2")), on_unanswered="refuse") as p:
+        chat = chat_of(p, version, path=path)
+        one, two = asked(await chat.say("refund both"))
+        before = await p.get(f"/threads/{chat.thread_id}")
+        messages = list(chat.messages)
+        entry = {"interruptId": one, "status": "resolved", "payload": YES}
+        typed, part, nothing, system = (
+            await chat.say("quickly"),
+            await chat.go(resume=[entry]),
+            await chat.go(resume=[FOREIGN]),
+            await chat.go(messages=[*messages, SYSTEM]),
+        )
+        back = await chat.go(messages=messages[:1])
+        for refused in (typed, part, nothing, system, back):
+            assert (refused.status, refused[-1]["error"]["code"]) == (409, "approval_pending")
+        assert await p.get(f"/threads/{chat.thread_id}") == before, "its run key, too"
+        done = await chat.resume((one, YES), (two, NO))
+        assert (done.text, shop.orders, users(p.inputs()[-1])[-1]) == ("Done.", ["A1"], "quickly")
+        p.assert_clean()
+
+
+@conforms("INT-5")
+async def test_it_is_looked_at_again_under_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something may have been asked since it was looked at first."""
+
+    async def too_early(*args: object) -> None:
+        """Nothing waited then."""
+
+    monkeypatch.setattr("agui_gate.engine.engine.refuse_early", too_early)
+    shop = Shop()
+    async with product(shop.tools, script(refund()), on_unanswered="refuse") as p:
+        chat = p.chat()
+        (ask,) = asked(await chat.say("refund"))
+        refused = await chat.say("quickly")
+        assert (refused.status, refused[-1]["error"]["code"]) == (409, "approval_pending")
+        assert (await p.get(f"/threads/{chat.thread_id}"))["run"]["status"] == "waiting", "the lease went back"
+        assert (await chat.resume((ask, YES))).text == "Done."
+
+
+async def test_what_has_expired_refuses_nothing() -> None:
+    shop = Shop(expires_after=0.01)
+    async with product(shop.tools, script(refund()), on_unanswered="refuse") as p:
+        chat = p.chat()
+        await chat.say("refund")
+        async with asyncio.timeout(TIMEOUT):
+            while await states(p, chat) == ["pending"]:
+                pass
+        assert (await chat.say("and now?")).text == "Done."

@@ -20,7 +20,7 @@ from agui_gate.engine.refusals import foreign, left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.silence import Silence, not_gone_back
-from agui_gate.errors import ApprovalPending, LimitReached
+from agui_gate.errors import LimitReached
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import MAX_ANSWERS
 from agui_gate.stores.base import ApprovalStore, RunStatus
@@ -47,7 +47,6 @@ class Course:
         self._thread.capacity.check_new(
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
-        self._check_refusal(intake)
         self._stay(intake)
         await self._apply(intake)
         if intake.keep is None:
@@ -99,13 +98,6 @@ class Course:
         for call in self._thread.journal.open_calls():
             if call.kind != "client":
                 self._scope.result(call, outcomes.INTERRUPTED)
-
-    def _check_refusal(self, intake: Intake) -> None:
-        """`on_unanswered="refuse"`: everything that waits must be answered by this run (AG-UI's strict rule)."""
-        pending = {approval.id for approval in self._thread.journal.pending()}
-        answered = {answer.id for answer in intake.answers}
-        if self._agent.on_unanswered == "refuse" and pending - answered:
-            raise ApprovalPending(f"{len(pending - answered)} call(s) wait for an answer; answer them all in one run.")
 
     def _stay(self, intake: Intake) -> None:
         """Where the request goes back over calls that stay open: not go back, and say so."""

@@ -37,6 +37,7 @@ from agui_gate.engine.rejoining import Rejoined
 from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
+from agui_gate.engine.strict import refuse, refuse_early
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.off_loop import if_large
@@ -157,7 +158,7 @@ class Engine:
         create: bool = True,
         way: Way = "resume",
     ) -> LiveRun:
-        """Begin a run. Raises `ThreadBusy` before anything was streamed; after that, errors are in the stream.
+        """Begin a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
 
         A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now. Its client has
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
@@ -168,6 +169,7 @@ class Engine:
             return await self.aside(agent, run, principal)
         self._admit(principal)
         check_state(run.state, self.limits)
+        await refuse_early(self.store, self.read_thread, agent, run, principal)
         left = self.following(principal, run.thread_id)
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
@@ -176,6 +178,7 @@ class Engine:
         thread = opened.thread
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         try:
+            await refuse(agent, run, thread)
             live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=alone)
         except BaseException:
             await self._keeper.give_back(thread, key)
