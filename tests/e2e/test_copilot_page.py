@@ -53,7 +53,7 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", over=ALL)
+    cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", "editWhileAsked", over=ALL)
     + cases("askedAgain", "raced", "expiresInTime", over=SOME)
     + cases(
         "namesWho",

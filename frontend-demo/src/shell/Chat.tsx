@@ -11,6 +11,7 @@ import { GoBack } from "./GoBack";
 import { ThemeTool } from "./ThemeTool";
 import { Usage } from "./Usage";
 import { useConversation } from "./useConversation";
+import { useLeave } from "./useLeave";
 import { Welcome } from "./Welcome";
 
 interface Props {
@@ -41,8 +42,9 @@ export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOv
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);
   useEscape();
+  useLeave();
   const onDecide = useCallback(() => void requestAnimationFrame(moveOn), []);
-  const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN[choice.style] : "Message…", chatDisclaimerText: DISCLAIMER }), [isOpen, choice.style]);
+  const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN : "Message…", chatDisclaimerText: isOpen ? LEAVING : DISCLAIMER }), [isOpen]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
   return (
     <Ledger store={store}>
@@ -69,10 +71,10 @@ export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOv
 }
 
 const DISCLAIMER = "Actions that need your approval never run without it.";
-/** What can be done while approvals are open: CopilotKit takes no message before interrupts are answered. */
-const OPEN = matchMedia("(hover: none)").matches
-  ? { card: "Decide above, or write…", interrupt: "Decide above first…" }
-  : { card: "Decide above (Esc), or write…", interrupt: "Decide above (Esc) first…" };
+/** What a message means while approvals are open. */
+const LEAVING = "A message cancels what is not decided above. It will not run.";
+/** What can be done then. */
+const OPEN = matchMedia("(hover: none)").matches ? "Decide above, or write…" : "Decide above (Esc), or write…";
 
 /** Escape, where it means nothing else, leads to the open card, where letters decide. */
 function useEscape() {

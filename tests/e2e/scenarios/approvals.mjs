@@ -125,22 +125,17 @@ export async function approveAll(t) {
   await t.shot(page, "done");
 }
 
-/** Cards: the call is superseded. Interrupts: CopilotKit refuses the message, the page says why, deciding goes on. */
+/** The page says what a message means while a card is open. Cards: the call is superseded. Interrupts: it is cancelled. */
 export async function ignored(t) {
   await t.script(REAL_TURN, says("Never mind the refund then."));
   const page = await t.open();
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
+  await page.getByText("A message cancels what is not decided above. It will not run.").waitFor();
+  await t.shot(page, "hint");
   await t.say(page, "What else is there?");
-  if (t.style === "interrupt") {
-    await t.banner(page, "approval_pending").waitFor();
-    await t.shot(page, "refused");
-    await t.press(page, "Approve");
-    await t.answered(page, "Never mind");
-    return t.chipsAre(page, ["refund:done"]);
-  }
   await t.answered(page, "Never mind");
-  await t.chipsAre(page, ["refund:superseded"]);
+  await t.chipsAre(page, [t.style === "card" ? "refund:superseded" : "refund:stopped"]);
   await counts(t.card(page), 0, "a dead card keeps no buttons");
   await t.shot(page, "superseded");
 }

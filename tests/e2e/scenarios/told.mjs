@@ -272,6 +272,21 @@ export async function editMessage(t) {
   await t.chipsAre(page, ["refund:done"]);
 }
 
+/** The same while a card is open: what waits is left undecided, as with any other message. */
+export async function editWhileAsked(t) {
+  await t.script(REAL_TURN, says("It is fine."));
+  const page = await t.open();
+  await asked(t, page);
+  await page.getByTestId("copilot-user-message").hover();
+  await page.getByTestId("copilot-edit-button").click();
+  const dialog = page.getByRole("dialog", { name: "Edit your message" });
+  await dialog.getByRole("textbox", { name: "Message" }).fill("Is order 1003 fine?");
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await t.answered(page, "It is fine.");
+  await counts(t.card(page), 0);
+  await becomes(() => page.getByTestId("copilot-user-message").textContent(), "Is order 1003 fine?");
+}
+
 /** A tab whose card was asked again meanwhile, by a run of another client: its answer counts. */
 export async function askedAgain(t) {
   const two = calls("Two things.", refund(), call("archive_order", { order_id: "1003" }));
