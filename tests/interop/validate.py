@@ -1,10 +1,15 @@
-"""Hold a stream against the independent rule catalogue of `ag-ui-validate`."""
+"""Hold a stream against the independent rule catalogue of `ag-ui-validate`, and against our own judge."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from ag_ui_validate.pytest_plugin import assert_valid_agui
+
+from agui_gate_adapters.testkit.spec import assert_conforms
+
+NEEDS_INPUT = ("TOOL-5", "TOOL-6")
+"""Rules on calls that are left to the frontend: which tools are the frontend's, only the request says."""
 
 
 def assert_valid(stream: str | Sequence[dict[str, Any]], *, resumed: bool = False) -> None:
@@ -15,6 +20,7 @@ def assert_valid(stream: str | Sequence[dict[str, Any]], *, resumed: bool = Fals
     """
     events = decode(stream) if isinstance(stream, str) else list(stream)
     assert_valid_agui(events, severity_overrides={"AGUI207": "warning"} if resumed else None)
+    assert_conforms(stream, departs=NEEDS_INPUT)
 
 
 def decode(body: str) -> list[dict[str, Any]]:

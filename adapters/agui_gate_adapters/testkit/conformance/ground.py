@@ -13,6 +13,7 @@ from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from agui_gate_adapters.testkit.engine import Emulator
 from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.server import serve
+from agui_gate_adapters.testkit.spec import assert_conforms
 
 Json = dict[str, Any]
 
@@ -68,6 +69,8 @@ class Suite:
                     raise
         refused = [(entry.rule, entry.error) for entry in emulator.refusals if entry.rule not in may_refuse]
         assert not refused, f"the provider refused {refused}"
+        for stream in (stream for client in ground.clients for stream in client.streams):
+            assert_conforms(stream.raw, input=stream.input)
 
 
 class Ground:
