@@ -14,6 +14,7 @@ import pytest
 
 from agui_gate import tool
 from agui_gate.settings import Settings
+from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.testkit import Emulator
 from agui_gate_adapters.testkit.agui.reducer import apply
 from tests.conforming import conforms
@@ -21,6 +22,7 @@ from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product
 from tests.product.live import cancel, connect, starting
 from tests.product.shop import COLOR, PICK, SEARCH, Shop, call, outputs, refund, say, script, status
 from tests.product.test_connect import at_every_event, the_same
+from tests.product.test_expiry import Clock
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, conforms("TOOL-4", "TOOL-6"), shows("B15")]
@@ -46,6 +48,11 @@ def shown(messages: list[Json]) -> list[tuple[str, ...]]:
     return [tuple(c["function"]["name"] for c in m.get("toolCalls", ())) or (m["role"],) for m in messages]
 
 
+def said(messages: list[Json]) -> list[Json]:
+    """As streamed: a result event has no member for an error beside its content."""
+    return [{k: v for k, v in message.items() if k != "error"} for message in streamed(messages)]
+
+
 def assert_belong(chat: Chat) -> None:
     """No stream answers a call of the page's, and only such calls are left to it."""
     theirs = {tool["name"] for tool in chat.tools}
@@ -67,7 +74,7 @@ def assert_belong(chat: Chat) -> None:
 async def assert_as_connected(p: Product, chat: Chat) -> Stream:
     """A page that comes back is shown what this one shows."""
     again = await connect(p, chat)
-    assert streamed(apply([], again)) == streamed(chat.messages)
+    assert said(apply([], again)) == said(chat.messages)
     assert_belong(chat)
     p.assert_clean()
     return again
@@ -311,9 +318,21 @@ async def test_a_frontend_call_that_was_typed_over_is_withdrawn() -> None:
         assert (late[-1]["type"], len(p.inputs())) == ("RUN_FINISHED", 2)
 
 
-@conforms("LIFE-4")
-@pytest.mark.parametrize("text", [[], [say("Look.")]])
-async def test_a_stop_withdraws_an_open_frontend_call(text: list[Json]) -> None:
+async def stopped_at_work(p: Product, chat: Chat, begun: asyncio.Event) -> Stream:
+    """A run that is stopped while a tool is at work, as the page that reads it sees it."""
+    async with starting(p, chat, "do it", **V1) as reader:
+        async with asyncio.timeout(TIMEOUT):
+            await begun.wait()
+        await cancel(p, chat)
+        stopped = await reader.end()
+    stopped.input = reader.body or {}
+    chat.streams.append(stopped)
+    apply(chat.messages, stopped)
+    assert stopped[-1]["outcome"] == {"type": "cancelled"}
+    return stopped
+
+
+def endless() -> tuple[Any, asyncio.Event]:
     begun = asyncio.Event()
 
     @tool
@@ -323,21 +342,61 @@ async def test_a_stop_withdraws_an_open_frontend_call(text: list[Json]) -> None:
         await asyncio.Event().wait()
         return "never"
 
+    return slow, begun
+
+
+@conforms("LIFE-4")
+@pytest.mark.parametrize("text", [[], [say("Look.")]])
+async def test_a_stop_withdraws_an_open_frontend_call(text: list[Json]) -> None:
+    slow, begun = endless()
     async with product([slow], script(*text, PICK, call("slow"))) as p:
         chat = page(p, COLOR)
-        async with starting(p, chat, "paint", **V1) as reader:
-            async with asyncio.timeout(TIMEOUT):
-                await begun.wait()
-            await cancel(p, chat)
-            stopped = await reader.end()
-        stopped.input = reader.body or {}
-        chat.streams.append(stopped)
-        apply(chat.messages, stopped)
+        stopped = await stopped_at_work(p, chat, begun)
         assert list(stopped.results) == [id_of(stopped, "slow")]
-        assert stopped[-1]["outcome"] == {"type": "cancelled"}
         assert ("pick_color", "slow") not in shown(chat.messages)
         await assert_as_connected(p, chat)
         assert (await chat.say("go on")).text == "Done."
+
+
+@conforms("LIFE-4")
+async def test_a_stop_shows_what_was_held_back_as_cancelled() -> None:
+    slow, begun = endless()
+    shop = Shop()
+    async with product([slow, *shop.tools], script(refund(), call("slow"))) as p:
+        chat = page(p, CARD_TOOL)
+        stopped = await stopped_at_work(p, chat, begun)
+        assert sorted(stopped.calls.values()) == ["refund", "slow"]
+        assert status(stopped.results[id_of(stopped, "refund")]) == "cancelled"
+        await assert_as_connected(p, chat)
+        assert ((await chat.say("go on")).text, shop.orders) == ("Done.", [])
+
+
+async def test_an_answer_that_breaks_off_shows_what_was_held_back() -> None:
+    fault = {"kind": "cut", "after_events": 4}
+    turns = [{"output": [refund()], "when": {"user": "refund"}, "fault": fault}, *script(after="Done.")[1:]]
+    shop = Shop()
+    async with product(shop.tools, turns) as p:
+        chat = page(p, CARD_TOOL)
+        broken = await chat.say("refund")
+        assert broken.error == "provider_unavailable"
+        assert list(broken.calls.values()) == ["refund"]
+        assert list(broken.results) == list(broken.calls)
+        assert json.loads(broken.arguments(id_of(broken, "refund"))) is not None
+        assert ((await chat.say("again")).text, shop.orders) == ("Done.", [])
+        await assert_as_connected(p, chat)
+
+
+async def test_a_card_that_expired_is_retired() -> None:
+    clock = Clock()
+    async with product(Shop(expires_after=3600).tools, script(refund()), store=MemoryStore(clock=clock)) as p:
+        chat = page(p, CARD_TOOL)
+        asked = await chat.say("refund")
+        clock.later()
+        late = await accept(chat, asked)
+        assert [status(result) for result in late.results.values()] == ["expired"]
+        assert list(late.calls) == list(late.results)
+        assert ("confirm_changes",) not in shown(chat.messages)
+        await assert_as_connected(p, chat)
 
 
 async def test_the_open_call_of_an_unknown_history_is_settled_for_the_model_alone() -> None:

@@ -78,11 +78,9 @@ def completion(text: str) -> str | None:
     return rest if rest is not None and _is_json(text + rest) else None
 
 
-def whole_object(text: str) -> str:
-    """The arguments ``text`` as clients may parse them: as they came, made whole; ``{}`` for what is no object."""
-    if not text.lstrip().startswith("{"):
-        return "{}"
-    return text + (completion(text) or "")
+def object_or_empty(text: str) -> str:
+    """``text`` if it is a JSON object, else ``{}``: arguments as clients may parse them."""
+    return "{}" if parse_object(text) is None else text
 
 
 def _rest(text: str) -> str | None:

@@ -40,7 +40,7 @@ from agui_gate.adapter import (
     TurnDone,
 )
 from agui_gate.core.events import Custom
-from agui_gate.core.jsontext import completion, parse_object, whole_object
+from agui_gate.core.jsontext import completion, object_or_empty, parse_object
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.engine.limits import DEFAULTS, Limits
@@ -313,7 +313,7 @@ class Recorder:
     def _show(self, item: _Item) -> None:
         item.shown = "at_once"
         self._seq.call(item.id, item.name, item.parent_id)
-        self._seq.call_args(item.id, whole_object("".join(item.pieces)))
+        self._seq.call_args(item.id, object_or_empty("".join(item.pieces)))
         self._seq.call_end(item.id)
 
     def _call_held(self, event: CallHeld) -> None:

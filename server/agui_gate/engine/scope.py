@@ -8,7 +8,7 @@ from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Style
 from agui_gate.core.dialect import Dialect
-from agui_gate.core.jsontext import whole_object
+from agui_gate.core.jsontext import object_or_empty
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stopping import Stop
 from agui_gate.core.transcript import CARD_TOOL, CallPart, Output, ResultEntry, TurnEntry
@@ -100,7 +100,7 @@ class Scope:
     def show(self, call: CallPart, arguments: str | None = None) -> None:
         """Show a call that was held back, at one go; with these ``arguments`` where they are not as it was made."""
         self.seq.call(call.id, call.name, call.parent_id)
-        self.seq.call_args(call.id, whole_object(call.arguments) if arguments is None else arguments)
+        self.seq.call_args(call.id, object_or_empty(call.arguments) if arguments is None else arguments)
         self.seq.call_end(call.id)
 
     def lost(self, what: Lost) -> None:
