@@ -214,12 +214,16 @@ class Sequencer:
         for call_id in sorted(self._calls):
             self.call_end(call_id)
 
+    def settle(self) -> None:
+        """End what is half said, and give the results that are still owed."""
+        self.end_unfinished()
+        for call_id in [call_id for call_id, ours in self._owed.items() if ours]:
+            self.result(call_id, f"{call_id}-result", UNFINISHED)
+
     def _close(self) -> bool:
         """End what is open; False if the stream is over already (or never began)."""
         if not self._open:
             return False
-        self.end_unfinished()
-        for call_id in [call_id for call_id, ours in self._owed.items() if ours]:
-            self.result(call_id, f"{call_id}-result", UNFINISHED)
+        self.settle()
         self._open = False
         return True

@@ -97,6 +97,8 @@ class Run:
         return () if self._conversing is None else self._conversing.usage
 
     def _at_rest(self) -> None:
+        """Nothing is owed any more: what is restated from here on is not followed by results."""
+        self._seq.settle()
         self._scope.at_rest()
         if self._conversing is not None:
             self._conversing.showing.at_end()
