@@ -27,7 +27,7 @@ from tests.requirements import shows
 pytestmark = [
     pytest.mark.anyio,
     shows("B14", "S30"),
-    conforms("LIFE-1", "LIFE-3", "LIFE-4", "LIFE-6", "STR-1", "REAS-1"),
+    conforms("LIFE-1", "LIFE-3", "LIFE-4", "LIFE-6", "STR-1", "REAS-1", "TOOL-4", "TOOL-6"),
 ]
 
 Json = dict[str, Any]
