@@ -249,11 +249,11 @@ class _LeftOut:
     def results(self, results: list[ResultEntry | None]) -> Iterator[ResultEntry | None]:
         """The results as the model is told them."""
         for result in results:
-            output = None if result is None else self._output(result)
-            if result is None or output is None or output is result.output:
+            plain = result is None or (result.output.parts is None and not result.output.error)
+            if result is None or (plain and not (result.unverified or result.call_id in self.calls)):
                 yield result
             else:
-                yield msgspec.structs.replace(result, output=output)
+                yield msgspec.structs.replace(result, output=self._output(result))
 
     def outcomes(self, outcomes: Outcomes) -> Outcomes:
         """The ledger's outcomes as the model is told them."""

@@ -36,7 +36,7 @@ NewId = Callable[[], str]
 def user_entry(message: Message, new_id: NewId) -> UserEntry | None:
     """A user's, system's or developer's message; None if it says nothing."""
     content = parts(message.content)
-    if says_nothing(content):
+    if not content or (not isinstance(message.content, str) and says_nothing(content)):
         return None
     minted = not message.id
     return UserEntry(message.id or new_id(), content, cast(Role, message.role), minted, message.more())

@@ -54,7 +54,13 @@ def left_out(entry: LeftOutEntry) -> ev.Custom:
 
 def foreign(entries: Iterable[Entry], vendor: str) -> list[LeftOutEntry]:
     """What is told of handles that are not this ``vendor``'s. Not kept: another agent's model may read them."""
-    attached = (one for entry in entries for one in _attached(entry, FOREIGN))
+    holding = [  # looked at by hand: all of a history comes here
+        entry
+        for entry in entries
+        if (isinstance(entry, UserEntry) and (len(entry.content) != 1 or isinstance(entry.content[0], Media)))
+        or (isinstance(entry, ResultEntry) and entry.output.parts)
+    ]
+    attached = (one for entry in holding for one in _attached(entry, FOREIGN))
     return [left for left, media in attached if is_foreign(media, vendor)]
 
 
