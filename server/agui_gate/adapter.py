@@ -38,6 +38,7 @@ from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkabl
 
 import msgspec
 
+from agui_gate.core.abilities import Abilities, Declares
 from agui_gate.core.transcript import (
     AssistantTurn,
     CallPart,
@@ -57,6 +58,7 @@ from agui_gate.core.usage import Usage, token_count
 from agui_gate.off_loop import collector_paused, off_loop
 
 __all__ = [
+    "Abilities",
     "Adapter",
     "AssistantTurn",
     "CallDelta",
@@ -67,6 +69,7 @@ __all__ = [
     "CallStart",
     "Content",
     "ConversationRef",
+    "Declares",
     "Finding",
     "Media",
     "ModelEvent",

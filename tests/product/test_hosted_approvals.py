@@ -123,7 +123,8 @@ async def test_approving_lets_the_provider_run_its_call(mode: str, tools: list[d
         if shown is None:
             (ask,) = asked.interrupts
             assert (ask["toolCallId"], ask["message"]) == (call_id, "Let crm run pay?")
-            assert ask["metadata"] == {"tool": "crm__pay", "arguments": {"to": "ada"}}
+            ours = {"tool": "crm__pay", "arguments": {"to": "ada"}}
+            assert ask["metadata"] == {**ours, "agui-gate": ours}
             assert "editedArgs" not in ask["responseSchema"]["properties"]
         else:
             assert (shown["function_call_id"], shown["function_arguments"]) == (call_id, {"to": "ada"})

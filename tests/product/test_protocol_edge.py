@@ -291,7 +291,7 @@ async def test_capabilities_are_what_the_protocol_package_reads(hitl: str) -> No
         assert json.loads(read.model_dump_json(by_alias=True, exclude_none=True)) == found, (
             "nothing that the model drops"
         )
-        assert read.human_in_the_loop.approve_with_edits
+        assert read.human_in_the_loop.approve_with_edits is (None if hitl == "card" else True)
         assert read.human_in_the_loop.interrupts is (hitl != "card")
         assert read.execution.max_iterations == 7
         assert [t.name for t in read.tools.items] == ["refund", "ship", "search"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agui_gate.adapter import Finding, TurnRequest
+from agui_gate.adapter import Abilities, Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.large import work_through
@@ -45,7 +45,8 @@ class AnthropicMessages:
     they know. ``temperature`` is too, and only the API's older version and models know it.
     ``cache``: mark what the provider's prompt cache may keep. ``hosted_tools`` are the provider's own, as the API wants
     them (such as ``{"type": "web_search_20250305", "name": "web_search"}``). ``timeout`` is how many seconds the
-    provider may be silent. Raises `ConfigurationError` for settings that exclude each other.
+    provider may be silent. ``declares`` is what you know of the model, for those who ask what an
+    agent can do. Raises `ConfigurationError` for settings that exclude each other.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class AnthropicMessages:
         cache: bool = True,
         hosted_tools: Sequence[dict[str, Any]] = (),
         timeout: float = 60.0,
+        declares: Abilities | None = None,
     ) -> None:
         budget = _budget(thinking, temperature)
         if not all(isinstance(tool, dict) for tool in hosted_tools):  # of a dict, these are its keys
@@ -88,6 +90,7 @@ class AnthropicMessages:
             timeout=timeout,
             version=None if temperature is None else _SAMPLING_VERSION,
         )
+        self._declares = declares
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
     def __repr__(self) -> str:
@@ -102,6 +105,23 @@ class AnthropicMessages:
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
         return "anthropic"
+
+    @property
+    def abilities(self) -> Abilities:
+        """What is known of the model: what this API never carries, what it was set to do, and what is declared."""
+        asked = self._settings.thinking or {}
+        thinks = asked.get("type") in ("enabled", "adaptive") or None
+        code = any(str(tool.get("type", "")).startswith("code_execution") for tool in self._settings.hosted_tools)
+        known = Abilities(
+            reasoning=thinks,
+            reasoning_shown=(thinks and asked.get("display") == "summarized") or None,
+            reasoning_sealed=thinks,
+            audio=False,
+            video=False,
+            runs_code=code or None,
+            sandboxed=code or None,
+        )
+        return known.updated(self._declares)
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`.

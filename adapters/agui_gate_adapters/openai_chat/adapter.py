@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from agui_gate.adapter import Finding, TurnRequest
+from agui_gate.adapter import Abilities, Finding, TurnRequest
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
@@ -33,7 +33,8 @@ class OpenAIChat:
     ``base_url`` and ``api_key`` fall back to OPENAI_BASE_URL and OPENAI_API_KEY; with an address and no key anywhere a
     placeholder is sent, since local servers need none. ``client`` is an `openai.AsyncOpenAI` (or a subclass) of your
     own, which stays yours to close. ``temperature``, ``max_output_tokens`` and ``reasoning_effort`` are passed on.
-    ``timeout`` is how many seconds the provider may be silent.
+    ``timeout`` is how many seconds the provider may be silent. ``declares`` is what you know of the model, for those
+    who ask what an agent can do.
 
     The provider remembers nothing: every turn sends the whole conversation, so `TurnDone.ref` is always None.
     """
@@ -50,6 +51,7 @@ class OpenAIChat:
         max_output_tokens: int | None = None,
         reasoning_effort: str | None = None,
         timeout: float = 60.0,
+        declares: Abilities | None = None,
     ) -> None:
         url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
         self._host = host_of(url or _DEFAULT_URL)
@@ -71,6 +73,7 @@ class OpenAIChat:
             timeout=timeout,
         )
         self._transport.lists_models = self._settings.profile.lists_models
+        self._declares = declares
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
     def __repr__(self) -> str:
@@ -85,6 +88,20 @@ class OpenAIChat:
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
         return self._settings.profile.name
+
+    @property
+    def abilities(self) -> Abilities:
+        """What is known of the model: what this kind of server is never sent, and what is declared."""
+        profile = self._settings.profile
+        known = Abilities(
+            reasoning=True if self._settings.reasoning_effort not in (None, "none") else None,
+            image=None if profile.images else False,
+            audio=None if profile.audio else False,
+            video=False,
+            pdf=None if profile.documents else False,
+            file=None if profile.documents else False,
+        )
+        return known.updated(self._declares)
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""

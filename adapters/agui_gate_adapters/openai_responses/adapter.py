@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import anyio
 import msgspec
 
-from agui_gate.adapter import ConversationRef, Finding, TurnRequest
+from agui_gate.adapter import Abilities, ConversationRef, Finding, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
@@ -58,6 +58,7 @@ class OpenAIResponses:
     ``hosted_tools`` are tools that the provider runs itself, in its own words: ``{"type": "web_search"}``,
     ``{"type": "mcp", "server_label": "crm", "server_url": "https://…", "require_approval": "always"}``. Where such an
     MCP server's call needs approval, a person is asked, as with a gate, for ``approval_expires_after`` seconds at most.
+    ``declares`` is what you know of the model, for those who ask what an agent can do.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class OpenAIResponses:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
         timeout: float = 60.0,
+        declares: Abilities | None = None,
         host: Host = OPENAI,
     ) -> None:
         if mode is not None and mode not in get_args(Mode):
@@ -106,6 +108,7 @@ class OpenAIResponses:
             timeout=timeout,
             knows_models=host.knows_models,
         )
+        self._declares = declares
         self._sleep: Callable[[float], Awaitable[None]] = anyio.sleep
         self._now_ms: Callable[[], int] = _now_ms
 
@@ -168,6 +171,26 @@ class OpenAIResponses:
     def vendor(self) -> str:
         """Whose handles of files it can use: as in `Usage.provider`."""
         return "openai"
+
+    @property
+    def abilities(self) -> Abilities:
+        """What is known of the model: what this API never carries, what it was set to do, and what is declared."""
+        asked = self._settings.reasoning or {}
+        thinks = asked.get("effort") not in (None, "none") or bool(asked.get("summary")) or None
+        hosted = self._settings.hosted_tools
+        code = any(tool["type"].startswith("code_interpreter") for tool in hosted) or None
+        asks = any(tool["type"] == "mcp" and tool.get("require_approval") != "never" for tool in hosted) or None
+        known = Abilities(
+            reasoning=thinks,
+            reasoning_shown=bool(asked.get("summary")) or None,
+            reasoning_sealed=thinks if self._settings.mode == "stateless" else None,
+            audio=False,
+            video=False,
+            runs_code=code,
+            sandboxed=code,
+            asks=asks,
+        )
+        return known.updated(self._declares)
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""

@@ -8,6 +8,9 @@ from typing import Any, Literal, dataclass_transform
 
 import msgspec
 
+METADATA = "agui-gate"
+"""Our key in AG-UI's ``metadata`` (META-1)."""
+
 
 # Tells type checkers what msgspec does at run time: subclasses of a frozen struct are frozen.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))

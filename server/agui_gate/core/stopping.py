@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.core.events import METADATA
 from agui_gate.errors import LimitReached
 
 
@@ -31,7 +32,7 @@ class Stop(msgspec.Struct, frozen=True):
         if self == ASKED:
             return None
         said = {"code": self.code, "message": self.message}
-        return {"agui-gate": said if self.reason is None else {**said, "reason": self.reason}}
+        return {METADATA: said if self.reason is None else {**said, "reason": self.reason}}
 
 
 ASKED = Stop("abort", "The run was stopped.")

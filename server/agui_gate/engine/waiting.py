@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
@@ -80,13 +78,8 @@ class Asker:
 
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
         parameters = self.parameters(approval)
-        shown = cards.interrupt(approval, parameters, self._ran(approval, parameters))
-        refused = self.refused.get(approval.id)
-        if refused is None:
-            return shown
-        return msgspec.structs.replace(
-            shown, message=f"{refused} {shown.message}", metadata={**(shown.metadata or {}), "refused": refused}
-        )
+        ran = self._ran(approval, parameters)
+        return cards.interrupt(approval, parameters, ran, self.refused.get(approval.id))
 
     def _card(self, approval: Approval) -> None:
         self._end_cards(approval, REPLACED)

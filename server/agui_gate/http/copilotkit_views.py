@@ -9,8 +9,9 @@ from starlette.datastructures import QueryParams
 
 from agui_gate.agent import Agent
 from agui_gate.errors import InvalidRequest
+from agui_gate.http.capabilities import capabilities
 from agui_gate.http.threads import MAX_PAGE, PAGE
-from agui_gate.http.views import Agents, capabilities, thread_view
+from agui_gate.http.views import Agents, thread_view
 from agui_gate.off_loop import json_list
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.inbound import MAX_DEPTH

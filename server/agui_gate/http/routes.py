@@ -10,13 +10,14 @@ from agui_gate.errors import NotFound
 from agui_gate.http.approvals import ApprovalRoutes
 from agui_gate.http.assets import page_routes
 from agui_gate.http.auth import Guard
+from agui_gate.http.capabilities import capabilities
 from agui_gate.http.copilotkit import CopilotKitRoutes
 from agui_gate.http.decoding import run_input
 from agui_gate.http.limits import json_body
 from agui_gate.http.runs import RunRoutes, begun_before, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
-from agui_gate.http.views import agent_view, capabilities, json_response
+from agui_gate.http.views import agent_view, json_response
 
 
 class Routes:

@@ -172,25 +172,3 @@ def agent_view(agent: Agent) -> dict[str, Any]:
             for tool in agent.by_name.values()
         ],
     }
-
-
-def capabilities(agent: Agent) -> dict[str, Any]:
-    """The agent's AG-UI `AgentCapabilities`."""
-    tools = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in agent.by_name.values()]
-    editable = any(tool.gate and tool.gate.editable for tool in agent.by_name.values())
-    gated = any(tool.gate for tool in agent.by_name.values())
-    return {
-        "identity": {"name": agent.name, "type": "agui-gate", "description": agent.description},
-        "transport": {"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
-        "tools": {"supported": True, "items": tools, "parallelCalls": True, "clientProvided": True},
-        "state": {"snapshots": True, "deltas": False, "memory": False, "persistentState": True},
-        "reasoning": {"supported": True, "streaming": True, "encrypted": True},
-        "multimodal": {"input": {"image": True, "pdf": True, "file": True, "audio": False, "video": False}},
-        "execution": {"codeExecution": False, "maxIterations": agent.max_turns},
-        "humanInTheLoop": {
-            "supported": gated,
-            "approvals": gated,
-            "interrupts": gated and agent.hitl != "card",
-            "approveWithEdits": editable,
-        },
-    }

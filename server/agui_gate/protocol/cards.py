@@ -12,7 +12,7 @@ import msgspec
 from agui_gate.core import replies
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser import for_browser, schema_for_browser
-from agui_gate.core.events import Interrupt
+from agui_gate.core.events import METADATA, Interrupt
 from agui_gate.core.jsontext import canonical, parse_object
 
 
@@ -54,11 +54,14 @@ def card_arguments(
     return msgspec.json.encode(card).decode()
 
 
-def interrupt(approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | None = None) -> Interrupt:
-    """The interrupt that shows ``approval``. ``parameters`` is the tool's JSON Schema.
+def interrupt(
+    approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | None = None, refused: str | None = None
+) -> Interrupt:
+    """The interrupt that shows ``approval``. ``parameters``, ``refused`` and ``ran`` are as for a card.
 
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
-    business (docs/clients.md#one-style-a-run). It is in the metadata for pages that count down.
+    business (docs/clients.md#one-style-a-run). It is in the metadata for pages that count down. What is in the metadata
+    is there twice: under our own prefix (META-1), and by itself, as pages have read it from the start.
     """
     metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.arguments, parameters)}
     if approval.editable:
@@ -67,13 +70,16 @@ def interrupt(approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | 
         metadata["expires_at"] = iso(approval.expires_at)
     if ran:
         metadata["already_ran"] = ran.calls
+    if refused:
+        metadata["refused"] = refused
+    asked = approval.message or f"Run {approval.tool}?"
     return Interrupt(
         id=approval.id,
         reason="tool_call",
         tool_call_id=approval.call_id,
-        message=_sentences(None, approval.message or f"Run {approval.tool}?", ran),
+        message=_sentences(refused, asked, ran),
         response_schema=replies.schema(_for_edits(approval, parameters) if approval.editable else None),
-        metadata=metadata,
+        metadata={**metadata, METADATA: metadata},
     )
 
 

@@ -21,6 +21,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.cards_shown import REPLACED
+from agui_gate.core.events import METADATA
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.sanitizer import distinct, pair
 from agui_gate.core.transcript import (
@@ -44,7 +45,7 @@ from agui_gate.core.transcript import (
 from agui_gate.core.view import Place, View
 from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.kept import with_more
-from agui_gate.protocol.records import METADATA, metadata
+from agui_gate.protocol.records import metadata
 from agui_gate.protocol.restating import Message, content_of, tool_message
 
 PARAGRAPH = "\n\n"

@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agui_gate.core.approvals import LOCAL, Approval, Decision, State
+from agui_gate.core.events import METADATA
 from agui_gate.protocol.cards import iso, shown
-
-METADATA = "agui-gate"
-"""Our key in AG-UI's ``metadata``."""
 
 MAX_REASON = 1_000
 """Characters of a reason in metadata."""
