@@ -186,12 +186,13 @@ class Sequencer:
         metadata: dict[str, Any] | None = None,
     ) -> None:
         if self._close():
-            outcome = outcome or self._success()
+            if self._owed:
+                outcome = outcome or self._success()
             self._emit(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage), metadata))
 
     def _success(self) -> ev.SuccessOutcome | None:
         """What a run that ends well left without a result, for others to give; nothing for clients that derive it."""
-        return ev.SuccessOutcome(tuple(self._owed)) if self._dialect.extras and self._owed else None
+        return ev.SuccessOutcome(tuple(self._owed)) if self._dialect.extras else None
 
     def fail(self, code: str, message: str, usage: Sequence[Any] = ()) -> None:
         """RUN_ERROR."""

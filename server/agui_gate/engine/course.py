@@ -56,7 +56,8 @@ class Course:
         self._showing.unseen(intake.repeated)
         if intake.said:
             self._give_up_on_client()
-        await self._showing.restate()
+        if self._showing.is_due:
+            await self._showing.restate()
         rest = await self._converse(intake)
         await (self._wait() if rest is Rest.WAITS else self._finish())
 
