@@ -148,6 +148,9 @@ export class Stage {
       .catch(async () => assert.deepEqual(await now(), expected));
   }
 
+  /** The chips of calls that wait: a peer of 1.0 has the card alone, and the call when it is decided (docs/http-api.md). */
+  waits = (...chips) => (this.style === "card" && (this.page === "next" || this.runtime === "mixed runtime") ? [] : chips);
+
   /** A thread in the list, by its title. */
   thread = (page, title) => page.locator(".thread", { has: page.locator(".thread-title", { hasText: title }) });
 

@@ -13,7 +13,7 @@ export async function approve(t) {
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
   await shows(t.card(page), /Refund 0\.1 € for order 1003\?.*Expires in/);
-  await t.chipsAre(page, ["refund:waiting"]);
+  await t.chipsAre(page, t.waits("refund:waiting"));
   await t.shot(page, "card");
   await t.press(page, "Approve");
   await t.answered(page, "have a nice day");
@@ -148,7 +148,7 @@ export async function reload(t) {
   await t.idle(page);
   await page.reload();
   await t.card(page).waitFor();
-  await t.chipsAre(page, ["refund:waiting"]);
+  await t.chipsAre(page, t.waits("refund:waiting"));
   await t.shot(page, "restored");
   await t.press(page, "Approve");
   await t.answered(page, "Refunded after all.");
