@@ -24,6 +24,9 @@ from tools.marks import marked
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _MARKED = re.compile(r"(<!-- made: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
+MOST_TESTS = 3
+"""Files of tests that a rule names; the marks have them all."""
+
 Row = tuple[str, ...]
 
 
@@ -74,11 +77,14 @@ def rules() -> str:
 
 def _standing(rule_id: str, tests: list[str]) -> str:
     """How a rule is kept, by the tests; or why it isn't."""
+    files = list(dict.fromkeys(tests))
+    shown = ", ".join(f"[{Path(name).stem}](../tests/{name})" for name in files[:MOST_TESTS])
+    more = f" and {len(files) - MOST_TESTS} more" if len(files) > MOST_TESTS else ""
     if rule_id in DEPARTURES:
-        return f"**departs**: {DEPARTURES[rule_id]}"
+        return f"**departs**: {DEPARTURES[rule_id]}" + (f" Tests: {shown}{more}." if shown else "")
     if rule_id in NOT_BUILT:
         return f"not built: {NOT_BUILT[rule_id]}"
-    kept = [*(["judged on every stream"] if rule_id in JUDGED else []), *(["shown by tests"] if tests else [])]
+    kept = [*(["judged on every stream"] if rule_id in JUDGED else []), *([f"{shown}{more}"] if shown else [])]
     if kept:
         return f"conforms: {'; '.join(kept)}"
     return "" if RULES[rule_id].strength in ("note", "MAY") else "no test yet"
