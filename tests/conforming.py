@@ -43,6 +43,3 @@ NOT_BUILT = {
     "SUB-4": "No subagents are announced.",
 }
 """Rules about what this server does not do, so that they can't be broken."""
-
-NOT_YET = frozenset({"SNAP-1"})
-"""Rules without a test so far. It only ever gets smaller, and it has to be empty in the end."""
