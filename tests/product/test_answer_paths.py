@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, product
 from tests.product.shop import Shop, outputs, refund, script, status
 from tests.requirements import shows
@@ -98,6 +99,23 @@ async def outcome(mode: str, path: str, answer: dict[str, Any], shop: Shop) -> d
         assert (later.results, later.interrupts, later.text) == ({}, [], done.text), "once told, not again"
         assert shop.refunds == left["refunds"]
         return left
+
+
+@conforms("LIFE-8", "TOOL-2")
+@pytest.mark.parametrize("path", ["tool message", "page"])
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_call_that_its_page_has_a_message_for_is_told_by_a_snapshot(path: str, approved: bool) -> None:
+    """For a client of 1.x that message is the call's one result: a second one is never streamed."""
+    shop = Shop()
+    async with product(shop.tools, script(refund())) as p:
+        chat = p.chat(extra={"protocolVersion": "1.0"})
+        asked = await chat.say("refund A1")
+        done = await PATHS[path](p, chat, asked, {"approved": approved})
+        assert (done.results, done.text, shop.orders) == ({}, "Done.", ["A1"] if approved else [])
+        (shown,) = (m for m in chat.messages if m.get("toolCallId") == call_id(asked))
+        assert [shown["content"]] == outputs(p.inputs()[-1])
+        assert (await chat.say("and?")).results == {}
+        p.assert_clean()
 
 
 def is_card(message: dict[str, Any], cards: dict[str, Any]) -> bool:

@@ -36,8 +36,11 @@ class Showing:
         completed = thread.approvals[approval.call_id]
         if completed.output is None or not thread.journal.shows(approval.call_id):
             return
-        self._call(completed)
-        self._result(completed, completed.output)
+        if self._scope.dialect.v1 and completed.call_id in self._answered:
+            self.snapshot_due = True
+        else:
+            self._call(completed)
+            self._result(completed, completed.output)
         self._asker.close_cards(completed)
         thread.append([ReportedEntry(approval.call_id)])
         # A client that answered may show its own answer as the result; a snapshot puts that right.
@@ -118,9 +121,9 @@ class Showing:
         return frozenset(call.id for message in self._scope.input.messages for call in message.tool_calls or ())
 
     @cached_property
-    def _results_sent(self) -> frozenset[str]:
-        """The ids of the tool messages that the client sent with its history."""
-        return frozenset(message.id or "" for message in self._scope.input.messages if message.role == "tool")
+    def _answered(self) -> frozenset[str]:
+        """The calls that have a tool message in the client's history: a result, or what somebody said to the call."""
+        return frozenset(m.tool_call_id or "" for m in self._scope.input.messages if m.role == "tool")
 
     def _call(self, approval: Approval) -> None:
         """Show the call that was held back, unless the client has it from a snapshot."""
@@ -130,9 +133,6 @@ class Showing:
             self._scope.show(call, as_run(call.arguments, approval))
 
     def _result(self, approval: Approval, output: Output) -> None:
-        if self._scope.dialect.v1 and result_id(approval.call_id) in self._results_sent:
-            self.snapshot_due = True
-            return
         told = records.metadata(approval, self._asker.parameters(approval))
         self._scope.seq.result(approval.call_id, result_id(approval.call_id), output.content, told)
 
