@@ -101,6 +101,7 @@ async def outcome(mode: str, path: str, answer: dict[str, Any], shop: Shop) -> d
         return left
 
 
+@shows("B2")
 @conforms("LIFE-8", "TOOL-2")
 @pytest.mark.parametrize("path", ["tool message", "page"])
 @pytest.mark.parametrize("approved", [True, False])
