@@ -62,11 +62,12 @@ async def test_an_interrupt_is_asked_again_and_what_was_typed_is_told_after_the_
         p.assert_clean()
 
 
+@both_dialects
 @pytest.mark.parametrize("hitl", ["auto", "card"])
-async def test_a_card_is_closed_when_the_user_goes_on(hitl: str) -> None:
+async def test_a_card_is_closed_when_the_user_goes_on(hitl: str, version: str | None) -> None:
     shop = Shop()
     async with product(shop.tools, script(refund()), hitl=hitl) as p:
-        chat = p.chat(tools=[CARD_TOOL])
+        chat = chat_of(p, version, tools=[CARD_TOOL])
         await chat.say("refund")
         assert (await chat.say("never mind")).text == "Done."
         assert await states(p, chat) == ["superseded"]
@@ -74,11 +75,12 @@ async def test_a_card_is_closed_when_the_user_goes_on(hitl: str) -> None:
 
 
 @conforms("INT-5")
-async def test_the_style_is_that_of_the_question_and_not_of_the_page_that_goes_on() -> None:
+@both_dialects
+async def test_the_style_is_that_of_the_question_and_not_of_the_page_that_goes_on(version: str | None) -> None:
     """A page with cards opens a chat that was asked by interrupt: typing there decides nothing."""
     shop = Shop()
     async with product(shop.tools, script(refund())) as p:
-        chat = p.chat()
+        chat = chat_of(p, version)
         await chat.say("refund")
         chat.tools = [CARD_TOOL]
         again = await chat.say("and now?")
@@ -89,11 +91,12 @@ async def test_the_style_is_that_of_the_question_and_not_of_the_page_that_goes_o
 
 
 @conforms("INT-5")
-async def test_a_page_without_cards_leaves_none_behind() -> None:
+@both_dialects
+async def test_a_page_without_cards_leaves_none_behind(version: str | None) -> None:
     """It is asked by interrupt about what was a card elsewhere, and an interrupt is not left behind."""
     shop = Shop()
     async with product(shop.tools, script(refund())) as p:
-        chat = p.chat(tools=[CARD_TOOL])
+        chat = chat_of(p, version, tools=[CARD_TOOL])
         await chat.say("refund")
         chat.tools = []
         (ask,) = asked(await chat.say("hello?"))
@@ -102,12 +105,13 @@ async def test_a_page_without_cards_leaves_none_behind() -> None:
         assert await states(p, chat) == ["rejected"]
 
 
+@both_dialects
 @pytest.mark.parametrize("tools", [[], [CARD_TOOL]], ids=["interrupts", "cards"])
-async def test_a_named_policy_is_for_every_style(tools: list[Json]) -> None:
+async def test_a_named_policy_is_for_every_style(tools: list[Json], version: str | None) -> None:
     for policy, state in (("supersede", "superseded"), ("represent", "pending")):
         shop = Shop()
         async with product(shop.tools, script(refund()), on_unanswered=policy) as p:
-            chat = p.chat(tools=tools)
+            chat = chat_of(p, version, tools=tools)
             await chat.say("refund")
             await chat.say("never mind")
             assert await states(p, chat) == [state]
@@ -158,9 +162,10 @@ async def test_a_system_message_is_no_going_on(role: str, hitl: str, version: st
         assert (await chat.resume((asked(first)[0], YES))).text == "Done."
 
 
-async def test_a_system_message_closes_no_card() -> None:
+@both_dialects
+async def test_a_system_message_closes_no_card(version: str | None) -> None:
     async with product(Shop().tools, script(refund())) as p:
-        chat = p.chat(tools=[CARD_TOOL])
+        chat = chat_of(p, version, tools=[CARD_TOOL])
         await chat.say("refund")
         chat.messages.append(SYSTEM)
         assert len((await chat.go()).cards) == 1
@@ -266,10 +271,11 @@ async def test_what_was_typed_meanwhile_may_be_changed() -> None:
         p.assert_clean()
 
 
-async def test_a_card_in_the_way_is_closed_by_going_back() -> None:
+@both_dialects
+async def test_a_card_in_the_way_is_closed_by_going_back(version: str | None) -> None:
     turns = [{"output": [refund()]}, {"output": [say("Better not.")], "repeat": True}]
     async with product(Shop().tools, turns) as p:
-        chat = p.chat(tools=[CARD_TOOL])
+        chat = chat_of(p, version, tools=[CARD_TOOL])
         await chat.say("refund")
         chat.messages = chat.messages[:1]
         assert (await chat.go()).text == "Better not."
