@@ -13,7 +13,7 @@ from agui_gate.settings import Settings
 from tests.conforming import conforms
 from tests.product.kit import TIMEOUT, Chat, Product, product
 from tests.product.live import cancel, connecting, starting
-from tests.product.shop import COLOR, PICK, call, say
+from tests.product.shop import COLOR, PICK, Shop, call, refund, say
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17"), conforms("LIFE-4", "VER-6")]
@@ -111,3 +111,37 @@ async def test_the_extras_are_for_who_declares_1_0(reads: str | None) -> None:
         end = (await joined.end())[-1]
     assert end["type"] == "RUN_FINISHED"
     assert ("pendingToolCallIds" in end.get("outcome", {})) is (reads is not None)
+
+
+@conforms("VER-7")
+async def test_a_snapshot_in_mid_run_is_in_the_shapes_of_who_reads_it() -> None:
+    """A schema of 0.x refuses the whole snapshot for one file handle."""
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        await go.wait()
+        return "waited"
+
+    turns = [{"output": [call("wait")]}, {"output": [refund()]}]
+    source = {"type": "file", "value": "file-1", "provider": "acme", "mimeType": "image/png"}
+    look = {"id": "look", "role": "user", "content": [{"type": "image", "source": source}]}
+    with capture_logs() as lines:
+        async with product([wait, *Shop().tools], turns) as p:
+            chat = p.chat(messages=[look])
+            async with starting(p, chat, **says("1.0")) as reader:
+                async with asyncio.timeout(TIMEOUT):
+                    await begun.wait()
+                async with connecting(p, chat) as old, connecting(p, chat, **says("1.0")) as new:
+                    for joined in (old, new):
+                        await joined.until("RUN_STARTED")
+                    go.set()
+                    streams = [await one.end() for one in (reader, new, old)]
+    told = [
+        [m["content"] for event in stream.of("MESSAGES_SNAPSHOT") for m in event["messages"] if m["id"] == "look"]
+        for stream in streams
+    ]
+    assert told == [[look["content"]], [look["content"]] * 2, ["", ""]]
+    assert [line["event"] for line in lines].count("told_less") == 1

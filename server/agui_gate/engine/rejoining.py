@@ -1,7 +1,8 @@
-"""A run that goes on, for a client that has come back to its thread: its last frame is told as that client knows it.
+"""A run that goes on, for a client that has come back to its thread: it is told as that client knows it.
 
 The thread may have another id there than the run was begun with (S2), and the run may be told by other rules than the
-client's. Both are in the last frame alone. What comes before is as it was said: every client reads it.
+client's. Both are in the last frame, and the shapes of messages in snapshots (VER-6). The rest is as it was said: every
+client reads it.
 """
 
 from collections.abc import Callable
@@ -15,10 +16,12 @@ from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stopping import stopped
 from agui_gate.engine.dialects import Lost
+from agui_gate.protocol.for_v0 import for_v0
 
 _DATA = b"\ndata: "
 _ENDS = tuple(_DATA + b'{"type":"' + name for name in (b"RUN_FINISHED", b"RUN_ERROR"))
 """How the last frame of a run begins, after its id. (JSON has no raw line feed: nothing else looks so.)"""
+_SNAPSHOT = _DATA + b'{"type":"MESSAGES_SNAPSHOT"'
 
 _decode, _encode = msgspec.json.decode, msgspec.json.encode
 
@@ -37,6 +40,8 @@ class Rejoined:
     async def read(self) -> bytes:
         """See `Reader`."""
         data = await self._reader.read()
+        if not self._dialect.v1:
+            data = self._in_shapes_of_v0(data)
         at = max(map(data.rfind, _ENDS))
         if at < 0:
             return data
@@ -51,6 +56,20 @@ class Rejoined:
     def close(self) -> None:
         """See `Reader`."""
         self._reader.close()
+
+    def _in_shapes_of_v0(self, data: bytes) -> bytes:
+        """``data`` with snapshots that its reader's schema takes. Few have anything else."""
+        at = data.find(_SNAPSHOT)
+        while at >= 0:
+            begin = at + len(_DATA)
+            end = data.index(b"\n\n", begin)
+            event = _decode(data[begin:end])
+            if lost := for_v0(event["messages"]):
+                data = data[:begin] + _encode(event) + data[end:]
+                for what in lost:
+                    self._lost(Lost(what))
+            at = data.find(_SNAPSHOT, begin)
+        return data
 
     def _told(self, event: dict[str, Any]) -> Any:
         why = stopped(event)
