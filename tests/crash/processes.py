@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -21,11 +22,12 @@ class Server:
     def __init__(self, process: asyncio.subprocess.Process, product: Product) -> None:
         self.process, self.product = process, product
 
-    def chat(self, other: Chat | None = None) -> Chat:
+    def chat(self, other: Chat | None = None, **more: Any) -> Chat:
         """A new client, or a client of a dead server that goes on here."""
-        chat = self.product.chat()
+        chat = self.product.chat(**more)
         if other is not None:
             chat.thread_id, chat.messages, chat.streams = other.thread_id, other.messages, other.streams
+            chat.tools, chat.extra = other.tools, other.extra
         return chat
 
     async def line(self) -> str:

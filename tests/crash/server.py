@@ -1,8 +1,8 @@
 """A server to be killed or stopped: `python -m tests.crash.server STORE PROVIDER MODE OPTION…`.
 
 Prints `port N` when it listens. Its tools print what they do, a line each, so that a test knows where it is killing and
-can count executions over all processes. `stall`, `stall_again` do their work and then never return; `doze` stops its
-own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
+can count executions over all processes. `stall`, `stall_again`, `linger` do their work and then never return; `doze`
+stops its own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
 Options: ``stalling`` (see `stall_again`), ``dozing`` (it stops its own process right before it claims a call), and the
 name of a file with the ms by which the boot clock is ahead.
@@ -54,6 +54,14 @@ async def stall_again(order_id: str, ctx: ToolContext) -> str:
     return f"shipped {order_id}"
 
 
+@tool
+async def linger(order_id: str) -> str:
+    """Look for an order, without asking anybody, and never come back."""
+    tell("ran", "linger", order_id)
+    await asyncio.Event().wait()
+    return "never"
+
+
 def stop() -> None:
     """As Ctrl+Z does. Returns when the process goes on."""
     os.kill(os.getpid(), signal.SIGSTOP)
@@ -87,7 +95,7 @@ async def main(store: str, provider: str, mode: Any) -> None:
     remote = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
     model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k", hosted_tools=[remote])
     opened = Dozing(store.removeprefix("sqlite:///")) if "dozing" in sys.argv else store
-    agent = Agent(name="support", model=model, tools=[refund, stall, stall_again, doze])
+    agent = Agent(name="support", model=model, tools=[refund, stall, stall_again, linger, doze])
     app = create_app(agent, store=opened, settings=Settings())
     sock = socket.create_server(("127.0.0.1", 0), backlog=128)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
