@@ -4,17 +4,19 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.spec.servers import Fake, listening
+from tests.spec.servers import Fake, head, listening, sse
+
+Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 
 @contextmanager
-def served(fake: Fake) -> Iterator[str]:
+def served(fake: Answering) -> Iterator[str]:
     """A server beside this thread, as the command runs a loop of its own."""
     loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
     urls: list[str] = []
@@ -59,6 +61,36 @@ def test_a_broken_rule_ends_with_1_and_shows_the_frame(cli: Cli) -> None:
     (rule,) = (rule for rule in told["rules"] if rule["id"] == "TOOL-4")
     assert rule["findings"][0]["frame"] == 4
     assert rule["findings"][0]["scenario"] == "frontend tools"
+
+
+HOSTILE = "1.0\x9b31m\u202e\n\nTOOL-4   MUST    kept"
+
+
+def test_what_a_server_says_steers_no_terminal_and_adds_no_line(cli: Cli) -> None:
+    async def odd(body: bytes, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(body)
+        ids = {name: given.get(name) for name in ("threadId", "runId")} if isinstance(given, dict) else {}
+        first = {"type": "RUN_STARTED", **ids, "protocolVersion": HOSTILE, f"\x1b[2J{HOSTILE}": 1}
+        writer.write(head() + sse(first, {"type": HOSTILE}, {"type": "RUN_FINISHED", **ids}))
+
+    with served(odd) as url:
+        result = cli("check", url, "--timeout", "5")
+    assert result.exit_code == 1
+    assert all(line.isprintable() for line in result.stdout.splitlines())
+    assert "TOOL-4   MUST    kept" not in result.stdout.splitlines()
+
+
+def test_a_reason_of_several_lines_is_one(cli: Cli) -> None:
+    async def failing(body: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(head("500 Oops", "text/plain") + b"<html>\n\n\xc2\x9b31m<pre>Traceback")
+
+    with served(failing) as url:
+        result = cli("check", url, "--timeout", "5")
+    assert result.exit_code == 2
+    assert (
+        result.stderr
+        == f"error: {url} can't be checked: it answers with status 500: <html>  ⟦U+009B⟧31m<pre>Traceback.\n"
+    )
 
 
 def test_other_words_make_a_model_do_it(cli: Cli) -> None:

@@ -77,6 +77,9 @@ def test_too_many_messages() -> None:
         decode(messages=[message] * 10_001)
 
 
+CALL = {"id": "c", "type": "function", "function": {"name": "x", "arguments": "{}"}}
+
+
 @pytest.mark.parametrize(
     "place",
     [
@@ -86,6 +89,9 @@ def test_too_many_messages() -> None:
         lambda deep: {"tools": [{"name": "x", "parameters": deep}]},
         lambda deep: {"resume": [{"interruptId": "i", "status": "resolved", "payload": deep}]},
         lambda deep: {"messages": [{"role": "user", "content": "x", "function_approvals": deep}]},
+        lambda deep: {
+            "messages": [{"id": "a", "role": "assistant", "content": "", "toolCalls": [{**CALL, "metadata": deep}]}]
+        },
     ],
 )
 def test_depth(place) -> None:

@@ -181,6 +181,43 @@ async def test_a_run_that_never_ends_is_judged_as_far_as_it_came() -> None:
     assert report.stopped == "not tried: the first run had no end"
 
 
+SCHEMA = {"required": [{}, 5, "a"], "properties": {"a": {"type": {}, "enum": []}}}
+ODD = (
+    {"type": {"a": 1}},
+    {"type": ["RUN_STARTED"]},
+    {"type": "TOOL_CALL_START", "toolCallId": {}, "toolCallName": []},
+    {"type": "TOOL_CALL_CHUNK", "toolCallId": [], "toolCallName": {}, "delta": 5},
+    {"type": "MESSAGES_SNAPSHOT", "messages": [None, "x", {"id": {}, "role": [], "toolCalls": [{"id": []}, 7]}]},
+    {"type": "STATE_DELTA", "delta": [{"op": {}, "path": 5}]},
+)
+ASKS = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "x", "toolCallId": [], "responseSchema": SCHEMA}]}
+
+
+async def test_members_of_any_type_are_told_and_everything_is_tried() -> None:
+    async def odd(body: bytes, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(body)
+        ids = {name: given.get(name) for name in ("threadId", "runId")} if isinstance(given, dict) else {}
+        writer.write(head() + sse({**started(), **ids}, *ODD, {"type": "RUN_FINISHED", **ids, "outcome": ASKS}))
+
+    report = await checked(odd)
+    assert report.stopped == ""
+    assert {"EVT-1", "INT-4"} <= {line.id for line in report.lines if line.result == "broken"}
+
+
+async def test_of_a_stream_that_breaks_a_rule_in_every_frame_the_first_are_told() -> None:
+    strange = {"type": "CUSTOM", "name": "x", "value": "y" * 5_000, **{f"odd{number}": 1 for number in range(300)}}
+
+    async def endless(body: bytes, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(body)
+        ids = {"threadId": given["threadId"], "runId": given["runId"]}
+        writer.write(head() + sse({**started(), **ids}, *[strange] * 5) + b"data: [\n\n" * 5_000)
+        await asyncio.sleep(60)
+
+    report = await checked(endless, seconds=2.0)
+    assert {line.id: len(line.seen) for line in report.broken} == {"EVT-1": 100, "SSE-1": 100, "TR-1": 1}
+    assert len(json.dumps(report.told())) < 500_000
+
+
 async def test_a_body_that_stays_open_after_the_end_is_told() -> None:
     async def lingering(body: bytes, writer: asyncio.StreamWriter) -> None:
         await Fake()(body, writer)

@@ -259,5 +259,8 @@ def check_message(message: Message, path: str) -> None:
         parts(content, f"{path}.content")
     if message.metadata is not None:
         check_depth(message.metadata)
+    for call in message.tool_calls or ():
+        if call.metadata is not None:
+            check_depth(call.metadata)
     if message.function_approvals:
         check_depth(message.function_approvals)

@@ -7,6 +7,10 @@ import sys
 import click
 
 from agui_gate.cli.program import FAILED, MISUSED, Failure, debug_option
+from agui_gate.cli.terminal.console import short
+
+WIDTH = 500
+"""Characters of a line, of which a server may have said a part."""
 
 HELP = """Hold any AG-UI server against the specification.
 
@@ -50,15 +54,16 @@ def command(
     try:
         found = asyncio.run(check(url, headers=head, seconds=timeout, say=told, progress=_progress))
     except CantCheck as error:
-        raise Failure(str(error), MISUSED) from error
+        raise Failure(short(str(error), WIDTH), MISUSED) from error
     finally:
         _progress("")
     if as_json:
         click.echo(json.dumps(found.told(), indent=2, ensure_ascii=False))
     else:
         for line in found.table():
-            click.echo(line)
-        click.echo(f"\n{url} (AG-UI {found.version or 'of no version'}): {found.summary()}")
+            click.echo(short(line, WIDTH))
+        version = short(found.version, 20) or "of no version"
+        click.echo(f"\n{url} (AG-UI {version}): {found.summary()}")
         if found.stopped:
             click.echo(f"The check ended early: {found.stopped}.")
     ctx.exit(FAILED if found.broken else 0)

@@ -112,7 +112,8 @@ def _consent(interrupt: Json) -> Json:
     if not isinstance(members, dict) or not isinstance(schema, dict):
         return {"approved": True}
     required = ["approved"] if "approved" in members else schema.get("required")
-    return {name: _example(members.get(name)) for name in (required if isinstance(required, list) else members)}
+    names = required if isinstance(required, list) else list(members)
+    return {name: _example(members.get(name)) for name in names if isinstance(name, str)}
 
 
 def _example(schema: Any) -> Any:

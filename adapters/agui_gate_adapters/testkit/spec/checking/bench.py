@@ -1,7 +1,9 @@
 """What a check has found so far, and how a scenario asks the server for something."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
@@ -12,7 +14,7 @@ from agui_gate_adapters.testkit.agui.reducer import apply
 from agui_gate_adapters.testkit.spec.checking.peer import MAX_BYTES, Answer, Peer, Unreachable
 from agui_gate_adapters.testkit.spec.checking.shown_by import shown_by
 from agui_gate_adapters.testkit.spec.chunks import Chunks
-from agui_gate_adapters.testkit.spec.finding import Breach, Finding, Json, finding, listed
+from agui_gate_adapters.testkit.spec.finding import Breach, Finding, Json, finding, listed, word
 from agui_gate_adapters.testkit.spec.judge import judge
 
 MOST_LATE = 3
@@ -20,6 +22,9 @@ MOST_LATE = 3
 
 MOST_TIMES = 20
 """Times the seconds for one answer, after which nothing more is tried."""
+
+MOST_SEEN = 100
+"""Findings of one rule that are kept in one scenario: a broken stream may have one a frame."""
 
 SENTENCES = {
     "text": "Hello! Answer with one short sentence.",
@@ -86,10 +91,9 @@ class Talk:
         messages = [dict(message) for message in listed(self.input.get("messages"))]
         chunks = Chunks()
         plain = [{"parentMessageId": e.get("toolCallId"), **e} for told in self.events for e in chunks.unfolded(told)]
-        try:
-            return apply(messages, plain)
-        except (KeyError, TypeError, AttributeError, IndexError):
-            return messages  # malformed, which has been told
+        with suppress(KeyError, TypeError, AttributeError, IndexError):  # malformed, which has been told
+            apply(messages, plain)
+        return listed(messages)  # a snapshot may hold anything
 
     def says(self) -> str:
         """How it ended, in a few words."""
@@ -116,6 +120,7 @@ class Bench:
     late: int = 0
     began: float = 0.0
     _ids: Any = field(default_factory=lambda: count(1))
+    _numbers: Counter[tuple[str, str]] = field(default_factory=Counter)
     _mark: str = field(default_factory=lambda: uuid4().hex[:8])
 
     def fresh(self, kind: str) -> str:
@@ -160,10 +165,11 @@ class Bench:
 
     def _hold(self, talk: Talk, excused: set[str]) -> None:
         found = [one for one in judge(talk.answer.body, input=talk.input) if one.rule not in excused]
-        self.seen += [Seen(self.scenario, one) for one in found if one.strength != "note"]
+        for one in found:
+            self._keep(one)
         self.tried |= shown_by(talk.events)
         for event in talk.events:
-            self.version = self.version or str(event.get("protocolVersion") or "")
+            self.version = self.version or word(event, "protocolVersion")
 
     def _end(self, answer: Answer) -> None:
         match answer.end:
@@ -185,7 +191,13 @@ class Bench:
         frame = len(talk.events) - 1 if talk is not None and talk.events else None
         text = json.dumps(talk.last, ensure_ascii=False)[:300] if frame is not None and talk is not None else ""
         told = finding(Breach(rule, sentence, "SHOULD" if weak else None), frame, text)
-        self.seen.append(Seen(self.scenario, told))
+        self._keep(told)
+
+    def _keep(self, found: Finding) -> None:
+        place = (self.scenario, found.rule)
+        if found.strength != "note" and self._numbers[place] < MOST_SEEN:
+            self._numbers[place] += 1
+            self.seen.append(Seen(self.scenario, found))
 
     def holds(self, rule: str, kept: bool, sentence: str, talk: Talk | None = None, *, weak: bool = False) -> None:
         """Keep that a rule was tried, and a finding if it isn't kept."""

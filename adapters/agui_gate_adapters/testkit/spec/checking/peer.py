@@ -11,7 +11,7 @@ import httpx2
 from agui_gate_adapters.testkit.spec.finding import Json
 from agui_gate_adapters.testkit.spec.framing import frames
 
-MAX_BYTES = 8_000_000
+MAX_BYTES = 2_000_000
 """Of one answer: more than any scenario asks for."""
 
 LINGER = 2.0
@@ -44,8 +44,9 @@ class Answer:
 
     @property
     def events(self) -> list[Json]:
-        """The events that can be read."""
-        return [frame.event for frame in frames(self.body)[0] if frame.event is not None]
+        """The events that can be read: objects that say their type."""
+        read = (frame.event for frame in frames(self.body)[0])
+        return [event for event in read if event is not None and isinstance(event.get("type"), str)]
 
 
 class Peer:
@@ -85,7 +86,7 @@ class Peer:
             raise Unreachable(f"no answer within {self.timeout:g} s") from None
         except Exception as error:  # whatever an address or a server may make of a connection
             if not answer.status:
-                raise Unreachable(str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+                raise Unreachable(str(error).rstrip(".") or type(error).__name__) from None
             answer.end = "broken"
         if answer.end == "lingering":  # known by now; the others needn't take as long
             self.linger = LINGER / 20

@@ -11,7 +11,10 @@ Result = Literal["kept", "broken", "not tried"]
 
 UNSEEN = "can't be shown from outside"
 FRAMES = 3
-"""Findings of one rule that are printed; the JSON has all."""
+"""Findings of one rule that are printed; the JSON has those of every scenario."""
+
+MOST_TEXT = 2_000
+"""Characters of a frame in the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +154,9 @@ def _told(line: Line) -> dict[str, Any]:
         {
             "scenario": one.scenario,
             "strength": one.finding.strength,
-            "sentence": one.finding.sentence,
+            "sentence": _cut(one.finding.sentence, MOST_TEXT),
             "frame": one.finding.frame,
-            "text": one.finding.text,
+            "text": _cut(one.finding.text, MOST_TEXT),
         }
         for one in line.seen
     ]
