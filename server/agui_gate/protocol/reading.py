@@ -46,10 +46,13 @@ def _clean(body: bytes) -> RunInput | None:
     try:
         sent = _exactly.decode(body)
         for place, message in enumerate(sent.messages):
-            if not isinstance(message.content, str) or message.function_approvals or message.metadata is not None:
+            if (
+                not isinstance(message.content, str)
+                or message.function_approvals
+                or message.tool_calls
+                or message.metadata is not None
+            ):
                 _look_into(message, place)
-            elif message.tool_calls:
-                check_message(message, f"messages[{place}]")
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return RunInput(*[getattr(sent, field) for field in RunInput.__struct_fields__])
