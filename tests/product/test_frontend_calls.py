@@ -172,6 +172,24 @@ async def test_what_a_page_came_back_to_is_not_sent_again() -> None:
         await assert_as_connected(p, chat)
 
 
+@conforms("SNAP-1")
+@styles
+async def test_who_retries_an_answer_that_goes_on_is_shown_its_beginning(card: bool) -> None:
+    """A page drops what stands behind a message that it sends again. Here that stays, since it is not answered yet."""
+    shop = Shop()
+    down = {"kind": "status", "status": 503, "retry_after": 0, "times": 2}
+    turns = [{"output": [refund()]}, {"fault": down}, *script(say("Done."))]
+    async with product(shop.tools, turns) as p:
+        chat = page(p, *[CARD_TOOL] * card)
+        asked = await chat.say("refund")
+        failed = await chat.decide(asked, approved=True)
+        assert failed[-1]["type"] == "RUN_ERROR"
+        del chat.messages[1:]
+        done = await chat.go()
+        assert (done.text, shop.orders) == ("Done.", ["A1"])
+        assert said(apply([], await connect(p, chat))) == said(chat.messages)
+
+
 async def test_what_is_asked_again_has_one_card() -> None:
     shop = Shop()
     async with product(shop.tools, script(refund("A1"), refund("A2")), settings=FULL) as p:

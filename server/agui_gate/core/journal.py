@@ -232,11 +232,15 @@ class Journal:
         Outputs that the model has not seen yet mean that the answer is still under way.
         """
         turn = self.newest_turn
-        if turn is None or self._newest_place <= place:
+        if turn is None or not self.has_turn_after(place):
             return False
         if turn.cut or not turn.awaited:
             return True
         return any(not self.has_outcome(call.id) for call in turn.awaited)
+
+    def has_turn_after(self, place: int) -> bool:
+        """Whether the model has said something after the entry at ``place``."""
+        return self._newest_place > place
 
     def reference(self) -> ConversationRef | None:
         """What a provider remembers of this thread: one reference, whosever it is. Adapters leave another's alone."""

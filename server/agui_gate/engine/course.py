@@ -44,6 +44,7 @@ class Course:
         self._showing.snapshot_due = self._left_early()
         await self._recover()
         intake = await self._take()
+        self._showing.snapshot_due |= intake.behind and self._scope.dialect.v1  # SNAP-1
         self._thread.capacity.check_new(
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )

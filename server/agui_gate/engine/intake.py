@@ -38,7 +38,8 @@ class Intake(msgspec.Struct, kw_only=True):
 
     ``said``: the user said something new. ``unknown``: what its answers named that this thread never asked.
     ``repeated``: approvals that were decided before and are answered again; ``late``: those of them that are answered
-    in another way now than they were decided. ``index`` finds the approvals of the thread.
+    in another way now than they were decided. ``index`` finds the approvals of the thread. ``behind``: the client has
+    dropped the beginning of an answer that goes on.
     """
 
     entries: list[Entry] = msgspec.field(default_factory=list)
@@ -48,6 +49,7 @@ class Intake(msgspec.Struct, kw_only=True):
     index: ApprovalIndex = msgspec.field(default_factory=ApprovalIndex)
     keep: int | None = None
     said: bool = False
+    behind: bool = False
     unknown: list[str] = msgspec.field(default_factory=list)
 
 
@@ -231,5 +233,7 @@ class _Comparison:
             intake.keep = index
             intake.entries += admitted(UserEntry(entry.id, content, entry.role, entry.minted, last.more()))
             intake.said = True
-        elif self.journal.is_answered(index):  # while it is under way, the request is a retry (B10)
+        elif self.journal.is_answered(index):
             intake.keep = index + 1
+        else:  # while its answer is under way, the request is a retry (B10)
+            intake.behind = self.journal.has_turn_after(index)
