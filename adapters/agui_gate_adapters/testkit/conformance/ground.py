@@ -51,11 +51,13 @@ class Suite:
         *,
         store: str = "memory://",
         may_refuse: Sequence[str] = (),
+        departs: Sequence[str] = (),
         **agent: Any,
     ) -> AsyncIterator["Ground"]:
         """A server with one agent that has these tools, and a provider that plays this script.
 
-        Leaving the block without an error requires that the provider refused nothing, but by the rules ``may_refuse``.
+        Leaving the block without an error requires that the provider refused nothing, but by the rules ``may_refuse``,
+        and that every stream keeps the specification, but for ``departs``.
         """
         emulator = self.emulator(script)
         async with serve(emulator) as base_url, connecting() as http:
@@ -70,7 +72,7 @@ class Suite:
         refused = [(entry.rule, entry.error) for entry in emulator.refusals if entry.rule not in may_refuse]
         assert not refused, f"the provider refused {refused}"
         for stream in (stream for client in ground.clients for stream in client.streams):
-            assert_conforms(stream.raw, input=stream.input)
+            assert_conforms(stream.raw, input=stream.input, departs=departs)
 
 
 class Ground:

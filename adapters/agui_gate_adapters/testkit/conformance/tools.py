@@ -5,8 +5,20 @@ import json
 
 import agui_gate
 from agui_gate import ToolContext, ToolError
+from agui_gate_adapters.testkit.agui import CARD_TOOL
 from agui_gate_adapters.testkit.conformance.ground import Suite
-from agui_gate_adapters.testkit.conformance.shop import COLOR, Shop, call, refund, say, script, search, status, turn
+from agui_gate_adapters.testkit.conformance.shop import (
+    COLOR,
+    YES,
+    Shop,
+    call,
+    refund,
+    say,
+    script,
+    search,
+    status,
+    turn,
+)
 
 
 class Tools(Suite):
@@ -42,6 +54,27 @@ class Tools(Suite):
             assert (done.text, shop.orders) == ("Done.", ["A1"])
             color, refunded, found = ground.newest.outputs
             assert (color, json.loads(refunded)["order"], json.loads(found)) == ("green", "A1", ["found ada"])
+
+    async def test_a_client_tool_and_a_card_of_a_client_of_1_0(self) -> None:
+        """TOOL-4: the gated call is held back until it is decided, and the provider hears of all three.
+
+        What waits is not listed (TOOL-6) unless the operator says that every client takes the list.
+        """
+        shop = Shop()
+        picked = call("pick_color", hint="bright")
+        turns = script(say("Let me see."), picked, refund(), search())
+        async with self.ground(shop.tools, turns, departs=["TOOL-6"]) as ground:
+            client = ground.client(tools=[COLOR, CARD_TOOL], extra={"protocolVersion": "1.0"})
+            asked = await client.say("refund and paint")
+            assert sorted(asked.calls.values()) == ["confirm_changes", "pick_color", "search"]
+            (pick,) = [i for i, name in asked.calls.items() if name == "pick_color"]
+            done = await client.answer((pick, "green"), *((card, YES) for card in asked.cards))
+            assert (list(done.calls.values()), list(done.results)) == (["refund"], list(done.calls))
+            assert (done.text, shop.orders) == ("Done.", ["A1"])
+            color, refunded, found = ground.newest.outputs
+            assert (color, json.loads(refunded)["order"], json.loads(found)) == ("green", "A1", ["found ada"])
+            assert "confirm_changes" not in json.dumps([entry.items for entry in ground.requests])
+            assert (await client.say("thanks")).text == "Done."
 
     async def test_a_tool_that_fails_tells_the_model(self) -> None:
         """The run goes on."""
@@ -105,3 +138,29 @@ class Tools(Suite):
             assert [status(content) for content in stopped.results.values()] == ["cancelled", "cancelled"]
             assert (await client.say("and now?")).text == "Back."
             assert (len(ground.newest.outputs), runs) == (2, ["a", "b"])
+
+    async def test_cancelling_a_client_of_1_0_that_has_calls_of_its_own(self) -> None:
+        """LIFE-4, TOOL-4: the run was stopped and did not fail; what is the page's is not answered for it."""
+        begun, shop = asyncio.Event(), Shop()
+
+        @agui_gate.tool
+        async def slow(job: str) -> str:
+            """Takes for ever."""
+            begun.set()
+            await asyncio.Event().wait()
+            return job
+
+        items = (call("pick_color", hint="bright"), refund(), call("slow", job="a"))
+        turns = [turn(say("Working."), *items), turn(say("Back."), repeat=True)]
+        async with self.ground([*shop.tools, slow], turns) as ground, asyncio.timeout(20):
+            client = ground.client(tools=[COLOR, CARD_TOOL], extra={"protocolVersion": "1.0"})
+            running = asyncio.create_task(client.say("work"))
+            await begun.wait()
+            reply = await ground.http.post(f"{ground.url}/threads/{client.thread_id}/cancel")
+            assert reply.status_code == 200
+            stopped = await running
+            assert stopped[-1]["outcome"] == {"type": "cancelled"}
+            assert {stopped.calls.get(i) for i in stopped.results}.isdisjoint({"pick_color", "confirm_changes"})
+            said = await client.say("and now?")
+            assert (said.text, shop.orders) == ("Back.", [])
+            assert [status(content) for content in ground.newest.outputs] == ["cancelled", "cancelled", "cancelled"]
