@@ -81,7 +81,7 @@ class Peer:
         except TimeoutError:
             if not answer.status:
                 raise Unreachable(f"no answer within {self.timeout:g} s") from None
-            answer.end = "late"
+            answer.end = "lingering" if _over(answer.body) else "late"
         except httpx2.TimeoutException:
             raise Unreachable(f"no answer within {self.timeout:g} s") from None
         except Exception as error:  # whatever an address or a server may make of a connection
@@ -124,7 +124,7 @@ async def _read(response: httpx2.Response, answer: Answer, leave_at: bytes, ling
         answer.body = bytes(told)
 
 
-def _over(told: bytearray) -> bool:
+def _over(told: bytes | bytearray) -> bool:
     """Whether the last thing that was said is the end of a run."""
     last = told[max(told.rfind(b"\n\n", 0, len(told) - 2), 0) :]
     return last.endswith(b"\n\n") and any(end in last for end in _ENDS)
