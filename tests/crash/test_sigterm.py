@@ -166,8 +166,11 @@ async def posted(servers: Busy, approval_id: str) -> Stream:
 async def go_on(servers: Busy) -> None:
     """Every thread's next turn works."""
 
+    waiting = (await servers.product.get("/approvals"))["approvals"]
+
     async def next_turn(chat: Chat) -> None:
-        stream = await one(chat, "next")
+        left = [approval["id"] for approval in waiting if approval["thread_id"] == chat.thread_id]
+        stream = await one(chat, "next", resume=[{"interruptId": i, "status": "cancelled"} for i in left])
         assert (stream.status, stream[-1]["type"], stream.text) == (200, "RUN_FINISHED", "Back."), stream
         view = await servers.product.get(f"/threads/{chat.thread_id}")
         calls = {c["id"] for m in view["messages"] for c in m.get("toolCalls", ())}
