@@ -114,7 +114,7 @@ export class InboxStore {
 
   async #read(id: string): Promise<Partial<Entry>> {
     const answer = await this.#call<Waiting>(path(id));
-    if (answer?.ok) return { record: answer.said };
+    if (answer?.ok && answer.said.id) return { record: answer.said }; // a proxy may say anything
     return isGoneBy(answer?.status) ? { isGone: true } : {};
   }
 
