@@ -46,12 +46,11 @@ def _clean(body: bytes) -> RunInput | None:
     try:
         sent = _exactly.decode(body)
         for place, message in enumerate(sent.messages):
-            if (
-                not isinstance(message.content, str)
-                or message.function_approvals
-                or message.tool_calls
-                or message.metadata is not None
-            ):
+            if message.tool_calls:
+                for call in message.tool_calls:
+                    if call.metadata is not None:
+                        check_depth(call.metadata)
+            if not isinstance(message.content, str) or message.function_approvals or message.metadata is not None:
                 _look_into(message, place)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
