@@ -51,7 +51,17 @@ def _as_text(value: Any) -> str:
 
 
 def is_newer(stream: Stream) -> bool:
-    """Whether it ends in a shape that only clients know which say so in their request."""
+    """Whether it has a shape that only clients know which say so in their request."""
     outcome = stream[-1].get("outcome", {}) if stream else {}
     newer = outcome.get("type") == "cancelled" or "pendingToolCallIds" in outcome
+    snapshots = (event["messages"] for event in stream if event["type"] == "MESSAGES_SNAPSHOT")
+    newer = newer or any(_has_newer_content(message) for messages in snapshots for message in messages)
     return newer and "protocolVersion" in stream.input
+
+
+def _has_newer_content(message: dict[str, Any]) -> bool:
+    """File handles, and results that are lists: see docs/clients.md#shapes."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return False
+    return message["role"] == "tool" or any((part.get("source") or {}).get("type") == "file" for part in content)
