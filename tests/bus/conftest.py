@@ -11,15 +11,33 @@ from tests.bus.distant import DistantBus
 RUN_BYTES = 4096
 """How much of a run these buses keep, about."""
 
-BUSES: dict[str, Callable[[], Bus]] = {
-    "memory": lambda: MemoryBus(run_bytes=RUN_BYTES),
-    "distant": lambda: DistantBus(run_bytes=RUN_BYTES),
-}
+
+def memory() -> tuple[Bus, Bus]:
+    bus = MemoryBus(run_bytes=RUN_BYTES)
+    return bus, bus
+
+
+def distant() -> tuple[Bus, Bus]:
+    bus = DistantBus(run_bytes=RUN_BYTES)
+    return bus, DistantBus(bus.there)
+
+
+BUSES: dict[str, Callable[[], tuple[Bus, Bus]]] = {"memory": memory, "distant": distant}
+"""Two of each that lead to the same place."""
 
 
 @pytest.fixture(params=BUSES)
-async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
+async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Bus, Bus]]:
+    """The buses of two replicas, not started."""
     made = BUSES[request.param]()
-    await made.start()
     yield made
-    await made.aclose()
+    for bus in made:
+        await bus.aclose()
+
+
+@pytest.fixture
+async def bus(replicas: tuple[Bus, Bus]) -> Bus:
+    """That of one."""
+    bus, _ = replicas
+    await bus.start()
+    return bus

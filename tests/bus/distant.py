@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.bus.base import Opening, Published, Publisher, Reader, Tell
+from agui_gate.bus.base import Hear, Opening, Published, Publisher, Reader, Signal, Tell
 from agui_gate.bus.memory import MemoryBus
 
 
@@ -70,11 +70,12 @@ class Sender:
 
 
 class DistantBus:
-    """A `Bus`."""
+    """A `Bus`. ``there``: what is at the other end, if somebody else is there too."""
 
-    def __init__(self, **more: Any) -> None:
-        self._there = MemoryBus(**more)
+    def __init__(self, there: MemoryBus | None = None, **more: Any) -> None:
+        self.there = there or MemoryBus(**more)
         self._senders: set[Sender] = set()
+        self._signals: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         await wire()
@@ -82,21 +83,21 @@ class DistantBus:
     async def aclose(self) -> None:
         for sender in self._senders:
             sender.end()
-        await asyncio.gather(*(sender.task for sender in self._senders))
+        await asyncio.gather(*(sender.task for sender in self._senders), *self._signals)
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
         await wire()
-        sender = Sender(await self._there.open(run_key, principal, thread_id, run_id))
+        sender = Sender(await self.there.open(run_key, principal, thread_id, run_id))
         self._senders.add(sender)
         return sender
 
     async def find(self, run_key: str) -> Published | None:
         await wire()
-        return await self._there.find(run_key)
+        return await self.there.find(run_key)
 
     async def read(self, run_key: str, after: int = -1) -> Reader | None:
         await wire()
-        return await self._there.read(run_key, after)
+        return await self.there.read(run_key, after)
 
     async def join(self, run_key: str, tell: Tell) -> Reader | None:
         def over_the_wire(opening: Opening) -> bytes:
@@ -104,11 +105,23 @@ class DistantBus:
             return tell(Opening(opening.seq, Given(bytes(opening.messages())), state))
 
         await wire()
-        return await self._there.join(run_key, over_the_wire)
+        return await self.there.join(run_key, over_the_wire)
 
     async def forget(self, principal: str, thread_id: str) -> None:
         await wire()
-        await self._there.forget(principal, thread_id)
+        await self.there.forget(principal, thread_id)
 
     async def expire(self) -> None:
-        await self._there.expire()
+        await self.there.expire()
+
+    def listen(self, hear: Hear) -> None:
+        self.there.listen(hear)
+
+    def tell(self, signal: Signal) -> None:
+        async def arrive() -> None:
+            await wire()
+            self.there.tell(signal)
+
+        task = asyncio.create_task(arrive())
+        self._signals.add(task)
+        task.add_done_callback(self._signals.discard)

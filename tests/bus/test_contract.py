@@ -1,11 +1,12 @@
 """What every bus promises: see `agui_gate.bus.base`."""
 
 import asyncio
+from typing import Literal
 
 import msgspec
 import pytest
 
-from agui_gate.bus.base import Bus, FellBehind, Opening, Publisher, Reader
+from agui_gate.bus.base import Bus, FellBehind, Opening, Publisher, Reader, Signal
 from agui_gate.protocol.encoder import PING
 from tests.bus.conftest import RUN_BYTES
 from tests.requirements import shows
@@ -248,3 +249,87 @@ async def test_what_is_fresh_does_not_expire(bus: Bus) -> None:
     publisher.end()
     await bus.expire()
     assert await to_the_end(await reader_of(bus)) == said(0, 3)
+
+
+# --- replicas ------------------------------------------------------------------------------------------------------
+async def test_a_run_is_read_in_the_other_replica_too(replicas: tuple[Bus, Bus]) -> None:
+    here, there = replicas
+    for bus in replicas:
+        await bus.start()
+    publisher = await here.open("run", "alice", "t", "r1")
+    publisher.opened(Opening(1, Then("asked"), {}))
+    say(publisher, 0, 4)
+    await kept(there, 4)
+    found = await there.find("run")
+    assert found is not None
+    assert (found.principal, found.thread_id, found.run_id) == ("alice", "t", "r1")
+    readers = [
+        asyncio.ensure_future(to_the_end(reader))
+        for reader in (await reader_of(there), await reader_of(there, after=1), await late(there))
+    ]
+    await asyncio.sleep(0)
+    say(publisher, 4, 8)
+    publisher.end()
+    assert await asyncio.gather(*readers) == [said(0, 8), said(2, 8), b'opening 1 ["asked"] {}\n\n' + said(1, 8)]
+
+
+# --- signals -------------------------------------------------------------------------------------------------------
+class Ears:
+    """What a replica hears."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._heard: set[Signal] = set()
+        self._more = asyncio.Event()
+        bus.listen(self._hear)
+
+    def _hear(self, signal: Signal) -> None:
+        self._heard.add(signal)
+        self._more.set()
+
+    async def until(self, *signals: Signal) -> None:
+        """Until it has heard all of these."""
+        async with asyncio.timeout(10):
+            while not self._heard.issuperset(signals):
+                self._more.clear()
+                await self._more.wait()
+
+
+KINDS: tuple[Literal["written", "approvals"], ...] = ("written", "approvals")
+
+LONG = "ö\"\\'" * 64
+"""An id as long as any may be, of what needs care in quotes."""
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [Signal("written", "alice", "t"), Signal("approvals", "alice@x", "a b/ü"), Signal("stop", LONG, LONG)],
+    ids=lambda signal: signal.kind,
+)
+async def test_a_signal_reaches_the_other_replica(replicas: tuple[Bus, Bus], signal: Signal) -> None:
+    here, there = replicas
+    ears = Ears(here), Ears(there)
+    for bus in replicas:
+        await bus.start()
+    here.tell(signal)
+    await ears[1].until(signal)
+    there.tell(signal)
+    await ears[0].until(signal)
+
+
+async def test_many_signals_at_once_all_arrive(replicas: tuple[Bus, Bus]) -> None:
+    here, there = replicas
+    ears = [Ears(bus) for bus in (here, there)]
+    for bus in replicas:
+        await bus.start()
+    signals = [Signal(kind, "alice", f"thread-{n}") for n in range(300) for kind in KINDS]
+    for signal in signals:
+        here.tell(signal)
+    await ears[1].until(*signals)
+
+
+async def test_telling_a_bus_that_is_closed_fails_nobody(replicas: tuple[Bus, Bus]) -> None:
+    for bus in replicas:
+        Ears(bus)
+        await bus.start()
+        await bus.aclose()
+        bus.tell(Signal("written", "alice", "t"))

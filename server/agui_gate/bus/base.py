@@ -7,10 +7,14 @@ store. So it may lose them, and a reader is told then (`FellBehind`), rather tha
 What a run says must never wait, neither for a reader nor for a network: a delta is a few microseconds. So the methods
 of `Publisher` are synchronous. A bus that sends frames elsewhere collects them and sends them together, from a task of
 its own, in their order. Everything else is a coroutine. See docs/adr/0013-the-bus-is-a-seam.md.
+
+Beside the frames a bus carries signals to the other replicas: that there is something to look for in the store. They
+are hints and no more. Whoever waits for one looks from time to time anyway. So a signal that is lost costs a moment,
+one that comes twice costs a look, and none of them changes what is true.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -97,8 +101,28 @@ class Reader(Protocol):
         ...
 
 
+class Signal(msgspec.Struct, frozen=True, array_like=True):
+    """A hint to the other replicas, about one thread.
+
+    ``written``: something of it was saved, or its lease was given back. ``approvals``: so were approvals of it.
+    ``stop``: a `StopRequest` waits in the store for what is at work on it.
+    """
+
+    kind: Literal["written", "approvals", "stop"]
+    principal: str
+    thread_id: str
+
+
+Hear = Callable[[Signal], None]
+"""Told of another replica's signal, in the event loop. Never waits, and never raises."""
+
+
 class Bus(Protocol):
-    """Keeps what runs say for as long as they run and a while after. What fails raises `Unavailable`."""
+    """Keeps what runs say for as long as they run and a while after. What fails raises `Unavailable`.
+
+    Several replicas share it: each has an object of its own that leads to the same place. Those in one process may also
+    share the object.
+    """
 
     async def start(self) -> None:
         """Connect. Raises `ConfigurationError` with a sentence."""
@@ -131,6 +155,16 @@ class Bus(Protocol):
 
     async def expire(self) -> None:
         """Drop what is over its time. Called every second."""
+        ...
+
+    def listen(self, hear: Hear) -> None:
+        """Have ``hear`` told what other replicas tell. Each replica calls it once, before `start`."""
+        ...
+
+    def tell(self, signal: Signal) -> None:
+        """Tell the other replicas, soon. Best effort: nothing waits here, nothing fails, and equal ones that are told
+        together may arrive as one. Whoever tells has no need to hear it, and may.
+        """
         ...
 
     async def aclose(self) -> None:

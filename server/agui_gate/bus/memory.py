@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from agui_gate.bus.base import Published, Publisher, Reader, Tell
+from agui_gate.bus.base import Hear, Published, Publisher, Reader, Signal, Tell
 from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
 
 KEPT_SECONDS = 300.0
@@ -34,7 +34,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class MemoryBus:
-    """`memory://`: live events for one process."""
+    """`memory://`: live events for one process, in which several engines may share it."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class MemoryBus:
         self._ended: dict[str, deque[tuple[float, str]]] = {}  # by principal, the oldest first
         self._sizes: Counter[str] = Counter()  # of those, by principal
         self._ended_bytes = 0
+        self._listening: list[Hear] = []
 
     async def start(self) -> None:
         """Nothing to connect to."""
@@ -91,6 +92,16 @@ class MemoryBus:
     async def expire(self) -> None:
         """See `Bus`."""
         self._expire()
+
+    def listen(self, hear: Hear) -> None:
+        """See `Bus`."""
+        self._listening.append(hear)
+
+    def tell(self, signal: Signal) -> None:
+        """See `Bus`."""
+        if len(self._listening) > 1:  # else there is nobody but who tells it
+            for hear in self._listening:
+                hear(signal)
 
     def _find(self, run_key: str) -> _Kept | None:
         self._expire()
