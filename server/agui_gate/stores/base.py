@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import TooLarge
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
@@ -142,7 +143,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
     ``replaced``: ids of approvals of this thread whose calls a branch has dropped; the records stay, and say so.
     Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id. ``default_title``
-    becomes the title of a thread that has none: a person may have given it one since it was read.
+    becomes the title of a thread that has none: a person may have given it one since it was read. ``happened``: what
+    goes into the audit trail by itself, before what the other members amount to.
     """
 
     keep: int | None = None
@@ -153,6 +155,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     ref: ConversationRef | None | msgspec.UnsetType = msgspec.UNSET
     default_title: str | None = None
     status: RunStatus | None = None
+    happened: Sequence[Happened] = ()
 
     @property
     def durable(self) -> bool:

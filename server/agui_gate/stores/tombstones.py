@@ -8,12 +8,11 @@ arguments in it, no result and no reason.
 A digest hides what nobody could guess. Of a short value, such as one amount, it can be found by trying.
 """
 
-from hashlib import sha256
-
 import msgspec
 
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import RAN, UNFINISHED, Approval, State
+from agui_gate.core.audit import digest as digest
 
 KEPT = (UNFINISHED - {State.PENDING}) | RAN | {State.REJECTED}
 """What ran, may have run, or was decided by a person. The others came to nothing."""
@@ -46,11 +45,6 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     asked_at: int
     decided_at: int | None
     deleted_at: int
-
-
-def digest(text: str) -> str:
-    """SHA-256 of ``text`` as UTF-8, in hexadecimal digits."""
-    return sha256(text.encode()).hexdigest()
 
 
 def tombstone(approval: Approval, now: int) -> Tombstone | None:

@@ -1,0 +1,293 @@
+"""What happened to gated calls, as a chain of events that can be checked.
+
+Theory of operation
+-------------------
+Whatever happens to an approval is a `Happened`. The store makes an `Event` of it in the same transaction. Events are
+only added. Those of one thread are a chain: each has the hash of the one before it (`prev`), and its own `hash`:
+
+    hash = SHA-256 of prev, followed by the event without prev and hash as canonical JSON (`core.jsontext`)
+
+So an event that is changed, left out, added in between or put elsewhere is found (`Chains`), and everybody can check an
+exported line by three lines of code. A chain alone proves nothing against who can write all of it anew, or cut off its
+end. Against that its `Head` is kept elsewhere, and held against the chain later.
+
+An event outlives its thread, and so it holds nothing of what was said. Of arguments and results it has a digest
+(SHA-256). Of an edit it has the places that it changed, as JSON pointers. A reason that a person gave is not in it.
+
+`body` is the text that was hashed: a store keeps it as text, byte by byte. A reader takes any ``kind`` and any body: a
+newer version may have written them.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Literal, cast, get_args
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.jsontext import canonical, parse_object
+from agui_gate.core.transcript import Output
+from agui_gate.errors import AguiGateError
+
+Kind = Literal[
+    "asked",
+    "shown",
+    "approved",
+    "refused",
+    "claimed",
+    "passed",
+    "given_back",
+    "done",
+    "failed",
+    "unknown",
+    "rejected",
+    "superseded",
+    "cancelled",
+    "expired",
+    "replaced",
+    "deleted",
+    "restored",
+]
+"""``approved``: a person said yes; in the same step it is ``claimed``. ``refused``: an answer that was not taken.
+
+``replaced``: the answer that it belongs to is gone. ``deleted``: so is its thread. ``restored``: a backup was restored
+in which it was not settled. Each of the others is the move to that state.
+"""
+
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+
+MAX_WHY = 200
+"""Characters of why an answer was refused."""
+MAX_PATHS = 50
+"""Places of an edit that are named."""
+
+Body = Mapping[str, str | int | bool | tuple[str, ...] | None]
+
+
+def digest(text: str) -> str:
+    """SHA-256 of ``text`` as UTF-8, in hexadecimal digits. What could be guessed can be found by trying."""
+    return sha256(text.encode()).hexdigest()
+
+
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to one approval, before it has its place in a chain.
+
+    ``principal`` and ``thread_id`` (the client's) are the approval's. ``run_key``: the run, or decision, that did it;
+    "" for nobody's, such as the clock's. ``by`` is the principal who did it, and ``way`` how that came: one of
+    `answers.Way`, or where it was shown. Both are "" for what no person did.
+    """
+
+    kind: Kind
+    principal: str
+    thread_id: str
+    approval_id: str
+    run_key: str = ""
+    by: str = ""
+    way: str = ""
+    body: str = "{}"
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The end of a thread's chain: the number and the hash of its last event. 0 and "" where there is none.
+
+    ``thread`` is the store's key of the thread: another thread of the same name has another one.
+    """
+
+    thread: str
+    seq: int = 0
+    hash: str = ""
+    tenant: str = ""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A link of a chain: what a store keeps, and an export says. ``at``: ms since the epoch, by the store's clock.
+
+    ``seq`` counts the events of the thread from 1. The other members: see `Happened` and `Head`.
+    """
+
+    tenant: str
+    thread: str
+    seq: int
+    at: int
+    kind: str
+    principal: str
+    thread_id: str
+    approval_id: str
+    run_key: str
+    by: str
+    way: str
+    body: str
+    prev: str
+    hash: str
+
+    @property
+    def head(self) -> Head:
+        """The end of the chain, if this is the last event."""
+        return Head(self.thread, self.seq, self.hash, self.tenant)
+
+
+# --- what happened --------------------------------------------------------------------------------------------------
+
+
+def asked(approval: Approval) -> Happened:
+    """A record was made."""
+    return _about(
+        approval,
+        "asked",
+        run_key=approval.run_key,
+        body={
+            "agent": approval.agent,
+            "arguments": digest(approval.arguments),
+            "call_id": approval.call_id,
+            "expires_at": approval.expires_at,
+            "runner": approval.runner,
+            "schema": approval.schema_digest,
+            "source": approval.source,
+            "tool": approval.tool,
+        },
+    )
+
+
+def moved(
+    approval: Approval, to: State, decision: Decision | None = None, output: Output | None = None, run_key: str = ""
+) -> tuple[Happened, ...]:
+    """The record was moved to ``to``, with what the move said. ``approval`` may be as before or as after it."""
+    if to is State.PENDING:
+        raise ValueError("nothing is moved to pending: it is asked")
+    body: dict[str, str] = {} if output is None else {"output": digest(output.content)}
+    if decision is None:
+        return (_about(approval, to.value, run_key=run_key, body=body),)
+    if to is not State.CLAIMED:
+        return (_about(approval, to.value, decision, run_key, body),)
+    yes = _about(approval, "approved", decision, run_key, _agreed(approval, decision))
+    return (yes, _about(approval, "claimed", run_key=run_key, body=body))
+
+
+def shown(approval: Approval, by: str, way: str, run_key: str) -> Happened:
+    """A person was asked about it (again). ``way``: where, such as ``card`` or ``interrupt``."""
+    return msgspec.structs.replace(_about(approval, "shown", run_key=run_key), by=by, way=way)
+
+
+def refused(approval: Approval, by: str, way: str, error: AguiGateError, run_key: str) -> Happened:
+    """An answer was not taken. Of the sentence that says why only what stands before a colon: values may follow it."""
+    why = error.message.partition(":")[0][:MAX_WHY]
+    event = _about(approval, "refused", run_key=run_key, body={"code": error.code, "why": why})
+    return msgspec.structs.replace(event, by=by, way=way)
+
+
+def replaced(approval: Approval, run_key: str) -> Happened:
+    """The answer that the call belongs to was regenerated, or edited away."""
+    return _about(approval, "replaced", run_key=run_key)
+
+
+def deleted(approval: Approval, run_key: str) -> Happened:
+    """Its thread was deleted, while it was in that state."""
+    return _about(approval, "deleted", run_key=run_key, body={"state": approval.state.value})
+
+
+def restored(approval: Approval, epoch: int) -> Happened:
+    """A backup was restored in which it was in that state. ``epoch``: of the store, from then on."""
+    return _about(approval, "restored", body={"epoch": epoch, "state": approval.state.value})
+
+
+def _agreed(approval: Approval, decision: Decision) -> Body:
+    effective = approval.arguments if decision.edited_arguments is None else decision.edited_arguments
+    paths = _changed(approval.arguments, effective)
+    return {"arguments": digest(effective), **({"edited": paths} if paths else {})}
+
+
+def _changed(before: str, after: str) -> tuple[str, ...]:
+    """The arguments that differ, as JSON pointers."""
+    old, new = parse_object(before) or {}, parse_object(after) or {}
+    names = [name for name in sorted({*old, *new}) if (name in old, old.get(name)) != (name in new, new.get(name))]
+    return tuple("/" + name.replace("~", "~0").replace("/", "~1") for name in names[:MAX_PATHS])
+
+
+_NOTHING: Body = {}
+
+
+def _about(
+    approval: Approval, kind: str, decision: Decision | None = None, run_key: str = "", body: Body = _NOTHING
+) -> Happened:
+    return Happened(
+        kind=cast(Kind, kind),  # a state's name, where it isn't spelled out
+        principal=approval.principal,
+        thread_id=approval.thread_id,
+        approval_id=approval.id,
+        run_key=run_key,
+        by=decision.by if decision else "",
+        way=(decision.way if decision else None) or "",
+        body=canonical(body),
+    )
+
+
+# --- the chain ------------------------------------------------------------------------------------------------------
+
+
+def chained(head: Head, at: int, happened: Iterable[Happened]) -> list[Event]:
+    """The next events of the chain that ends at ``head``."""
+    events: list[Event] = []
+    for one in happened:
+        head = events[-1].head if events else head
+        members = {name: getattr(one, name) for name in Happened.__struct_fields__}
+        event = Event(
+            tenant=head.tenant, thread=head.thread, seq=head.seq + 1, at=at, prev=head.hash, hash="", **members
+        )
+        events.append(msgspec.structs.replace(event, hash=_hash(event)))
+    return events
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_HASHED = tuple(name for name in Event.__struct_fields__ if name not in ("prev", "hash"))
+
+
+def _hash(event: Event) -> str:
+    members: dict[str, object] = {name: getattr(event, name) for name in _HASHED}
+    return sha256(event.prev.encode() + _encode(members | {"body": msgspec.Raw(event.body.encode())})).hexdigest()
+
+
+Why = Literal["missing", "added", "changed", "not_the_head"]
+
+
+class Break(msgspec.Struct, frozen=True):
+    """Where a chain is broken: events before ``seq`` are ``missing``, or that event was ``added`` or ``changed``.
+
+    ``not_the_head``: it is not the event that the head of the chain was, which was kept elsewhere; or there is none.
+    """
+
+    thread: str
+    seq: int
+    why: Why
+    tenant: str = ""
+
+
+class Chains:
+    """Checks chains, whose events come thread by thread and in order. ``heads`` were kept elsewhere, at any time.
+
+    Keeps one event, and the heads.
+    """
+
+    def __init__(self, heads: Iterable[Head] = ()) -> None:
+        self._heads = {(head.tenant, head.thread, head.seq): head.hash for head in heads if head.seq}
+        self._last = Head("")
+
+    def take(self, event: Event) -> list[Break]:
+        """What is wrong with the next event. The chain is then followed from it on."""
+        if (event.tenant, event.thread) != (self._last.tenant, self._last.thread):
+            self._last = Head(event.thread, tenant=event.tenant)
+        found: list[Why] = []
+        if event.seq != self._last.seq + 1:
+            found = ["missing" if event.seq > self._last.seq else "added"]
+        elif event.prev != self._last.hash:
+            found = ["changed"]
+        if event.hash != _hash(event):
+            found = ["changed"]
+        kept = self._heads.pop((event.tenant, event.thread, event.seq), event.hash)
+        if kept != event.hash:
+            found = [*found, "not_the_head"]
+        self._last = event.head
+        return [Break(event.thread, event.seq, why, event.tenant) for why in found]
+
+    def missing(self) -> list[Break]:
+        """After the last event: the heads that were kept, and whose events were not there."""
+        return [Break(thread, seq, "not_the_head", tenant) for tenant, thread, seq in self._heads]

@@ -1,0 +1,82 @@
+"""The audit trail as a store keeps it (`core/audit.py`): what is read of it, and what is added by itself.
+
+What happens to an approval by `commit`, `move`, `delete_thread` and the clock is added by these, in the same
+transaction. Events that change nothing go along with a commit (`Change.happened`) where there is one.
+
+A read is in the order of chains: thread by thread (by the store's key), and in each by `seq`. A cursor names the last
+event that was read, and stays right while events are added.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from agui_gate.core.audit import Event, Happened, Head
+from agui_gate.stores.paging import Place, from_cursor, to_cursor
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """A part of the trail. ``next_cursor`` leads to the next one; None at the end."""
+
+    events: list[Event]
+    next_cursor: str | None
+
+
+class HeadPage(msgspec.Struct, frozen=True):
+    """A part of the heads, one a thread."""
+
+    heads: list[Head]
+    next_cursor: str | None
+
+
+class AuditStore(Protocol):
+    """The trail: events are added and read, never changed."""
+
+    async def note(self, happened: Sequence[Happened]) -> None:
+        """Add events that change no approval, all of one thread. One whose approval is not there is left out.
+
+        Needs no lease. Not forced to the disk: the next durable commit takes it along.
+        """
+        ...
+
+    async def read_events(
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        principal: str | None = None,
+        thread_id: str | None = None,
+        since: int = 0,
+    ) -> EventPage:
+        """Up to ``limit`` events: all, or those of a principal or a thread id (the client's), from ``since`` on (ms).
+
+        Threads that were deleted have their events still. Raises `InvalidRequest` for what is no cursor.
+        """
+        ...
+
+    async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
+        """The heads of up to ``limit`` chains."""
+        ...
+
+
+def event_page(found: Sequence[Event], limit: int) -> EventPage:
+    """The page of what was ``found``, one more than ``limit`` where there is more."""
+    shown = list(found[:limit])
+    more = len(found) > limit
+    return EventPage(shown, to_cursor(Place(int(shown[-1].thread), shown[-1].seq)) if more else None)
+
+
+def head_page(found: Sequence[Head], limit: int) -> HeadPage:
+    """As `event_page`."""
+    shown = list(found[:limit])
+    more = len(found) > limit
+    return HeadPage(shown, to_cursor(Place(int(shown[-1].thread), shown[-1].seq)) if more else None)
+
+
+def place_after(cursor: str | None) -> tuple[int, int]:
+    """The thread and the number after which to go on. Raises `InvalidRequest`."""
+    if cursor is None:
+        return (-1, 0)
+    place = from_cursor(cursor)
+    return (place.updated_at, place.key)
