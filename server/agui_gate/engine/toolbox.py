@@ -9,6 +9,7 @@ import asyncio
 from contextlib import suppress
 from threading import get_ident
 
+from agui_gate import failpoints
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
@@ -17,6 +18,7 @@ from agui_gate.emitting import Tell
 from agui_gate.engine.conversation import shown
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.tools import run_tool
+from agui_gate.failpoints import Place
 from agui_gate.tool import ToolContext
 
 
@@ -50,7 +52,9 @@ class Toolbox:
         told = WhileAtWork(self._tell)
         context = self._context(call_id, run_id, state, told)
         try:
+            failpoints.reach("before", Place.TOOL)
             output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
+            failpoints.reach("after", Place.TOOL)
         finally:
             told.over()
         if state:

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
+from agui_gate import failpoints
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
@@ -59,7 +60,7 @@ def create_app(
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
-    live = _bus(bus or settings.bus, settings)
+    opened, live = failpoints.armed(opened, _bus(bus or settings.bus, settings))
     engine = Engine(
         agents, opened, Deployment(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits
     )

@@ -1,0 +1,110 @@
+"""The places at which tests kill processes: all writes are among them, and none is on unless it is asked for."""
+
+import os
+import signal
+from typing import get_args
+
+import pytest
+from structlog.testing import capture_logs
+
+from agui_gate import Agent, create_app, failpoints
+from agui_gate.bus.memory import MemoryBus
+from agui_gate.core.approvals import State
+from agui_gate.errors import ConfigurationError
+from agui_gate.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
+from agui_gate.settings import Settings
+from agui_gate.stores.base import ApprovalStore, Change, ThreadStore
+from agui_gate.stores.memory import MemoryStore
+from tests.product.inprocess import Parrot
+
+pytestmark = pytest.mark.anyio
+
+READS = {
+    "approval",
+    "at_work",
+    "list_approvals",
+    "list_threads",
+    "read_calls",
+    "read_thread",
+    "tombstones",
+}
+"""What else a store does. Some of it expires what is overdue, which is done again by whoever reads next."""
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The signals that this process was sent, instead of being sent them."""
+    sent: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(number) if pid == os.getpid() else None)
+    monkeypatch.setattr(failpoints, "_trap", None)
+    return sent
+
+
+def test_every_method_of_a_store_that_writes_is_a_failpoint() -> None:
+    methods = {name for protocol in (ThreadStore, ApprovalStore) for name in vars(protocol) if name[0] != "_"}
+    assert set(WRITES) | READS == methods, "a new method is one or the other"
+    assert not set(WRITES) & READS
+
+
+def test_every_kind_of_write_has_its_place() -> None:
+    commits = [Change(approvals=[object()]), Change(), Change(status="finished")]  # type: ignore[list-item]  # is not looked at
+    places = {WRITES["commit"](None, change, "run") for change in commits}
+    places |= {WRITES["move"]("id", to) for to in State if to is not State.PENDING}
+    places |= {WRITES[name]() for name in WRITES.keys() - {"commit", "move"}}
+    assert places == set(Place) - {Place.TOOL, Place.EVENT, Place.TERMINAL}
+
+
+@pytest.mark.parametrize("point", EVERY, ids=str)
+def test_a_failpoint_is_read_as_it_is_written(point: Failpoint) -> None:
+    assert parse(str(point)) == point
+    assert parse(f"{point.side} {point.place}") == point
+    assert len(set(EVERY)) == len(EVERY) == len(Place) * len(get_args(Side))
+
+
+@pytest.mark.parametrize("text", ["claim", "before", "before nothing", "during claim", "before claim often"])
+def test_what_is_no_failpoint_stops_the_start(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=VARIABLE):
+        armed(MemoryStore(), MemoryBus(), {VARIABLE: text})
+
+
+def test_without_one_nothing_is_wrapped(kills: list[int]) -> None:
+    store, bus = MemoryStore(), MemoryBus()
+    assert armed(store, bus, {}) == (store, bus)
+    reach("before", Place.TOOL)
+    assert kills == []
+
+
+async def test_the_process_ends_at_the_wanted_time(kills: list[int]) -> None:
+    with capture_logs() as lines:
+        store, bus = armed(MemoryStore(), MemoryBus(), {VARIABLE: "after lease 2"})
+    assert [(line["event"], line["log_level"]) for line in lines] == [("failpoint", "warning")]
+    await store.start()
+    await store.lease_thread("ann", "one", "agent", "run 1")
+    assert kills == []
+    await store.lease_thread("ann", "two", "agent", "run 2")
+    await store.lease_thread("ann", "three", "agent", "run 3")
+    assert kills == [signal.SIGKILL]
+    assert store.now() > 0
+    await bus.expire()
+
+
+@pytest.mark.parametrize(("place", "after"), [("event 2", 2), ("terminal", 3)])
+async def test_events_and_the_last_one_are_told_apart(kills: list[int], place: str, after: int) -> None:
+    _, bus = armed(MemoryStore(), MemoryBus(), {VARIABLE: f"after {place}"})
+    publisher = await bus.open("run", "ann", "one")
+    frames = [b'data: {"type":"RUN_STARTED"}', b'data: {"type":"CUSTOM"}', b'data: {"type":"RUN_FINISHED"}']
+    died = []
+    for frame in frames:
+        publisher.append(frame)
+        died.append(bool(kills))
+    publisher.end()
+    assert died.index(True) == after - 1
+
+
+def test_an_application_heeds_it(kills: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "before tool")
+    create_app(Agent(name="a", model=Parrot()), store="memory://", settings=Settings())
+    reach("after", Place.TOOL)
+    assert kills == []
+    reach("before", Place.TOOL)
+    assert kills == [signal.SIGKILL]
