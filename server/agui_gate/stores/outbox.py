@@ -2,10 +2,11 @@
 
 So none is lost, and none tells of what did not happen. One process at a time takes them, the oldest first, and says
 when it has told them. If it dies in between, another one takes them again after `TAKE_MS`. So each is told at least
-once, and those of a thread in their order.
+once, and those of a thread in their order. Their ids grow with that: they are written under the thread's lease, or its
+row's lock. Those of different threads may come to light in another order.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -14,7 +15,7 @@ from agui_gate.core.audit import Happened
 from agui_gate.core.jsontext import canonical
 
 TAKE_MS = 10_000
-"""How long notices are their taker's alone, by the store's clock."""
+"""How long who takes notices is left alone with them, by the store's clock."""
 
 NoticeKind = Literal["approval_pending", "approval_decided", "run_ended"]
 """``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval."""
@@ -55,12 +56,13 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 class OutboxStore(Protocol):
     """The notices that are not told yet."""
 
-    async def take_notices(self, taker: str, *, limit: int) -> Sequence[Notice]:
-        """The oldest, for ``taker`` alone until `TAKE_MS` have passed. None while they are somebody else's."""
-        ...
+    async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
+        """Remove those that were ``told``, and give the oldest that are left, by their ids: up to ``limit``.
 
-    async def told(self, taker: str, up_to: int) -> None:
-        """Remove the notices up to this id, if they are the taker's still: they were told. Others may take the rest."""
+        Only to one ``taker``: who was given some last, for `TAKE_MS` after that; then to whoever asks first. The others
+        get none. ``limit`` 0: it takes no more, and another one may at once. Removing what is not there is no error. It
+        writes nothing where there is nothing.
+        """
         ...
 
 
@@ -73,5 +75,5 @@ def tellings(happened: Iterable[Happened]) -> Iterator[Telling]:
 
 
 def run_ended(principal: str, thread_id: str, run_key: str, status: str) -> Telling:
-    """What is told of a run, or of a decision, that gave its lease back."""
+    """What is told of a run, or of a decision, that gave its lease back; or whose lease another one took over."""
     return Telling("run_ended", principal, thread_id, run_key, canonical({"status": status}))
