@@ -223,12 +223,14 @@ class ResponseMachine:
 
     def _usage(self, response: ResponseBody) -> Usage | None:
         said = decode_any(response.usage)
+        if not isinstance(said, dict):
+            return None
         usage = Usage(
             provider="openai",
             model=response.model or self._model,
-            input_tokens=inside(said, "input_tokens"),
-            output_tokens=inside(said, "output_tokens"),
-            total_tokens=inside(said, "total_tokens"),
+            input_tokens=said.get("input_tokens"),
+            output_tokens=said.get("output_tokens"),
+            total_tokens=said.get("total_tokens"),
             cached_input_tokens=inside(said, "input_tokens_details", "cached_tokens"),
             reasoning_tokens=inside(said, "output_tokens_details", "reasoning_tokens"),
             cache_write_input_tokens=inside(said, "input_tokens_details", "cache_write_tokens"),

@@ -34,7 +34,20 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     cache_write_input_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Make the counts agree with each other."""
+        """Make the counts agree with each other, where they don't already: most do."""
+        if not self._agrees():
+            self._correct()
+
+    def _agrees(self) -> bool:
+        read, written, thought = self.input_tokens, self.output_tokens, self.reasoning_tokens or 0
+        cached, stored = self.cached_input_tokens or 0, self.cache_write_input_tokens or 0
+        if not (type(read) is type(written) is type(thought) is type(cached) is type(stored) is int):
+            return False
+        assert written is not None
+        inside = 0 <= thought <= written and min(cached, stored) >= 0 and cached + stored <= read
+        return inside and self.total_tokens == read + written <= MOST
+
+    def _correct(self) -> None:
         said = token_count(self.total_tokens)
         found = {name: token_count(getattr(self, name)) for name in _COUNTS}
         read, written, thought = found["input_tokens"], found["output_tokens"], found["reasoning_tokens"]
@@ -51,7 +64,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     @property
     def reported(self) -> bool:
         """Whether there is any count."""
-        return any(getattr(self, name) is not None for name in _COUNTS)
+        counts = (self.input_tokens, self.output_tokens, self.cached_input_tokens, self.reasoning_tokens)
+        return counts != (None, None, None, None) or self.cache_write_input_tokens is not None
 
     def plus(self, other: "Usage") -> "Usage":
         """Both together, with the names of this one. What only one of them knows is what that one says."""
