@@ -184,10 +184,11 @@ class Course:
             self._showing.snapshot_due = True
             await self._showing.restate()
         self._showing.at_end()
-        if asker.style == "card":
-            asker.show_cards(pending)
+        put = asker.put_cards(pending) if asker.style == "card" else []
         outcome = asker.interrupts(pending) if interrupting else None
-        await self._end("waiting")
+        await self._save_end("waiting")
+        asker.show_cards(put)
+        self._scope.at_rest()
         self._seq.finish(outcome, self._conversing.usage)
 
     async def _fresh(self, approval: Approval) -> Approval:
@@ -209,10 +210,14 @@ class Course:
             self._seq.finish(None, self._conversing.usage)
 
     async def _end(self, status: RunStatus) -> None:
+        """Save that the run is over, where it ends without a question."""
+        await self._save_end(status)
+        self._scope.at_rest()
+
+    async def _save_end(self, status: RunStatus) -> None:
         """Save that the run is over. A stop that comes while that is saved is too late."""
         try:
             await self._thread.commit(status=status, patient=True)
         except asyncio.CancelledError:
             if not self._thread.ended:
                 raise
-        self._scope.at_rest()

@@ -57,10 +57,22 @@ class Asker:
             expires_at=None if gate.expires_after is None else int(gate.expires_after * 1000),
         )
 
-    def show_cards(self, approvals: list[Approval]) -> None:
-        """Emit a card for each. An earlier card that is still open is replaced."""
-        for approval in approvals:
-            self._card(approval)
+    def put_cards(self, approvals: list[Approval]) -> list[CardEntry]:
+        """A card for each, in the journal. It is shown (`show_cards`) when that is saved: what a page answers is known.
+
+        An earlier card that is still open is replaced.
+        """
+        put = [self._card(approval) for approval in approvals]
+        self._thread.append(put)
+        return put
+
+    def show_cards(self, put: list[CardEntry]) -> None:
+        """Emit the cards."""
+        for card in put:
+            self._seq.call(card.id, CARD_TOOL, card.message_id)
+            self._seq.call_args(card.id, card.arguments)
+            self._seq.call_end(card.id)
+            self._seq.leave_open([card.id])
 
     def retire_cards(self, approvals: list[Approval]) -> None:
         """End the cards of what is asked again."""
@@ -81,17 +93,13 @@ class Asker:
         ran = self._ran(approval, parameters)
         return cards.interrupt(approval, parameters, ran, self.refused.get(approval.id))
 
-    def _card(self, approval: Approval) -> None:
+    def _card(self, approval: Approval) -> CardEntry:
         self._end_cards(approval, REPLACED)
         card_id, message_id = f"card_{self._scope.new_id()}", self._scope.new_id()
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
         arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran)
-        self._seq.call(card_id, CARD_TOOL, message_id)
-        self._seq.call_args(card_id, arguments)
-        self._seq.call_end(card_id)
-        self._seq.leave_open([card_id])
-        self._thread.append([CardEntry(card_id, message_id, approval.id, arguments)])
+        return CardEntry(card_id, message_id, approval.id, arguments)
 
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
         return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.journal.replaced)
