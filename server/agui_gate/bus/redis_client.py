@@ -1,0 +1,88 @@
+"""A client of Redis or Valkey from its URL, and what is said when it doesn't work: never the URL's password."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from agui_gate.errors import ConfigurationError, Unavailable
+
+if TYPE_CHECKING:
+    from redis.exceptions import RedisError
+
+CONNECTIONS = 8
+"""For what is asked and sent; one more hears the notes."""
+
+SOCKET_SECONDS = 5.0
+"""How long the server may take for an answer, or to be connected to."""
+
+
+def client_of(url: str, where: str) -> Any:
+    """A client with connections of its own, which opens none yet. Raises `ConfigurationError`."""
+    try:
+        from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+        from redis.exceptions import RedisError
+    except ImportError:
+        raise ConfigurationError(f'The bus {where} needs a package: pip install "agui-gate[redis]".') from None
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS + 1,
+            timeout=None,
+            # Who calls decides whether to try again; nothing is tried twice here.
+            retry=Retry(NoBackoff(), 0, supported_errors=()),
+            socket_timeout=SOCKET_SECONDS,
+            socket_connect_timeout=SOCKET_SECONDS,
+            client_name="agui-gate",
+        )
+        connection: Any = pool.make_connection()  # type: ignore[no-untyped-call]  # it opens nothing
+        if where.startswith("rediss:"):
+            connection.ssl_context.get()  # reads the files that are named
+    except (RedisError, ValueError, TypeError, AttributeError):
+        raise ConfigurationError(f"The URL of the bus {where} has an option behind its ? that is wrong.") from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ConfigurationError(f"A file that the URL of the bus {where} names can't be used ({why}).") from None
+    return Redis.from_pool(pool)
+
+
+def without_secrets(url: str) -> str:
+    """How the server is called in messages. Raises `ConfigurationError` for what is no URL of one."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in ("redis", "rediss") and (parts.path.strip("/") or "0").isdecimal():
+            name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or "localhost"
+            return f"{parts.scheme}://{name}:{parts.port or 6379}"
+    raise ConfigurationError("The bus must be a URL such as redis://host:6379/0, or rediss:// for TLS.")
+
+
+def away(error: Exception) -> Unavailable:
+    """The server is away, or refuses."""
+    return Unavailable(f"Live events can't be had right now ({type(error).__name__}).")
+
+
+def refusal(where: str, error: "RedisError | OSError") -> str:
+    """One sentence that says what to do. It repeats nothing but the server's name and its own words."""
+    from redis import exceptions
+
+    match error:
+        case exceptions.AuthenticationError() | exceptions.AuthorizationError():
+            return (
+                f"The bus {where} wants another user or password; its URL has them, as in redis://user:password@host."
+            )
+        case exceptions.NoPermissionError():
+            return f"The user that the URL of the bus {where} names lacks rights: {error}."
+        case exceptions.ReadOnlyError():
+            return f"The bus {where} is a replica that can't be written; name its primary."
+        case exceptions.ResponseError():
+            return f"The bus {where} refuses what is needed (Valkey, or Redis from 6.2 on): {error}."
+        case exceptions.InvalidResponse():
+            return f"What answers at {where} is no Redis and no Valkey."
+        case _ if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return (
+                f"The certificate of the bus {where} is not trusted; name the CA that signed it, as in "
+                "rediss://host?ssl_ca_certs=/path/ca.pem."
+            )
+        case _:
+            return f"The bus {where} can't be reached ({type(error).__name__}); start it, or correct its URL."
