@@ -185,6 +185,17 @@ def deleted(approval: Approval, run_key: str) -> Happened:
     return _about(approval, "deleted", run_key=run_key, body={"state": approval.state.value})
 
 
+def late(gone: Event, to: State, output: Output) -> Happened:
+    """What came of a call whose thread was ``deleted`` meanwhile, by that event."""
+    return Happened(
+        kind=cast(Kind, to.value),
+        principal=gone.principal,
+        thread_id=gone.thread_id,
+        approval_id=gone.approval_id,
+        body=canonical({"output": digest(output.content)}),
+    )
+
+
 def restored(approval: Approval, epoch: int) -> Happened:
     """A backup was restored in which it was in that state. ``epoch``: of the store, from then on."""
     return _about(approval, "restored", body={"epoch": epoch, "state": approval.state.value})

@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.core import audit
 from agui_gate.core.approvals import Approval, Decision, State, check_move
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import ApprovalPage, Which
+from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.paging import Place, to_cursor
 
 
@@ -16,11 +18,11 @@ class MemoryLedger:
     """Approvals by id. At most ``max_pending`` of one principal wait: when one more is asked for, that principal's
     oldest becomes ``cancelled``. What others asked for is never touched by it.
 
-    No method awaits, so each is atomic.
+    Whatever happens goes into the ``trail``. No method awaits, so each is atomic.
     """
 
-    def __init__(self, max_pending: int) -> None:
-        self._max_pending = max_pending
+    def __init__(self, max_pending: int, trail: Trail) -> None:
+        self._max_pending, self._trail = max_pending, trail
         self._approvals: dict[str, Approval] = {}
         self._threads: dict[str, str] = {}
         self._seq: dict[str, int] = {}
@@ -59,10 +61,13 @@ class MemoryLedger:
                 return ApprovalPage(found[:limit], to_cursor(Place(0, self._seq[found[limit - 1].id])))
         return ApprovalPage(found, None)
 
-    def mark_replaced(self, mine: Iterable[str], replaced: Sequence[str]) -> None:
-        """Say of those of ``mine`` that are ``replaced`` that their answer is gone."""
-        for approval_id in set(replaced).intersection(mine):
-            self._approvals[approval_id] = msgspec.structs.replace(self._approvals[approval_id], replaced=True)
+    def mark_replaced(self, thread_key: str, replaced: Sequence[str], now: int, run_key: str) -> None:
+        """Say of those of ``replaced`` that are this thread's that their answer is gone."""
+        for approval_id in replaced:
+            if self._threads.get(approval_id) == thread_key:
+                approval = self._approvals[approval_id]
+                self._approvals[approval_id] = msgspec.structs.replace(approval, replaced=True)
+                self._trail.add(thread_key, now, [audit.replaced(approval, run_key)])
 
     def waiting(self, approval_ids: Iterable[str], now: int) -> int:
         """How many of these wait for somebody. Changes nothing."""
@@ -84,11 +89,18 @@ class MemoryLedger:
         self._seq[approval.id], self._next = self._next, self._next + 1
         self._mine.setdefault(approval.principal, {})[approval.id] = None
         self._calls.add((thread_key, approval.call_id))
+        self._trail.add(thread_key, now, [audit.asked(approval)])
         if approval.is_pending:
             self._index(approval, now)
 
     def move(
-        self, approval_id: str, to: State, now: int, decision: Decision | None = None, output: Output | None = None
+        self,
+        approval_id: str,
+        to: State,
+        now: int,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str = "",
     ) -> Approval:
         """Move one record that exists. Raises `IllegalMove`; then nothing changed."""
         approval = self._approvals[approval_id]
@@ -102,12 +114,14 @@ class MemoryLedger:
         if output is not None:
             changes["output"] = output
         self._approvals[approval_id] = moved = msgspec.structs.replace(approval, **changes)
+        self._trail.add(self._threads[approval_id], now, audit.moved(approval, to, decision, output, run_key))
         return moved
 
-    def forget(self, thread_key: str, approval_ids: Iterable[str]) -> None:
-        """Remove these records of one thread, as if they had never been."""
+    def forget(self, thread_key: str, approval_ids: Iterable[str], now: int, run_key: str) -> None:
+        """Remove these records of one thread."""
         for approval_id in approval_ids:
             approval = self._approvals.pop(approval_id)
+            self._trail.add(thread_key, now, [audit.deleted(approval, run_key)])
             del self._threads[approval_id]
             del self._seq[approval_id], self._mine[approval.principal][approval_id]
             if not self._mine[approval.principal]:

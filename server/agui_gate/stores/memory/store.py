@@ -8,9 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from agui_gate.core import audit
 from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import LeaseLost, NotFound, ThreadBusy, Unavailable
+from agui_gate.stores.audit import EventPage, HeadPage
 from agui_gate.stores.base import (
     LEASE_MS,
     NO_BOUNDS,
@@ -31,6 +34,8 @@ from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
 from agui_gate.stores.memory.ledger import MemoryLedger
 from agui_gate.stores.memory.record import Record, bare, changed_fields, dated, grown
 from agui_gate.stores.memory.tombs import Tombs
+from agui_gate.stores.memory.trail import Trail
+from agui_gate.stores.outbox import Notice, run_ended
 from agui_gate.stores.paging import from_cursor, to_cursor
 from agui_gate.stores.tombstones import Tombstone
 
@@ -56,7 +61,8 @@ class MemoryStore:
         self._threads: dict[str, Record] = {}
         self._keys: dict[tuple[str, str], str] = {}
         self._aliases: dict[tuple[str, str], dict[str, None]] = {}  # → thread keys, latest last
-        self._ledger = MemoryLedger(max_pending)
+        self._trail = Trail()
+        self._ledger = MemoryLedger(max_pending, self._trail)
         self._tombs = Tombs()
 
     # --- lifecycle
@@ -132,10 +138,11 @@ class MemoryStore:
         if change.keep is not None:
             del record.entries[change.keep :]
         record.entries.extend(change.entries)
+        self._trail.add(record.key, now, change.happened)
         for approval in change.approvals:
             self._ledger.record(record.key, dated(approval, now), now)
             record.approvals.append(approval.id)
-        self._ledger.mark_replaced(record.approvals, change.replaced)
+        self._ledger.mark_replaced(record.key, change.replaced, now, run_key)
         if change.ref is not msgspec.UNSET:
             self._set_ref(record, change.ref)
         for name, value in fields.items():
@@ -143,6 +150,8 @@ class MemoryStore:
         if record.title is None:
             record.title = change.default_title
         record.updated_at = now
+        if change.status is not None:
+            self._trail.tell(run_ended(record.principal, record.id, run_key, change.status), now)
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`."""
@@ -232,7 +241,7 @@ class MemoryStore:
         self._set_ref(record, None)
         now = self._clock()
         self._tombs.bury(self._ledger.all(record.approvals, now), now)
-        self._ledger.forget(record.key, record.approvals)
+        self._ledger.forget(record.key, record.approvals, now, run_key)
         del self._keys[record.principal, record.id]
         self._bytes[record.principal] -= record.bytes
         self._number[record.principal] -= 1
@@ -336,11 +345,55 @@ class MemoryStore:
         """See `ApprovalStore`."""
         self._require_open()
         if self._ledger.get(approval_id) is None:
-            self._tombs.amend(approval_id, to, output)
+            self._late(approval_id, to, output)
             raise NotFound("There is no such approval.")
         if run_key is not None:
             self._under_lease(self._ledger.thread_of(approval_id), run_key)
-        moved = self._ledger.move(approval_id, to, self._clock(), decision, output)
+        moved = self._ledger.move(approval_id, to, self._clock(), decision, output, run_key or "")
         size = sum(len(msgspec.json.encode(part)) for part in (output, decision) if part is not None)
         self._grow(self._threads[self._ledger.thread_of(approval_id)], size)
         return moved
+
+    def _late(self, approval_id: str, to: State, output: Output | None) -> None:
+        """What came of a call whose thread was deleted."""
+        tomb = self._tombs.amend(approval_id, to, output)
+        gone = tomb and self._trail.last_of(tomb.principal, approval_id)
+        if gone and output is not None:
+            self._trail.add(gone.thread, self._clock(), [audit.late(gone, to, output)])
+
+    # --- what happened, and what others are to be told
+
+    async def note(self, happened: Sequence[Happened]) -> None:
+        """See `AuditStore`."""
+        self._require_open()
+        for one in happened:
+            if self._ledger.get(one.approval_id) is not None:
+                self._trail.add(self._ledger.thread_of(one.approval_id), self._clock(), [one])
+
+    async def read_events(
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        principal: str | None = None,
+        thread_id: str | None = None,
+        since: int = 0,
+    ) -> EventPage:
+        """See `AuditStore`."""
+        self._require_open()
+        return self._trail.events(limit, cursor, principal, thread_id, since)
+
+    async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
+        """See `AuditStore`."""
+        self._require_open()
+        return self._trail.heads(limit, cursor)
+
+    async def take_notices(self, taker: str, *, limit: int) -> Sequence[Notice]:
+        """See `OutboxStore`."""
+        self._require_open()
+        return self._trail.take(taker, limit, self._clock())
+
+    async def told(self, taker: str, up_to: int) -> None:
+        """See `OutboxStore`."""
+        self._require_open()
+        self._trail.told(taker, up_to)

@@ -24,12 +24,14 @@ class Tombs:
         for kept in filter(None, (tombstone(approval, now) for approval in approvals)):
             self._tombs.setdefault(kept.principal, deque(maxlen=MAX_TOMBS)).append(kept)
 
-    def amend(self, approval_id: str, to: State, output: Output | None) -> None:
-        """What came of a call that was at work when its thread was deleted."""
+    def amend(self, approval_id: str, to: State, output: Output | None) -> Tombstone | None:
+        """What came of a call that was at work when its thread was deleted. Returns its tombstone, if there is one."""
         for tombs in self._tombs.values() if to in LATE and output is not None else ():
             for index, tomb in enumerate(tombs):
                 if tomb.id == approval_id and tomb.state is State.UNKNOWN and output is not None:
                     tombs[index] = msgspec.structs.replace(tomb, state=to, output_digest=digest(output.content))
+                    return tombs[index]
+        return None
 
     def of(self, principal: str, thread_id: str | None, approval_id: str | None) -> list[Tombstone]:
         """This principal's, the latest deletion first."""

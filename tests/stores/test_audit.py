@@ -1,0 +1,219 @@
+"""The audit trail as stores keep it: each change of an approval is in it, in the same transaction, and nothing else."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from agui_gate.core import audit
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import ApprovalRefused, IllegalMove, InvalidRequest, LeaseLost, NotFound
+from agui_gate.stores.base import Change
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.memory.trail import Trail
+from tests.stores.support import Clock, ask, gated, pending, said
+from tests.stores.trails import Trailed, heads, kinds, trail, whole_trail
+
+pytestmark = pytest.mark.anyio
+
+YES = Decision(True, "bob", edited_arguments='{"amount":20}', way="card")
+NO = Decision(False, "bob", way="http")
+
+
+@pytest.fixture
+async def store(clock: Clock) -> AsyncIterator[Trailed]:
+    made = MemoryStore(clock=clock)
+    await made.start()
+    yield made
+    await made.aclose()
+
+
+async def delete(store: Trailed, thread_id: str = "t", principal: str = "alice") -> None:
+    thread = await store.lease_thread(principal, thread_id, "support", "delete", whole=False)
+    await store.delete_thread(thread, "delete")
+
+
+async def test_what_happens_to_an_approval_from_asking_to_its_end(store: Trailed, clock: Clock) -> None:
+    thread = await ask(store, gated(expires_at=100))
+    clock.advance(5)
+    await store.move("a1", State.CLAIMED, decision=YES)
+    clock.advance(5)
+    await store.move("a1", State.DONE, output=Output("refunded"))
+    events = await whole_trail(store)
+    assert [(e.kind, e.by, e.way, e.at) for e in events] == [
+        ("asked", "", "", clock.now - 10),
+        ("approved", "bob", "card", clock.now - 5),
+        ("claimed", "", "", clock.now - 5),
+        ("done", "", "", clock.now),
+    ]
+    assert {(e.tenant, e.thread, e.principal, e.thread_id, e.approval_id) for e in events} == {
+        ("", thread.key, "alice", "t", "a1")
+    }
+    asked, approved, claimed, done = (msgspec.json.decode(event.body) for event in events)
+    assert (asked["tool"], asked["expires_at"]) == ("refund", clock.now - 10 + 100), "by the store's clock"
+    assert asked["arguments"] == audit.digest('{"amount":50}')
+    assert approved == {"arguments": audit.digest('{"amount":20}'), "edited": ["/amount"]}
+    assert claimed == {}
+    assert done == {"output": audit.digest("refunded")}
+    assert [e.run_key for e in events] == ["r1", "", "", ""]
+
+
+async def test_a_move_under_a_lease_names_its_run(store: Trailed) -> None:
+    await ask(store, gated())
+    await store.lease_thread("alice", "t", "support", "r2")
+    await store.move("a1", State.REJECTED, decision=NO, run_key="r2")
+    event = (await whole_trail(store))[-1]
+    assert (event.kind, event.by, event.way, event.run_key) == ("rejected", "bob", "http", "r2")
+
+
+async def test_a_held_call_that_is_passed_on_twice(store: Trailed) -> None:
+    await ask(store, gated(runner="provider"))
+    await store.move("a1", State.CLAIMED, decision=YES)
+    for to in (State.PASSED, State.GIVEN_BACK, State.PASSED, State.UNKNOWN):
+        await store.move("a1", to)
+    assert await kinds(store) == ["asked", "approved", "claimed", "passed", "given_back", "passed", "unknown"]
+
+
+async def test_what_the_clock_does_is_in_it_once(store: Trailed, clock: Clock) -> None:
+    await ask(store, gated(expires_at=10), gated("a2", expires_at=10), gated("a3", expires_at=10))
+    clock.advance(10)
+    assert await store.read_calls("alice", "t")
+    assert await pending(store, "alice") == []
+    await store.approval("alice", "a1")
+    await store.lease_thread("alice", "t", "support", "r2")
+    for name in ("a1", "a2", "a3"):
+        assert await kinds(store, name) == ["asked", "expired"]
+
+
+@pytest.mark.parametrize("by", ["list", "one", "calls", "lease"])
+async def test_whoever_notices_that_it_expired_says_so(store: Trailed, clock: Clock, by: str) -> None:
+    await ask(store, gated(expires_at=10))
+    clock.advance(10)
+    match by:
+        case "list":
+            await pending(store, "alice")
+        case "one":
+            await store.approval("alice", "a1")
+        case "calls":
+            await store.read_calls("alice", "t")
+        case _:
+            await store.lease_thread("alice", "t", "support", "r2")
+    assert await kinds(store) == ["asked", "expired"]
+
+
+async def test_what_changes_nothing_goes_along_with_a_commit(store: Trailed) -> None:
+    await ask(store, gated())
+    thread = await store.lease_thread("alice", "t", "support", "r2")
+    refused = audit.refused(gated(), "bob", "card", ApprovalRefused("No: 5 is too much"), "r2")
+    shown = audit.shown(gated(), "bob", "card", "r2")
+    await store.commit(thread, Change(happened=[refused, shown], replaced=["a1"], status="waiting"), "r2")
+    assert await kinds(store) == ["asked", "refused", "shown", "replaced"]
+    assert (await whole_trail(store))[1].body == '{"code":"approval_refused","why":"No"}'
+
+
+async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: Trailed) -> None:
+    await ask(store, gated())
+    await store.lease_thread("alice", "t", "support", "r2")
+    refused = audit.refused(gated(), "bob", "http", ApprovalRefused("No."), "")
+    await store.note([refused, msgspec.structs.replace(refused, approval_id="other")])
+    await store.note([])
+    assert [(e.kind, e.approval_id) for e in await whole_trail(store)] == [("asked", "a1"), ("refused", "a1")]
+
+
+async def test_what_did_not_happen_is_not_in_it(store: Trailed) -> None:
+    thread = await ask(store, gated())
+    shown = audit.shown(gated(), "bob", "card", "r2")
+    with pytest.raises(LeaseLost):
+        await store.commit(thread, Change(happened=[shown], approvals=[gated("a2")]), "r2")
+    with pytest.raises(LeaseLost):
+        await store.move("a1", State.REJECTED, run_key="r2")
+    with pytest.raises(IllegalMove):
+        await store.move("a1", State.DONE)
+    thread = await store.lease_thread("alice", "t", "support", "r3")
+    with pytest.raises(IllegalMove):
+        await store.commit(thread, Change(happened=[shown], approvals=[gated()]), "r3")
+    with pytest.raises(NotFound):
+        await store.move("a9", State.REJECTED)
+    assert await kinds(store) == ["asked"]
+    assert len(await whole_trail(store)) == 1
+
+
+async def test_a_run_without_approvals_leaves_nothing(store: Trailed) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(entries=said("hello"), status="finished"), "r1")
+    await delete(store)
+    assert await trail(store) == []
+    assert await heads(store) == []
+
+
+async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begins_anew(store: Trailed) -> None:
+    first = await ask(store, gated())
+    await store.move("a1", State.CLAIMED, decision=YES)
+    await delete(store)
+    with pytest.raises(NotFound):  # its process slept, and the tombstone says so since
+        await store.move("a1", State.DONE, output=Output("late"))
+    second = await ask(store, gated("a2"))
+    events = {key: [e for e in await whole_trail(store) if e.thread == key] for key in (first.key, second.key)}
+    assert [e.kind for e in events[first.key]] == ["asked", "approved", "claimed", "deleted", "done"]
+    assert [e.body for e in events[first.key][3:]] == ['{"state":"claimed"}', f'{{"output":"{audit.digest("late")}"}}']
+    assert [(e.kind, e.seq) for e in events[second.key]] == [("asked", 1)]
+
+
+async def test_it_is_read_in_pages_by_thread_principal_and_time(store: Trailed, clock: Clock) -> None:
+    for number, principal in enumerate(["alice", "bob", "alice"]):
+        for name in ("x", "y"):
+            about = gated(f"a{number}{name}", principal=principal, thread_id=f"t{number}")
+            await ask(store, about, principal=principal, thread_id=f"t{number}")
+        clock.advance(10)
+    everything = await trail(store, limit=1)
+    assert everything == await trail(store, limit=100)
+    assert [(int(e.thread), e.seq) for e in everything] == sorted((int(e.thread), e.seq) for e in everything)
+    assert {e.thread_id for e in await trail(store, principal="alice")} == {"t0", "t2"}
+    assert [e.approval_id for e in await trail(store, principal="bob")] == ["a1x", "a1y"]
+    assert [e.approval_id for e in await trail(store, thread_id="t2", limit=1)] == ["a2x", "a2y"]
+    assert await trail(store, principal="alice", thread_id="t1") == []
+    assert {e.thread_id for e in await trail(store, since=clock.now - 20)} == {"t1", "t2"}
+    assert await heads(store, limit=1) == [e.head for e in everything if e.seq == 2]
+
+
+async def test_a_page_goes_on_while_events_are_added(store: Trailed) -> None:
+    await ask(store, gated(), gated("a2"))
+    page = await store.read_events(limit=1)
+    await store.move("a1", State.REJECTED)
+    rest = await store.read_events(limit=10, cursor=page.next_cursor)
+    assert [(e.kind, e.approval_id) for e in rest.events] == [("asked", "a2"), ("rejected", "a1")]
+    with pytest.raises(InvalidRequest):
+        await store.read_events(limit=1, cursor="no cursor")
+    with pytest.raises(InvalidRequest):
+        await store.read_heads(limit=1, cursor="no cursor")
+
+
+async def test_the_memory_store_keeps_whole_chains_and_so_many_events_of_one_principal() -> None:
+    kept = Trail(max_events=5)
+    for thread in ("3", "1"):
+        kept.add(thread, 1, [audit.asked(gated())] * 2)
+    kept.add("2", 1, [audit.asked(gated(principal="bob"))])
+    kept.add("1", 1, [audit.asked(gated())])
+    assert len(kept.events(10, None, None, None, 0).events) == 6
+    kept.add("1", 1, [audit.asked(gated())])
+    assert [(e.thread, e.seq) for e in kept.events(10, None, "alice", None, 0).events] == [
+        ("1", s) for s in range(1, 5)
+    ]
+    assert len(kept.events(10, None, "bob", None, 0).events) == 1
+
+
+async def test_the_memory_store_keeps_so_many_events_of_all() -> None:
+    kept = Trail(max_all=100)
+    for number in range(120):
+        kept.add(str(number), 1, [audit.asked(gated(principal=f"user-{number}"))])
+    assert [e.thread for e in kept.events(1000, None, None, None, 0).events] == [str(n) for n in range(20, 120)]
+    assert len(kept._mine) == len(kept._number) == 100
+
+
+async def test_what_a_full_memory_store_cancels_is_in_it(clock: Clock) -> None:
+    store = MemoryStore(clock=clock, max_pending=1)
+    await store.start()
+    await ask(store, gated())
+    await ask(store, gated("a2"), thread_id="u")
+    assert await kinds(store) == ["asked", "cancelled"]

@@ -1,0 +1,84 @@
+"""The outbox: notices are written with what they tell, and taken by one at a time, in order, at least once."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agui_gate.core.approvals import Decision, State
+from agui_gate.errors import LeaseLost
+from agui_gate.stores.base import Change
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.outbox import TAKE_MS
+from tests.stores.support import Clock, ask, gated
+from tests.stores.trails import Trailed
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def store(clock: Clock) -> AsyncIterator[Trailed]:
+    made = MemoryStore(clock=clock)
+    await made.start()
+    yield made
+    await made.aclose()
+
+
+async def taken(store: Trailed, taker: str = "one", limit: int = 100) -> list[tuple[str, str, str]]:
+    return [(n.kind, n.about, n.body) for n in await store.take_notices(taker, limit=limit)]
+
+
+ASKED = [
+    ("approval_pending", "a1", '{"state":"pending"}'),
+    ("run_ended", "ask-a1", '{"status":"waiting"}'),
+]
+
+
+async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Trailed, clock: Clock) -> None:
+    assert await taken(store) == []
+    await ask(store, gated())
+    clock.advance(1)
+    await store.move("a1", State.CLAIMED, decision=Decision(True, "bob"))
+    await store.move("a1", State.DONE)
+    assert await taken(store) == [
+        *ASKED,
+        ("approval_decided", "a1", '{"state":"claimed"}'),
+        ("approval_decided", "a1", '{"state":"done"}'),
+    ]
+    notices = await store.take_notices("one", limit=100)
+    assert [n.id for n in notices] == sorted({n.id for n in notices})
+    assert {(n.principal, n.thread_id) for n in notices} == {("alice", "t")}
+    assert [n.created_at for n in notices] == [clock.now - 1, clock.now - 1, clock.now, clock.now]
+
+
+async def test_one_takes_them_until_they_are_told(store: Trailed) -> None:
+    await ask(store, gated())
+    first = await store.take_notices("one", limit=1)
+    assert await taken(store, "two") == []
+    await store.told("two", first[-1].id)
+    assert await taken(store, "one") == ASKED, "it was not this taker's to say"
+    await store.told("one", first[-1].id)
+    assert await taken(store, "two") == ASKED[1:]
+
+
+async def test_who_dies_leaves_them_to_another(store: Trailed, clock: Clock) -> None:
+    await ask(store, gated())
+    notices = await store.take_notices("one", limit=100)
+    clock.advance(TAKE_MS)
+    assert await taken(store, "two") == ASKED
+    await store.told("one", notices[-1].id)
+    assert await taken(store, "two") == ASKED, "it came too late"
+    await store.told("two", notices[-1].id)
+    assert await taken(store, "one") == []
+
+
+async def test_what_did_not_happen_is_not_told(store: Trailed) -> None:
+    thread = await ask(store, gated())
+    with pytest.raises(LeaseLost):
+        await store.commit(thread, Change(approvals=[gated("a2")], status="waiting"), "other")
+    assert await taken(store) == ASKED
+
+
+async def test_a_commit_that_does_not_end_its_run_tells_nothing(store: Trailed) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(state={"a": 1}), "r1")
+    assert await taken(store) == []
