@@ -6,7 +6,7 @@ import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.errors import LeaseLost
-from agui_gate.stores.base import Change
+from agui_gate.stores.base import LEASE_MS, Change
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.outbox import TAKE_MS
 from tests.stores.support import Clock, ask, gated
@@ -50,25 +50,31 @@ async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Trai
     assert [n.created_at for n in notices] == [clock.now - 1, clock.now - 1, clock.now, clock.now]
 
 
-async def test_one_takes_them_until_they_are_told(store: Trailed) -> None:
+async def test_one_takes_them_and_says_which_were_told(store: Trailed) -> None:
     await ask(store, gated())
-    first = await store.take_notices("one", limit=1)
+    (first,) = await store.take_notices("one", limit=1)
     assert await taken(store, "two") == []
-    await store.told("two", first[-1].id)
-    assert await taken(store, "one") == ASKED, "it was not this taker's to say"
-    await store.told("one", first[-1].id)
-    assert await taken(store, "two") == ASKED[1:]
+    assert await store.take_notices("one", told=[first.id, 999], limit=0) == []
+    assert await taken(store, "two") == ASKED[1:], "the other one goes on"
+    assert await taken(store, "one") == []
 
 
 async def test_who_dies_leaves_them_to_another(store: Trailed, clock: Clock) -> None:
     await ask(store, gated())
     notices = await store.take_notices("one", limit=100)
-    clock.advance(TAKE_MS)
+    clock.advance(TAKE_MS - 1)
+    assert await taken(store, "two") == []
+    clock.advance(1)
     assert await taken(store, "two") == ASKED
-    await store.told("one", notices[-1].id)
-    assert await taken(store, "two") == ASKED, "it came too late"
-    await store.told("two", notices[-1].id)
-    assert await taken(store, "one") == []
+    assert await store.take_notices("one", told=[n.id for n in notices], limit=100) == []
+    assert await taken(store, "two") == []
+
+
+async def test_a_run_whose_lease_is_taken_over_has_ended(store: Trailed, clock: Clock) -> None:
+    await store.lease_thread("alice", "t", "support", "r1")
+    clock.advance(LEASE_MS)
+    await store.lease_thread("alice", "t", "support", "r2")
+    assert await taken(store) == [("run_ended", "r1", '{"status":"interrupted"}')]
 
 
 async def test_what_did_not_happen_is_not_told(store: Trailed) -> None:

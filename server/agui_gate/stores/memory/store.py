@@ -111,6 +111,8 @@ class MemoryStore:
         if whole:
             self._bounds.check_principal(self._bytes[principal], self._number[principal])
         thread = self._read(record, at, whole)
+        if record.lapsed(at.ticks) and record.run_key not in (None, run_key):
+            self._trail.tell(run_ended(principal, record.id, record.run_key or "", "interrupted"), at.now)
         record.run_key, record.run_status, record.lease_until = run_key, "running", at.ticks + LEASE_MS
         record.stop = None
         return thread
@@ -388,12 +390,7 @@ class MemoryStore:
         self._require_open()
         return self._trail.heads(limit, cursor)
 
-    async def take_notices(self, taker: str, *, limit: int) -> Sequence[Notice]:
+    async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
         """See `OutboxStore`."""
         self._require_open()
-        return self._trail.take(taker, limit, self._clock())
-
-    async def told(self, taker: str, up_to: int) -> None:
-        """See `OutboxStore`."""
-        self._require_open()
-        self._trail.told(taker, up_to)
+        return self._trail.take(taker, told, limit, self._clock())

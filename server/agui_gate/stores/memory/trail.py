@@ -1,7 +1,8 @@
 """The audit trail and the outbox of the memory store."""
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 
 from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, place_after
@@ -24,7 +25,7 @@ class Trail:
         """Keys by principal, in the order of their first events."""
         self._number: Counter[str] = Counter()  # of events, by principal
         self._total = 0
-        self._notices: deque[Notice] = deque(maxlen=MAX_NOTICES)
+        self._notices: dict[int, Notice] = {}
         self._next = 1
         self._taker, self._taken_until = "", 0
 
@@ -57,8 +58,10 @@ class Trail:
             body=telling.body,
             created_at=now,
         )
-        self._notices.append(notice)
+        self._notices[notice.id] = notice
         self._next += 1
+        if len(self._notices) > MAX_NOTICES:
+            del self._notices[next(iter(self._notices))]
 
     def last_of(self, principal: str, approval_id: str) -> Event | None:
         """The last event of one approval."""
@@ -85,20 +88,14 @@ class Trail:
         keys = sorted(key for key in map(int, self._chains) if key > after)
         return head_page([self._chains[str(key)][-1].head for key in keys[: limit + 1]], limit)
 
-    def take(self, taker: str, limit: int, now: int) -> Sequence[Notice]:
+    def take(self, taker: str, told: Collection[int], limit: int, now: int) -> Sequence[Notice]:
         """See `OutboxStore.take_notices`."""
-        if not self._notices or (taker != self._taker and now < self._taken_until):
+        for notice_id in told:
+            self._notices.pop(notice_id, None)
+        if taker != self._taker and now < self._taken_until:
             return ()
-        self._taker, self._taken_until = taker, now + TAKE_MS
-        return list(self._notices)[:limit]
-
-    def told(self, taker: str, up_to: int) -> None:
-        """See `OutboxStore.told`."""
-        if taker != self._taker:
-            return
-        while self._notices and self._notices[0].id <= up_to:
-            self._notices.popleft()
-        self._taker, self._taken_until = "", 0
+        self._taker, self._taken_until = taker, now + TAKE_MS if limit and self._notices else 0
+        return list(islice(self._notices.values(), limit))
 
     def _all(self, after: tuple[int, int]) -> Iterator[Event]:
         """All events behind that place, in the order of chains."""
