@@ -186,6 +186,8 @@ class Course:
         self._showing.at_end()
         put = asker.put_cards(pending) if asker.style == "card" else []
         outcome = asker.interrupts(pending) if interrupting else None
+        if put or interrupting:
+            self._showing.asked(pending)
         await self._save_end("waiting")
         asker.show_cards(put)
         self._scope.at_rest()

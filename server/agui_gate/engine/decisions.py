@@ -152,9 +152,9 @@ class Decisions:
             return belonging.why_not(agent, approval)
 
         judgement = judge([answer], index, agent.by_name, principal, why_not)
-        for refused, error in judgement.refused:
-            telling.refused(refused, principal, error.message)
-            raise error
+        for refused in judgement.refused:
+            opened.refused(refused)
+            raise refused.error
         return judgement.verdicts[0]
 
     async def _carry_out_unless_stopped(

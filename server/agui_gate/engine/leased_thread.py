@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.core import audit
 from agui_gate.core.approvals import UNFINISHED, Approval, State
+from agui_gate.core.audit import Happened
 from agui_gate.core.journal import Journal
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
@@ -19,6 +21,7 @@ from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.lease import Lease
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import to_the_end
+from agui_gate.engine.verdicts import Refused
 from agui_gate.off_loop import LARGE, off_loop
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
@@ -46,6 +49,7 @@ class LeasedThread:
         self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
         self.state: Any = thread.state
         self._unsaved: list[Entry] = []
+        self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
         self._keep: int | None = None
         self._replaced: list[str] = []
@@ -111,6 +115,16 @@ class LeasedThread:
         self.journal.record(outcomes.completed(moved))
         self._transcript = None
 
+    def happened(self, happened: Iterable[Happened]) -> None:
+        """Put what changes nothing into the audit trail, with the next commit that there is for something else."""
+        self._happened += happened
+
+    def refused(self, refused: Refused) -> None:
+        """An answer could not be taken: say so in the audit trail and the log."""
+        by, error = self.thread.principal, refused.error
+        self.happened([audit.refused(refused.approval, by, refused.way, error, self.run_key)])
+        telling.refused(refused.approval, by, error.message)
+
     async def suspend_continuation(self) -> None:
         """Before a request in a provider's conversation: until its answer is there, that may hold the request already.
 
@@ -153,12 +167,12 @@ class LeasedThread:
             changed = self._keep is not None or state != self._saved_state or self.ref != self._saved_ref
             if not (entries or approvals or status or changed):
                 return
-            self._unsaved = []
+            happened, self._unsaved, self._happened = self._happened, [], []
             ref = self.ref
             try:
-                await self.lease.commit(self._change(entries, approvals, state, status))
+                await self.lease.commit(self._change(entries, happened, approvals, state, status))
             except BaseException:
-                self._unsaved = entries + self._unsaved
+                self._unsaved, self._happened = entries + self._unsaved, happened + self._happened
                 raise
             self._keep, self._saved_state, self._saved_ref, self._replaced = None, state, ref, []
             self.ended = self.ended or status is not None
@@ -167,7 +181,12 @@ class LeasedThread:
                 self._transcript = None
 
     def _change(
-        self, entries: list[Entry], approvals: Sequence[Approval], state: bytes, status: RunStatus | None
+        self,
+        entries: list[Entry],
+        happened: list[Happened],
+        approvals: Sequence[Approval],
+        state: bytes,
+        status: RunStatus | None,
     ) -> Change:
         return Change(
             keep=self._keep,
@@ -178,6 +197,7 @@ class LeasedThread:
             ref=self.ref,
             default_title=None if self.thread.title else self._title(),
             status=status,
+            happened=happened,
         )
 
     # --- reading ------------------------------------------------------------------------------------------------

@@ -7,13 +7,15 @@ snapshot. A call that was held back is shown with its outcome.
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from agui_gate.core import audit
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output, ReportedEntry
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.scope import Scope
+from agui_gate.engine.verdicts import Refused
 from agui_gate.engine.waiting import Asker
-from agui_gate.errors import AguiGateError, NotSaved
+from agui_gate.errors import NotSaved
 from agui_gate.protocol import records
 from agui_gate.protocol.messages import as_run, result_id
 
@@ -65,12 +67,19 @@ class Showing:
             self.closed(approval)
         self.snapshot_due |= any(approval.output is not None for approval in repeated)
 
-    def refused(self, refused: Iterable[tuple[Approval, AguiGateError]]) -> None:
+    def refused(self, refused: Iterable[Refused]) -> None:
         """Answers that could not be taken: say why, here and where the call is asked about again."""
-        for approval, error in refused:
-            self._asker.refused[approval.id] = error.message
-            self._custom({"approvalId": approval.id, "message": error.message})
-            telling.refused(approval, self._scope.thread.thread.principal, error.message)
+        for one in refused:
+            self._asker.refused[one.approval.id] = one.error.message
+            self._custom({"approvalId": one.approval.id, "message": one.error.message})
+            self._scope.thread.refused(one)
+
+    def asked(self, approvals: Iterable[Approval]) -> None:
+        """A person is asked about these, (again) in this run."""
+        thread, style = self._scope.thread, self._asker.style
+        thread.happened(
+            audit.shown(approval, thread.thread.principal, style, self._scope.key) for approval in approvals
+        )
 
     def late(self, late: Iterable[Approval]) -> None:
         """Say what is true of calls that were decided before: the page may show what was clicked."""

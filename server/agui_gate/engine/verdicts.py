@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from agui_gate.core.answers import Answer
+from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.registry import Status
@@ -24,11 +24,19 @@ class Verdict(msgspec.Struct, frozen=True):
     decision: Decision
 
 
+class Refused(msgspec.Struct, frozen=True):
+    """Why an approval's answers could not be taken; ``way`` is how the last of them came."""
+
+    approval: Approval
+    error: AguiGateError
+    way: Way
+
+
 class Judgement(msgspec.Struct, frozen=True):
-    """``verdicts`` to carry out; ``refused`` says why an approval's answers could not be taken."""
+    """``verdicts`` to carry out; ``refused`` says which answers could not be taken, and why."""
 
     verdicts: tuple[Verdict, ...]
-    refused: tuple[tuple[Approval, AguiGateError], ...]
+    refused: tuple[Refused, ...]
 
 
 _TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCELLED}
@@ -52,14 +60,14 @@ def judge(
     for answer in answers:
         grouped.setdefault(answer.id, []).append(answer)
     verdicts: list[Verdict] = []
-    refused: list[tuple[Approval, AguiGateError]] = []
+    refused: list[Refused] = []
     for approval_id, said in grouped.items():
         if (approval := index.find(approval_id, "approval")) is None:
             continue
         try:
             verdicts.append(_verdict(approval, said, index, belonging.tool_of(tools, approval), principal, why_not))
         except AguiGateError as error:
-            refused.append((approval, error))
+            refused.append(Refused(approval, error, said[-1].way))
     return Judgement(tuple(verdicts), tuple(refused))
 
 
