@@ -7,6 +7,7 @@ import pytest
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from tests.bus.distant import DistantBus
+from tests.bus.wire_in_memory import across, shared
 
 RUN_BYTES = 4096
 """How much of a run these buses keep, about."""
@@ -22,7 +23,12 @@ def distant() -> tuple[Bus, Bus]:
     return bus, DistantBus(bus.there)
 
 
-BUSES: dict[str, Callable[[], tuple[Bus, Bus]]] = {"memory": memory, "distant": distant}
+BUSES: dict[str, Callable[[], tuple[Bus, Bus]]] = {
+    "memory": memory,
+    "distant": distant,
+    "shared": lambda: shared(RUN_BYTES),
+    "across": lambda: across(shared(RUN_BYTES)),
+}
 """Two of each that lead to the same place."""
 
 

@@ -41,7 +41,10 @@ class _Block:
 
 
 class EventLog:
-    """One run's frames, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once."""
+    """One run's frames, and its `Publisher`. ``ended`` once no more will come, which ``on_end`` is told once.
+
+    The first frame that it is given has the number ``first``.
+    """
 
     __slots__ = (
         "_block",
@@ -57,17 +60,22 @@ class EventLog:
         "readers",
     )
 
-    def __init__(self, limit: int = LIMIT, on_end: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, limit: int = LIMIT, on_end: Callable[[], None] = lambda: None, first: int = 0) -> None:
         self._limit, self._on_end = limit, on_end
         self._block = min(BLOCK, limit // 8)
-        self._last = _Block(0)
-        self._blocks = deque([self._last])
-        self._size = 0
         self._waiting: list[asyncio.Future[None]] = []
-        self.next_seq = 0
+        self.begin_at(first)
         self.ended = False
         self.opening: Opening | None = None
         self.readers: set[LogReader] = set()
+
+    def begin_at(self, seq: int) -> None:
+        """Drop what there is: the next frame has that number. Who reads what is before it has fallen behind."""
+        self._last = _Block(seq)
+        self._blocks = deque([self._last])
+        self._size = 0
+        self.next_seq = seq
+        self._wake()
 
     @property
     def first_seq(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from agui_gate.bus.base import Hear, Published, Publisher, Reader, Signal, Tell
+from agui_gate.bus.base import Hear, Published, Reader, Signal, Tell
 from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
 
 KEPT_SECONDS = 300.0
@@ -58,7 +58,7 @@ class MemoryBus:
     async def aclose(self) -> None:
         """Nothing to send."""
 
-    async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
+    async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> EventLog:
         """See `Bus`."""
         log = EventLog(self._run_bytes, lambda: self._over(run_key))
         self._runs[run_key] = _Kept(run_key, principal, thread_id, run_id, log)

@@ -1,0 +1,213 @@
+"""Follows the runs of other processes: one log for each run that somebody here reads, and one task that fills them all.
+
+A log begins at the frame that its first reader wants. Who wants an earlier one gets another log, which begins there.
+Notes say what there is to read. All of it is read in one `Wire.read`; while that is under way more notes gather. As
+notes may be lost, a run of which nothing was heard is looked at every `LOOK_SECONDS`, and its process is asked once
+more to tell.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from agui_gate.bus.base import Opening, Tell
+from agui_gate.bus.log import LogReader
+from agui_gate.bus.shared.followed import FollowedLog, JoinedReader, opening_of
+from agui_gate.bus.shared.notes import Ask, Came, Left, Word
+from agui_gate.bus.shared.wire import Head, Said, Wanted, Wire
+from agui_gate.errors import Unavailable
+
+LOOK_SECONDS = 2.0
+"""How often a run is looked at of which nothing is heard."""
+
+READ_SECONDS = 5.0
+"""How long one read may take."""
+
+RETRY_SECONDS = 0.25
+"""The wait after a read that failed."""
+
+
+R = TypeVar("R", bound=LogReader)
+
+
+class Follower:
+    """Reads over ``wire``, for readers at ``address``. ``limit``: bytes kept of each run, about."""
+
+    def __init__(self, wire: Wire, address: str, limit: int, tell: Callable[[str, Word], None]) -> None:
+        self._wire, self._address, self._limit, self._tell = wire, address, limit, tell
+        self._logs: dict[str, list[FollowedLog]] = {}
+        self._stirred: dict[FollowedLog, None] = {}
+        self._openings: set[str] = set()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._work(), name="agui-gate bus follower")
+
+    async def aclose(self) -> None:
+        """Follow nothing any more; who reads comes to the end."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        for log in self._all():
+            log.end()
+
+    async def read(self, head: Head, after: int) -> LogReader | None:
+        """A reader of what the run said after that frame, and says; None if it is gone. Raises `Unavailable`."""
+        return await self._enter(head, after + 1, lambda log: LogReader(log, after))
+
+    async def join(self, head: Head, opening: Opening, tell: Tell) -> LogReader | None:
+        """A reader that is told the opening first: see `Bus.join`."""
+
+        def enter(log: FollowedLog) -> JoinedReader:
+            return JoinedReader(log, opening, tell, partial(self._want_opening, log))
+
+        reader = await self._enter(head, opening.seq, enter)
+        if reader is not None:
+            reader.entered()
+        return reader
+
+    def came(self, word: Came) -> None:
+        """There is more to read of a run."""
+        logs = self._logs.get(word.run_key)
+        if logs is None:
+            self._tell(word.address, Left(self._address, word.run_key))
+            return
+        for log in logs:
+            log.heard = True
+            self._stir(log)
+
+    def opened(self, run_key: str) -> None:
+        """There is another opening of the run."""
+        self._openings.add(run_key)
+        self._wake.set()
+
+    def again(self) -> None:
+        """Notes may have been missed: look at everything."""
+        for log in self._all():
+            self._look_at(log)
+
+    def _all(self) -> list[FollowedLog]:
+        return [log for logs in self._logs.values() for log in logs]
+
+    # --- readers ------------------------------------------------------------------------------------------------------
+
+    async def _enter(self, head: Head, seq: int, enter: Callable[[FollowedLog], R]) -> R | None:
+        """A reader of the run from ``seq`` on. It has got what there is now, in case that is forgotten soon."""
+        logs = self._logs.get(head.run.run_key, ())
+        log = next((log for log in logs if log.first_seq <= seq), None)
+        if log is not None:
+            return enter(log)
+        log = FollowedLog(head, self._limit, seq, self._alone)
+        reader = enter(log)
+        self._logs.setdefault(log.key, []).append(log)
+        if not head.ended:
+            self._tell(head.run.address, Ask(self._address, log.key, follow=True))
+        is_there = False
+        try:
+            is_there = await self._catch_up(log)
+        finally:
+            if not is_there:
+                reader.close()
+        return reader if is_there else None
+
+    async def _catch_up(self, log: FollowedLog) -> bool:
+        """Read what there is; False if that is nothing any more."""
+        caught_up = False
+        while not caught_up:
+            said = (await self._read([log]))[0]
+            if said is None:
+                return False
+            caught_up = await self._feed(log, said)
+        return True
+
+    def _alone(self, log: FollowedLog) -> None:
+        """Nobody reads the log any more."""
+        logs = self._logs.get(log.key, [])
+        if log in logs:
+            logs.remove(log)
+        if not logs and self._logs.pop(log.key, None) is not None and not log.ended:
+            self._tell(log.head.run.address, Left(self._address, log.key))
+        self._stirred.pop(log, None)
+
+    def _want_opening(self, log: FollowedLog, seq: int) -> None:
+        """A reader of the log was told the opening ``seq``, and needs a later one."""
+        log.told = seq if log.told is None else max(seq, log.told)
+        self._look_at(log)
+
+    def _look_at(self, log: FollowedLog) -> None:
+        if not log.ended:
+            self._tell(log.head.run.address, Ask(self._address, log.key, follow=True, opening=log.told))
+            self._stir(log)
+
+    def _stir(self, log: FollowedLog) -> None:
+        if not log.ended:
+            self._stirred[log] = None
+            self._wake.set()
+
+    # --- the task -----------------------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        clock = asyncio.get_running_loop().time
+        look = clock() + LOOK_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout_at(look):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._look()
+                look = clock() + LOOK_SECONDS
+            self._wake.clear()
+            try:
+                await self._read_what_is_new()
+            except Unavailable:
+                self._wake.set()
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def _look(self) -> None:
+        for log in self._all():
+            if not log.heard:
+                self._look_at(log)
+            log.heard = False
+
+    async def _read_what_is_new(self) -> None:
+        for key in list(self._openings):
+            for log in self._logs.get(key, ()):
+                await self._fetch_opening(log)
+            self._openings.discard(key)
+        if logs := list(self._stirred):
+            for log, said in zip(logs, await self._read(logs), strict=True):
+                self._stirred.pop(log, None)
+                if said is not None and not await self._feed(log, said):
+                    self._stir(log)
+
+    async def _read(self, logs: list[FollowedLog]) -> list[Said | None]:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return list(await self._wire.read([Wanted(log.key, log.next_seq) for log in logs]))
+        except TimeoutError:
+            raise Unavailable("The bus is away.") from None
+
+    async def _feed(self, log: FollowedLog, said: Said) -> bool:
+        """Add what the run said. Whether that was all for now."""
+        caught_up = log.take(said)
+        if caught_up and said.ended:
+            await self._fetch_opening(log)
+            log.end()
+        return caught_up
+
+    async def _fetch_opening(self, log: FollowedLog) -> None:
+        """The opening that a reader of the log waits for, if there is one."""
+        if log.told is None:
+            return
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                put = await self._wire.opening(log.key)
+        except TimeoutError:
+            raise Unavailable("The bus is away.") from None
+        if put is not None and put[0] > log.told:
+            log.told = None
+            log.opened(opening_of(put[1]))
