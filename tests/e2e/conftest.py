@@ -6,12 +6,14 @@ import pytest
 
 from tests.e2e.programs import NEXT
 from tests.e2e.stack import PAGE, Stack, running
+from tests.e2e.streams import assert_all_conform
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The running stack. It starts with the first browser test."""
+    """The running stack. It starts with the first browser test. In the end all that pages were sent is judged."""
     for built in (PAGE / "dist", NEXT):
         assert (built / "index.html").is_file(), "the pages are not built: run `make e2e`"
     with running(tmp_path_factory.mktemp("e2e")) as stack:
         yield stack
+        assert_all_conform(*stack.streams)

@@ -1,7 +1,7 @@
 """What the browser tests run, each in a process of its own, so that a test may end one and start it again.
 
-`python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE` is the demo's shop with a
-slow tool, two hasty gates, a plain one and one with many arguments on top. A line on stdout says that it is up.
+`python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE STREAMS` is the demo's shop
+with a slow tool, two hasty gates, a plain one and one with many arguments on top. A line on stdout says that it is up.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_
 from agui_gate.settings import load_settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
+from tests.e2e.streams import Recording
 
 HOST = "127.0.0.1"
 NEXT = Path(__file__).resolve().parent / "next"
@@ -128,8 +129,8 @@ async def ship_order(
     return f"{order_id} goes to {to.street} with {carrier}"
 
 
-def shop(provider: str, store: str) -> Any:
-    """The application: settings come from the environment, as with `agui-gate serve`."""
+def shop(provider: str, store: str, streams: str) -> Any:
+    """The application: settings come from the environment, as with `agui-gate serve`. It writes down what it tells."""
     model = OpenAIResponses("demo-model", mode="chain", base_url=provider, api_key="test")
     base = support_agent(model)
     agent = Agent(
@@ -152,7 +153,7 @@ def shop(provider: str, store: str) -> Any:
     app = create_app(agent, store=store, settings=load_settings())
     app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
     app.router.routes.insert(0, Mount("/next", StaticFiles(directory=NEXT, html=True)))
-    return app
+    return Recording(app, Path(streams))
 
 
 def main(kind: str, port: str, *more: str) -> None:

@@ -122,10 +122,12 @@ class Stack:
         url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         model = f"{url['provider']}/v1"
         self.urls = url
+        self.streams = (directory / "open.jsonl", directory / "guarded.jsonl")
+        stores = [(f"sqlite:///{file.with_suffix('.db')}", str(file)) for file in self.streams]
         self.processes = {
             "provider": program("provider", ports["provider"]),
-            "server": program("server", ports["server"], model, f"sqlite:///{directory}/open.db", env=LIMITS),
-            "guarded": program("server", ports["guarded"], model, f"sqlite:///{directory}/guarded.db", env=TOKENS),
+            "server": program("server", ports["server"], model, *stores[0], env=LIMITS),
+            "guarded": program("server", ports["guarded"], model, *stores[1], env=TOKENS),
             "runtime": runtime(node, url["server"], ports["runtime"]),
             GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),
             MIXED: mixed_runtime(node, url["server"], ports[MIXED]),
