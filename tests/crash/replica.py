@@ -1,0 +1,117 @@
+"""A replica that may be killed at any moment: `Start` says how it is started, `serve` is what it does.
+
+Its tools write what they did into a file that outlives it, a line of JSON each: what ran is counted there, and never
+by what a server says of it.
+"""
+
+import asyncio
+import ctypes
+import json
+import os
+import random
+import signal
+import socket
+import sys
+from typing import Any
+
+import msgspec
+
+from agui_gate import Agent, Gate, ToolContext, create_app, tool
+from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
+from agui_gate.failpoints import VARIABLE
+from agui_gate.settings import Settings
+from agui_gate.stores import lease
+from agui_gate_adapters.openai_responses import OpenAIResponses
+
+REMOTE = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """How a replica is started.
+
+    ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.failpoints`. ``machine``: what it takes
+    for its machine's name, if not that of this one; then nobody can see whether it lives. ``stalls``: whether its
+    tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
+    """
+
+    store: str
+    provider: str
+    effects: str
+    bus: str | None = None
+    mode: str = "chain"
+    failpoint: str = ""
+    machine: str = ""
+    stalls: bool = True
+    fused: bool = False
+
+
+class Effects:
+    """The file of what tools did, over all processes. A line is written at once, and is there after `kill -9`."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(self, name: str, order: str, key: str) -> None:
+        """One execution. ``key``: its idempotency key."""
+        line = json.dumps({"tool": name, "order": order, "key": key, "pid": os.getpid()})
+        os.write(self._file, f"{line}\n".encode())
+
+
+def agent(start: Start) -> Agent:
+    """The agent of a small shop."""
+    effects = Effects(start.effects)
+
+    @tool
+    async def look(order_id: str, ctx: ToolContext) -> str:
+        """Look at an order."""
+        return f"looked at {order_id}"
+
+    @tool(gate=True)
+    async def refund(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order."""
+        effects.note("refund", order_id, ctx.idempotency_key)
+        return f"refunded {order_id}"
+
+    @tool(gate=True, idempotent=True)
+    async def ship(order_id: str, ctx: ToolContext) -> str:
+        """Ship an order, once however often it is tried."""
+        effects.note("ship", order_id, ctx.idempotency_key)
+        return f"shipped {order_id}"
+
+    @tool(gate=True)
+    async def stall(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order, and never come back."""
+        effects.note("stall", order_id, ctx.idempotency_key)
+        if start.stalls:
+            await asyncio.Event().wait()
+        return f"refunded {order_id}"
+
+    @tool(gate=True)
+    async def fuse(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order in a process that ends meanwhile."""
+        effects.note("fuse", order_id, ctx.idempotency_key)
+        if start.fused:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f"refunded {order_id}"
+
+    @tool(gate=Gate(expires_after=0.05))
+    async def hasty(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order, if somebody agrees at once."""
+        effects.note("hasty", order_id, ctx.idempotency_key)
+        return f"refunded {order_id}"
+
+    mode: Any = start.mode
+    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=start.provider, api_key="k", hosted_tools=[REMOTE])
+    return Agent(name="support", model=model, tools=[look, refund, ship, stall, fuse, hasty])
+
+
+def serve(start: Start, sock: socket.socket) -> None:
+    """One replica, until it is told to stop, or killed. It ends with its parent."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    random.seed()
+    os.environ[VARIABLE] = start.failpoint
+    if start.machine:
+        lease._machine = lambda: start.machine
+    app = create_app(agent(start), store=start.store, bus=start.bus, settings=Settings(log_level="warning"))
+    serve_forever(Server(configure(app), lambda: None), sock)
