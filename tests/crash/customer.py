@@ -82,7 +82,7 @@ class Customer(Chat):
             stream = await self.surely(self._answer)
             if stream[-1]["type"] == "RUN_FINISHED" and not stream.interrupts:
                 return stream
-        raise AssertionError(f"never done: {stream}")
+        raise AssertionError(f"{self.thread_id} is never done")
 
     async def _answer(self) -> Stream:
         waiting = await self.pending()
