@@ -27,12 +27,10 @@ def _store(value: Any) -> str:
 
 
 def _bus(value: Any) -> str:
-    """`memory://`."""
-    url = _text(value)
-    if url.partition("://")[0] == "redis":
-        raise ValueError("must be memory://, as this version of agui-gate has no Redis bus yet")
-    if url != "memory://":
-        raise ValueError("must be memory://, the only bus that this version of agui-gate has")
+    """A URL, such as `memory://`, `postgresql://host/database`, `redis://host:6379` or `rediss://host:6379`."""
+    url = _text(value) if value != "" else ""
+    if url and "://" not in url:
+        raise ValueError("must be a URL, such as memory://, postgresql://host/database or redis://host:6379")
     return url
 
 

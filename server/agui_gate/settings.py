@@ -46,8 +46,10 @@ class Settings:
 
     store: str = field(default="sqlite:///agui-gate.db", repr=False)
     """Where threads and approvals are kept: `sqlite:///file.db` or `memory://`."""
-    bus: str = field(default="memory://", repr=False)
-    """Where the events of runs are kept for readers: `memory://`, the process itself."""
+    bus: str = field(default="", repr=False)
+    """What carries the events of runs to readers in other processes. Not given: the store's database where that is
+    PostgreSQL, else `memory://`, the process itself.
+    """
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Who may ask: principals, each with a bearer token. Empty means no auth: the server answers loopback alone."""
     cors_origins: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ import pytest
 
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
+from agui_gate.bus.redis import RedisWire
+from agui_gate.bus.shared.bus import SharedBus
 from tests.bus.distant import DistantBus
 from tests.bus.wire_in_memory import across, shared
 
@@ -23,11 +25,19 @@ def distant() -> tuple[Bus, Bus]:
     return bus, DistantBus(bus.there)
 
 
-BUSES: dict[str, Callable[[], tuple[Bus, Bus]]] = {
-    "memory": memory,
-    "distant": distant,
-    "shared": lambda: shared(RUN_BYTES),
-    "across": lambda: across(shared(RUN_BYTES)),
+def redis(request: pytest.FixtureRequest) -> tuple[SharedBus, SharedBus]:
+    url = request.getfixturevalue("valkey").url
+    here, there = (SharedBus(RedisWire(url, 300.0), run_bytes=RUN_BYTES) for _ in range(2))
+    return here, there
+
+
+BUSES: dict[str, Callable[[pytest.FixtureRequest], tuple[Bus, Bus]]] = {
+    "memory": lambda _: memory(),
+    "distant": lambda _: distant(),
+    "shared": lambda _: shared(RUN_BYTES),
+    "across": lambda _: across(shared(RUN_BYTES)),
+    "redis": redis,
+    "redis across": lambda request: across(redis(request)),
 }
 """Two of each that lead to the same place."""
 
@@ -35,7 +45,7 @@ BUSES: dict[str, Callable[[], tuple[Bus, Bus]]] = {
 @pytest.fixture(params=BUSES)
 async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Bus, Bus]]:
     """The buses of two replicas, not started."""
-    made = BUSES[request.param]()
+    made = BUSES[request.param](request)
     yield made
     for bus in made:
         await bus.aclose()

@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.requirements import shows
+from tests.servers import Valkey
 
 
 def test_all_is_well(cli: Cli) -> None:
@@ -11,11 +12,11 @@ def test_all_is_well(cli: Cli) -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "✓ settings: valid, 1 set by you",
-        "✓ bus: memory://",
         "✓ access: this machine only, as no tokens are set",
         "✓ page: its files are there",
         "✓ cli_shop:agent: 1 agent with 1 tool, 1 of them gated",
         "✓ store: sqlite:///x.db opens and can be written",
+        "✓ bus: memory://",
         "✓ shop: model: answers",
     ]
 
@@ -35,6 +36,18 @@ def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:
         ([], {"AGUI_GATE_PORT": "x"}, "✗ settings: AGUI_GATE_PORT must be", "Correct it"),
         ([], {"AGUI_GATE_HOST": "0.0.0.0"}, "✗ access: open to 0.0.0.0 without auth", "Set AGUI_GATE_TOKENS"),
         (["--store", "sqlite:////nonexistent/x.db"], {}, "✗ store: The database", "Correct --store"),
+        (
+            ["--store", "memory://"],
+            {"AGUI_GATE_BUS": "nats://x"},
+            "✗ bus: There is no bus nats://",
+            "Correct AGUI_GATE_BUS",
+        ),
+        (
+            [],
+            {"AGUI_GATE_BUS": "redis://:s3cr3t@127.0.0.1:1"},
+            "✗ bus: The bus redis://127.0.0.1:1 can't be",
+            "Correct",
+        ),
         ([], {"AGUI_GATE_STORE": "sqlite:////nonexistent/x.db"}, "✗ store: The database", "Correct AGUI_GATE_STORE"),
     ],
 )
@@ -45,6 +58,15 @@ def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str,
     found = next(i for i, text in enumerate(lines) if text.startswith(line))
     assert lines[found + 1].startswith(f"  → {fix}")
     assert lines[-1] == "1 thing is broken."
+
+
+def test_a_bus_that_answers_is_named_without_its_password(cli: Cli, valkey: Valkey) -> None:
+    valkey.ask("ACL SETUSER alice on >s3cr3t ~* &* +@all")
+    url = f"redis://alice:s3cr3t@127.0.0.1:{valkey.port}"
+    result = cli("doctor", env={"AGUI_GATE_STORE": "memory://", "AGUI_GATE_BUS": url})
+    assert result.exit_code == 0
+    assert f"✓ bus: redis://alice:********@127.0.0.1:{valkey.port} answers\n" in result.stdout
+    assert "s3cr3t" not in result.output
 
 
 @shows("T20")

@@ -1,1 +1,37 @@
-"""Where the events of runs are kept, for the run's life and a while after."""
+"""Where the events of runs are kept, for the run's life and a while after. `open_bus` makes one from its URL."""
+
+from agui_gate.bus.base import Bus
+from agui_gate.bus.memory import MemoryBus
+from agui_gate.errors import ConfigurationError
+
+__all__ = ["open_bus"]
+
+_SCHEMES = "memory://, redis://host:6379 and rediss://host:6379"
+
+
+def open_bus(url: str, *, kept_seconds: float, run_bytes: int) -> Bus:
+    """Make the bus that ``url`` names; nothing is connected to before its `start`.
+
+    ``kept_seconds``: how long a run that has ended can be read again. ``run_bytes``: what is kept of each run, about.
+    Raises `ConfigurationError` for a URL that names none, and where a package is missing. The message never repeats the
+    URL: it may hold a password.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise ConfigurationError(f"The bus must be a URL; this version knows {_SCHEMES}.")
+    match scheme:
+        case "memory":
+            if rest:
+                raise ConfigurationError("The bus in memory is memory:// with nothing after it.")
+            return MemoryBus(kept_seconds=kept_seconds, run_bytes=run_bytes)
+        case "redis" | "rediss":
+            return _redis(url, kept_seconds, run_bytes)
+        case _:
+            raise ConfigurationError(f"There is no bus {scheme}://; this version knows {_SCHEMES}.")
+
+
+def _redis(url: str, kept_seconds: float, run_bytes: int) -> Bus:
+    from agui_gate.bus.redis import RedisWire
+    from agui_gate.bus.shared.bus import SharedBus
+
+    return SharedBus(RedisWire(url, kept_seconds), kept_seconds=kept_seconds, run_bytes=run_bytes)

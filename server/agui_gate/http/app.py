@@ -18,7 +18,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.dialect import Deployment
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, ConfigurationError
-from agui_gate.from_settings import engine_limits, store_from
+from agui_gate.from_settings import bus_from, engine_limits, store_from
 from agui_gate.http import errors
 from agui_gate.http.auth import Auth, Guard, bearer
 from agui_gate.http.routes import Routes
@@ -42,10 +42,11 @@ def create_app(
 ) -> Starlette:
     """A Starlette application that serves ``agents``; the first one also answers `POST /`.
 
-    ``store``: a URL (`memory://`, `sqlite:///file.db`) or a store object. ``bus``: `memory://` or a bus object (see
-    `agui_gate.bus.base`). ``auth``: a sync or async callable ``(request) -> str | None``, the principal's id or None
-    for 401. What is not given comes from ``settings``, and those from the environment. Serve it, or mount it in another
-    application (then it starts with its first request).
+    ``store``: a URL (`memory://`, `sqlite:///file.db`, `postgresql://…`) or a store object. ``bus``: a URL
+    (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). ``auth``: a sync or async
+    callable ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``,
+    and those from the environment. Serve it, or mount it in another application (then it starts with its first
+    request).
 
     Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
     """
@@ -60,11 +61,14 @@ def create_app(
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
-    opened, live = failpoints.armed(opened, _bus(bus or settings.bus, settings))
+    if isinstance(bus, str | None):
+        bus = bus_from(settings, bus, store if isinstance(store, str | None) else "")
+    opened, live = failpoints.armed(opened, bus)
     engine = Engine(
         agents, opened, Deployment(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits
     )
-    return _application(engine, Guard(auth, settings.cors_origins, settings.allowed_hosts), settings)
+    guard = Guard(auth, settings.cors_origins, settings.allowed_hosts)
+    return _application(engine, guard, settings, follows_all=not isinstance(bus, MemoryBus))
 
 
 def _check(agents: Sequence[Agent]) -> None:
@@ -75,19 +79,12 @@ def _check(agents: Sequence[Agent]) -> None:
         raise ConfigurationError(f"two agents have the same name, {twice!r}; it is in their URLs, so give each its own")
 
 
-def _bus(bus: str | Bus, settings: "Settings") -> Bus:
-    if not isinstance(bus, str):
-        return bus
-    if bus != "memory://":
-        raise ConfigurationError("this version has the bus memory:// only")
-    return MemoryBus(kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)
-
-
-def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlette:
+def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_all: bool) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         await engine.start()
-        _name_neighbours(engine)
+        if not follows_all:
+            _name_neighbours(engine)
         try:
             yield
         finally:
@@ -111,13 +108,14 @@ def _application(engine: Engine, guard: Guard, settings: "Settings") -> Starlett
 
 
 def _name_neighbours(engine: Engine) -> None:
-    """Say what works over several processes on one store, and what doesn't."""
+    """Say what works over several processes on one store without a bus for them, and what doesn't."""
     if others := engine.store.neighbours:
         log.warning(
             "store_is_shared",
             with_processes=", ".join(map(str, others)),
             means="Approvals, stopping and deleting work across processes, live events do not: who comes back to a run "
-            "in another process sees it as it is saved, step by step. Use one process, or let clients stay with one.",
+            "in another process sees it as it is saved, step by step. Use one process, let clients stay with one, or "
+            "set AGUI_GATE_BUS.",
         )
 
 

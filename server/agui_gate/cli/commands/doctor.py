@@ -90,8 +90,10 @@ async def _findings(
             yield Finding("store", True, "chosen by the application; `GET /readyz` checks it")
         else:
             yield await _store(settings)
+            yield await _bus(settings)
     else:
         yield await _store(settings)
+        yield await _bus(settings)
         yield Finding(
             "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
         )
@@ -105,7 +107,6 @@ def _about_settings(settings: Settings) -> Iterator[Finding]:
     yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
     for warning in settings.warnings:
         yield Finding("settings", True, warning, "Correct the name, or remove it.")
-    yield Finding("bus", True, settings.shown("bus"))
     yield _access(settings)
     weak = [principal for principal, token in settings.tokens.items() if len(token) < SHORT_TOKEN]
     if weak:
@@ -150,6 +151,29 @@ async def _store(settings: Settings) -> Finding:
     if settings.source("store") == DEFAULT:
         return Finding("store", True, f"{shown} in {os.getcwd()} opens and can be written")
     return Finding("store", True, f"{shown} opens and can be written")
+
+
+async def _bus(settings: Settings) -> Finding:
+    """Connect and close."""
+    from agui_gate.from_settings import bus_from
+
+    try:
+        bus = bus_from(settings)
+        try:
+            await bus.start()
+        finally:
+            await bus.aclose()
+    except AguiGateError as error:
+        source = settings.source("bus")
+        named = "AGUI_GATE_BUS" if source == DEFAULT else source
+        return Finding("bus", False, error.message, f"Correct {named}, or start what it points at.")
+    shared = settings.store.startswith("postgres")
+    if not settings.bus:
+        return Finding("bus", True, "the store's database" if shared else "memory://")
+    if shared and settings.bus == "memory://":
+        fix = "Leave AGUI_GATE_BUS out: runs of other replicas are then followed live, not step by step."
+        return Finding("bus", True, "memory://, although the store is shared", fix)
+    return Finding("bus", True, f"{settings.shown('bus')}{'' if settings.bus == 'memory://' else ' answers'}")
 
 
 def _load(target: str | None, model: str | None) -> tuple[Finding, tuple[Agent, ...], bool]:

@@ -35,8 +35,10 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
 @model_option
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.  [default: 8000]")
-@click.option("--store", metavar="URL", help="memory://, sqlite:///file.db.  [default: sqlite:///agui-gate.db]")
-@click.option("--bus", metavar="URL", help="memory://.  [default: memory://]")
+@click.option(
+    "--store", metavar="URL", help="memory://, sqlite:///file.db, postgresql://….  [default: sqlite:///agui-gate.db]"
+)
+@click.option("--bus", metavar="URL", help="memory://, postgresql://…, redis://….  [default: by the store]")
 @click.option("--log-level", type=click.Choice(LEVELS), help="How much is told on stderr.  [default: info]")
 @click.option("--reload", is_flag=True, help="Start again when a Python file here changes.")
 @click.option("--no-page", is_flag=True, help="Leave out the built-in page at GET /.")

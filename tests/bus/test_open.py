@@ -1,0 +1,64 @@
+"""A bus from its URL, and from the settings."""
+
+import pytest
+
+from agui_gate.bus import open_bus
+from agui_gate.bus.base import Bus
+from agui_gate.bus.memory import MemoryBus
+from agui_gate.bus.shared.bus import SharedBus
+from agui_gate.errors import ConfigurationError
+from agui_gate.from_settings import bus_from
+from agui_gate.settings import Settings
+from tests.bus.test_contract import to_the_end
+from tests.product.kit import product
+from tests.product.live import starting
+from tests.product.shop import say
+from tests.requirements import shows
+from tests.servers import Valkey
+
+pytestmark = [pytest.mark.anyio, shows("B17")]
+
+
+def opened(url: str) -> Bus:
+    return open_bus(url, kept_seconds=60, run_bytes=1024 * 1024)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"), [("memory://", MemoryBus), ("redis://host", SharedBus), ("rediss://:secret@host:1/2", SharedBus)]
+)
+def test_a_url_names_a_bus(url: str, kind: type[Bus]) -> None:
+    assert type(opened(url)) is kind
+    assert type(bus_from(Settings(bus=url))) is kind
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("secret", "must be a URL"),
+        ("memory://secret", "memory:// with nothing after it"),
+        ("nats://secret@host", "There is no bus nats://"),
+        ("redis://secret:secret@host:secret", "must be a URL such as redis://"),
+    ],
+)
+def test_what_names_none_is_one_sentence_without_what_was_given(url: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as error:
+        opened(url)
+    assert "secret" not in error.value.message
+
+
+def test_without_a_bus_it_goes_by_the_store() -> None:
+    assert type(bus_from(Settings())) is MemoryBus
+    assert type(bus_from(Settings(bus="redis://host"), store="sqlite:///a.db")) is SharedBus
+    assert type(bus_from(Settings(bus="redis://host"), "memory://")) is MemoryBus
+
+
+async def test_what_an_application_says_is_read_over_another_bus_of_the_same_url(valkey: Valkey) -> None:
+    async with product([], [{"output": [say("word " * 30)]}], bus=valkey.url) as p:
+        async with starting(p, p.chat(), "go") as reader:
+            await reader.end()
+        there = opened(valkey.url)
+        await there.start()
+        again = await there.read(reader.run_key)
+        assert again is not None
+        assert await to_the_end(again) == reader.raw.encode()
+        await there.aclose()
