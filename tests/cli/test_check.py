@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import struct
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -98,6 +99,19 @@ def test_other_words_make_a_model_do_it(cli: Cli) -> None:
         result = cli("check", url, "--timeout", "5", "--say", "interrupt=Hello", "--say", "frontend=Hello")
     assert "INT-5    MUST    not tried  no interrupt came" in result.stdout
     assert "TOOL-4   MUST    not tried  the model did not call the tool" in result.stdout
+
+
+def test_a_server_that_hangs_up_is_said_to(cli: Cli) -> None:
+    async def closing(body: bytes, writer: asyncio.StreamWriter) -> None:
+        """As a server that wants TLS may."""
+        at_once = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        writer.transport.abort()
+
+    with served(closing) as url:
+        result = cli("check", url, "--timeout", "5")
+    assert result.exit_code == 2
+    assert "without an answer; does it want https://" in result.stderr
 
 
 def test_nobody_there_is_one_line(cli: Cli) -> None:

@@ -23,6 +23,9 @@ End = Literal["whole", "late", "lingering", "large", "broken", "left"]
 _ENDS = (b'"RUN_FINISHED"', b'"RUN_ERROR"')
 
 
+CLOSED = "it closes the connection without an answer; does it want https:// (or http://) instead"
+
+
 class Unreachable(Exception):
     """Nothing that speaks HTTP answered; says why."""
 
@@ -86,7 +89,7 @@ class Peer:
             raise Unreachable(f"no answer within {self.timeout:g} s") from None
         except Exception as error:  # whatever an address or a server may make of a connection
             if not answer.status:
-                raise Unreachable(str(error).rstrip(".") or type(error).__name__) from None
+                raise Unreachable(str(error).rstrip(".") or CLOSED) from None
             answer.end = "broken"
         if answer.end == "lingering":  # known by now; the others needn't take as long
             self.linger = LINGER / 20
