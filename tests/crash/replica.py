@@ -21,7 +21,11 @@ from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_foreve
 from agui_gate.failpoints import VARIABLE
 from agui_gate.settings import Settings
 from agui_gate.stores import lease
+from agui_gate.tool import Tool
 from agui_gate_adapters.openai_responses import OpenAIResponses
+
+HASTY_MS = (20, 50, 100, 200)
+"""How long people have to answer each of the tools `hasty_…`."""
 
 REMOTE = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
 
@@ -94,15 +98,18 @@ def agent(start: Start) -> Agent:
             os.kill(os.getpid(), signal.SIGKILL)
         return f"refunded {order_id}"
 
-    @tool(gate=Gate(expires_after=0.05))
-    async def hasty(order_id: str, ctx: ToolContext) -> str:
-        """Refund an order, if somebody agrees at once."""
-        effects.note("hasty", order_id, ctx.idempotency_key)
-        return f"refunded {order_id}"
+    def hasty(ms: int) -> Tool:
+        @tool(name=f"hasty_{ms}", gate=Gate(expires_after=ms / 1000))
+        async def refund_in_time(order_id: str, ctx: ToolContext) -> str:
+            """Refund an order, if somebody agrees in time."""
+            effects.note("refund", order_id, ctx.idempotency_key)
+            return f"refunded {order_id}"
+
+        return refund_in_time
 
     mode: Any = start.mode
     model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=start.provider, api_key="k", hosted_tools=[REMOTE])
-    return Agent(name="support", model=model, tools=[look, refund, ship, stall, fuse, hasty])
+    return Agent(name="support", model=model, tools=[look, refund, ship, stall, fuse, *map(hasty, HASTY_MS)])
 
 
 def serve(start: Start, sock: socket.socket) -> None:

@@ -39,6 +39,14 @@ class Effect(msgspec.Struct, frozen=True):
     pid: int
 
 
+def crowd_script(orders: dict[str, list[Item]]) -> list[Json]:
+    """As `script`, for many users who each ask once: what was asked is not looked through again."""
+    names = dict.fromkeys(item["name"] for items in orders.values() for item in items)
+    done = {"output": [say("Done.")], "repeat": True}
+    over = [{"when": {"has_output_for": name}, **done} for name in names]
+    return [*over, *({"when": {"user": text}, "output": items} for text, items in orders.items()), done]
+
+
 def script(orders: dict[str, list[Item]]) -> list[Json]:
     """What the model does when a user says one of these things, as often as it is asked; then, or else, "Done."."""
     turns: list[Json] = []
