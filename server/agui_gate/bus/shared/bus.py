@@ -109,7 +109,7 @@ class SharedBus:
         if here is not None:
             return here
         head = await self._head(run_key)
-        if head is not None and not head.ended and await self._ask(run_key, head.run.address):
+        if head is not None and not head.ended and await self._ask(run_key, head.run.address, ASK_SECONDS):
             head = await self._call(self._wire.find(run_key))
         if head is None:
             return None
@@ -130,7 +130,7 @@ class SharedBus:
         head = await self._head(run_key)
         if head is None or head.ended:
             return None
-        answer = await self._ask(run_key, head.run.address, opening=-1)
+        answer = await self._ask(run_key, head.run.address, ASK_SECONDS, opening=-1)
         if answer is None or answer.opening == NOT_TO_BE_HAD:
             return None
         if answer.opening == NO_OPENING:
@@ -170,13 +170,11 @@ class SharedBus:
         """What is known of the run; if that is nothing, its process may not have sent it yet."""
         head = await self._call(self._wire.find(run_key))
         if head is None:
-            await self._ask(run_key, "", seconds=UNKNOWN_SECONDS)
+            await self._ask(run_key, "", UNKNOWN_SECONDS)
             head = await self._call(self._wire.find(run_key))
         return head
 
-    async def _ask(
-        self, run_key: str, address: str, opening: int | None = None, seconds: float = ASK_SECONDS
-    ) -> Answer | None:
+    async def _ask(self, run_key: str, address: str, seconds: float, opening: int | None = None) -> Answer | None:
         """Have the run's process send what it has. None if it doesn't answer."""
         token = next(self._tokens)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -1,0 +1,286 @@
+"""What all buses for several processes have in common, over a wire in memory: who is told what, and when it is sent."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from agui_gate.bus.base import FellBehind, Opening, Reader, Signal
+from agui_gate.bus.shared import bus as shared_bus
+from agui_gate.bus.shared import follower, outgoing, sender
+from agui_gate.bus.shared.bus import SharedBus
+from agui_gate.bus.shared.notes import Answer, Came, Left, Told, Word, pack, unpack
+from agui_gate.bus.shared.wire import NOTE_BYTES
+from agui_gate.errors import Unavailable
+from agui_gate.protocol.encoder import PING
+from tests.bus.test_contract import Then, frame, said, say, to_the_end, told, until
+from tests.bus.wire_in_memory import Place, WireInMemory
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("B17")]
+
+RUN_BYTES = 4096
+MANY = 50 * RUN_BYTES // 24
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+@pytest.fixture
+async def here(place: Place) -> AsyncIterator[SharedBus]:
+    """The bus of the replica on which the tests' runs run."""
+    bus = SharedBus(WireInMemory(place), run_bytes=RUN_BYTES)
+    await bus.start()
+    yield bus
+    await bus.aclose()
+
+
+@pytest.fixture
+async def there(place: Place) -> AsyncIterator[SharedBus]:
+    """That of another replica, which reads them."""
+    bus = SharedBus(WireInMemory(place), run_bytes=RUN_BYTES)
+    await bus.start()
+    yield bus
+    await bus.aclose()
+
+
+async def reading(bus: SharedBus, after: int = -1) -> Reader:
+    reader = await bus.read("run", after)
+    assert reader is not None
+    return reader
+
+
+async def sent(place: Place, number: int) -> None:
+    """Until so many frames of the run have arrived."""
+    async with asyncio.timeout(10):
+        while (kept := place.runs.get("run")) is None or kept.next < number:  # noqa: ASYNC110  (it has no event)
+            await asyncio.sleep(0)
+
+
+# --- how much is sent, and how often ----------------------------------------------------------------------------------
+
+
+async def test_a_short_run_that_nobody_follows_is_sent_at_once(here: SharedBus, place: Place) -> None:
+    publisher = await here.open("run", "alice", "t")
+    for number in range(10):
+        publisher.append(frame(number))
+        await asyncio.sleep(0)
+    publisher.end()
+    here.tell(Signal("written", "alice", "t"))
+    await sent(place, 10)
+    assert place.sends == 1, "its head, its frames, its end, and the signal"
+
+
+async def test_twenty_readers_cost_what_one_does(here: SharedBus, there: SharedBus, place: Place) -> None:
+    publisher = await here.open("run", "alice", "t")
+    readers = [await reading(there) for _ in range(20)]
+    reading_all = [asyncio.ensure_future(to_the_end(reader)) for reader in readers]
+    before = place.reads
+    for number in range(40):
+        publisher.append(frame(number))
+        await asyncio.sleep(0)
+    publisher.end()
+    assert set(await asyncio.gather(*reading_all)) == {said(0, 40)}
+    assert place.reads - before <= 42, "each read serves all of them"
+
+
+async def test_who_reads_no_more_is_told_no_more(here: SharedBus, there: SharedBus, place: Place) -> None:
+    publisher = await here.open("run", "alice", "t")
+    reader = await reading(there)
+    publisher.append(frame(0))
+    assert await until(reader, len(frame(0))) == frame(0)
+    reader.close()
+    assert await there.find("run") is not None  # after which it is known that nobody follows
+    reads = place.reads
+    say(publisher, 1, 3)
+    await sent(place, 3)
+    publisher.end()
+    assert place.reads == reads
+
+
+async def test_a_reader_may_want_earlier_frames_than_one_before(here: SharedBus, there: SharedBus) -> None:
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 10)
+    late = await reading(there, 7)
+    assert await until(late, len(said(8, 10))) == said(8, 10)
+    early = await reading(there)
+    say(publisher, 10, 12)
+    publisher.end()
+    assert await to_the_end(early) == said(0, 12)
+    assert await to_the_end(late) == said(10, 12)
+
+
+# --- what is lost -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "LOOK_SECONDS", 0.02)
+
+
+async def test_lost_notes_only_make_it_slow(looks_often: None, here: SharedBus, there: SharedBus, place: Place) -> None:
+    publisher = await here.open("run", "alice", "t")
+    publisher.append(frame(0))
+    reader = await reading(there)
+    assert await until(reader, len(frame(0))) == frame(0)
+    waiting = asyncio.ensure_future(to_the_end(reader))
+    place.deaf = True
+    say(publisher, 1, 5)
+    publisher.end()
+    assert await waiting == said(1, 5)
+
+
+async def test_the_wire_is_away_for_longer_than_a_log_holds(
+    here: SharedBus, there: SharedBus, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "RETRY_SECONDS", (0.001, 0.002))
+    monkeypatch.setattr(follower, "RETRY_SECONDS", 0.001)
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 3)
+    reader = await reading(there)
+    assert await until(reader, len(said(0, 3))) == said(0, 3)
+    place.go()
+    say(publisher, 3, MANY)
+    with pytest.raises(Unavailable):
+        await there.find("run")
+    with pytest.raises(Unavailable):
+        await there.read("run")
+    place.come_back()
+    with pytest.raises(FellBehind):
+        await until(reader, 10**9)
+    reader.close()
+    publisher.append(frame(MANY))
+    run = await there.find("run")
+    assert run is not None
+    assert (run.first > 3, run.next) == (True, MANY + 1)
+    again = await reading(there, run.first - 1)
+    publisher.end()
+    assert await to_the_end(again) == said(run.first, MANY + 1)
+
+
+async def test_a_server_that_comes_back_with_nothing(here: SharedBus, there: SharedBus, place: Place) -> None:
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 5)
+    reader = await reading(there)
+    assert await until(reader, len(said(0, 5))) == said(0, 5)
+    place.come_back(with_nothing=True)
+    assert await there.find("run") is None
+    say(publisher, 5, 9)
+    publisher.end()
+    assert await to_the_end(reader) == said(5, 9), "who had read it all has lost nothing"
+    run = await there.find("run")
+    assert run is not None
+    assert (run.first, run.next) == (5, 9)
+    with pytest.raises(FellBehind):
+        await (await reading(there, 2)).read()
+
+
+async def test_the_process_of_a_run_is_gone(
+    here: SharedBus, there: SharedBus, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_bus, "ASK_SECONDS", 0.01)
+    publisher = await here.open("run", "alice", "t")
+    publisher.opened(Opening(1, Then("asked"), {}))
+    say(publisher, 0, 3)
+    await sent(place, 3)
+    place.hearing.pop(here._address)  # it will answer nobody
+    run = await there.find("run")
+    assert run is not None
+    assert run.next == 3
+    assert await there.join("run", told) is None, "the store says what stands"
+    reader = await reading(there)
+    assert await until(reader, len(said(0, 3))) == said(0, 3)
+    waiting = asyncio.ensure_future(reader.read())
+    await asyncio.sleep(0)
+    reader.ping()
+    assert await waiting == PING
+    reader.close()
+    assert await reader.read() == b""
+
+
+async def test_an_opening_that_is_too_large_is_no_opening(
+    here: SharedBus, there: SharedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outgoing, "OPENING_BYTES", 100)
+    publisher = await here.open("run", "alice", "t")
+    publisher.opened(Opening(1, Then("." * 200), {}))
+    say(publisher, 0, 3)
+    assert await there.join("run", told) is None
+    publisher.end()
+
+
+async def test_a_large_opening_arrives_whole(here: SharedBus, there: SharedBus) -> None:
+    text = "ü" * 300_000
+    publisher = await here.open("run", "alice", "t")
+    publisher.opened(Opening(1, Then(text), {"n": [1]}))
+    say(publisher, 0, 3)
+    reader = await there.join("run", told)
+    publisher.end()
+    assert reader is not None
+    assert await to_the_end(reader) == told(Opening(1, Then(text), {"n": [1]})) + said(1, 3)
+
+
+async def test_what_is_sent_when_a_thread_is_deleted_elsewhere_is_dropped_too(
+    here: SharedBus, there: SharedBus, place: Place
+) -> None:
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 3)
+    publisher.end()
+    await there.forget("alice", "t")
+    async with asyncio.timeout(10):
+        while await here.find("run") is not None:  # noqa: ASYNC110  (it has no event)
+            await asyncio.sleep(0)
+    assert await there.find("run") is None
+    assert not place.runs
+
+
+async def test_closing_sends_what_is_left(here: SharedBus, there: SharedBus) -> None:
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 3)
+    publisher.end()
+    await here.aclose()
+    assert await to_the_end(await reading(there)) == said(0, 3)
+
+
+async def test_a_wire_that_refuses_for_good_stops_nothing(
+    here: SharedBus, there: SharedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise ValueError("not this")
+
+    publisher = await here.open("run", "alice", "t")
+    with monkeypatch.context() as patched:
+        patched.setattr(here._wire, "send", refuse)
+        say(publisher, 0, 3)
+        await here._sender.flush(10)
+    say(publisher, 3, 6)
+    publisher.end()
+    assert await to_the_end(await reading(there, 2)) == said(3, 6)
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def test_notes_are_packed_by_address_within_bounds() -> None:
+    words: list[tuple[str, Word]] = [("", Told("a", Signal("written", "alice", f"thread {n}"))) for n in range(1000)]
+    words += [("b", Came("run", "a")), ("b", Left("a", "run")), ("b", Came("run", "a"))]
+    notes = list(pack(words))
+    assert max(len(note.payload) for note in notes) <= NOTE_BYTES
+    assert [note.to for note in notes] == [""] * (len(notes) - 1) + ["b"]
+    assert [word for note in notes[:-1] for word in unpack(note.payload)] == [word for _, word in words[:1000]]
+    assert list(unpack(notes[-1].payload)) == [Came("run", "a"), Left("a", "run")]
+
+
+def test_what_is_too_long_for_a_note_is_left_out() -> None:
+    words: list[tuple[str, Word]] = [("", Told("a", Signal("stop", "x" * NOTE_BYTES, "t"))), ("", Answer(1))]
+    (note,) = pack(words)
+    assert list(unpack(note.payload)) == [Answer(1)]
+
+
+def test_what_is_not_understood_is_passed_over() -> None:
+    later = msgspec.json.encode([["of a later version", 1], Answer(7), ["told", "a", ["unheard of", "p", "t"]], 5])
+    assert list(unpack(later)) == [Answer(7)]
+    assert list(unpack(b"no JSON")) == []
