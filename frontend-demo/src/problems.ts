@@ -21,6 +21,7 @@ const ADVICE: Record<string, string> = {
   wrong_address: "Check the address, or choose another connection.",
   thread_busy: "Another answer is still being written in this chat. Wait a moment, then try again.",
   lease_lost: "Reload the page to see what stands, then send your message again if it was not answered.",
+  interrupted: "Send your message again if it was not answered.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
   rate_limited: "The model's provider asks for patience. Try again in a moment.",

@@ -25,7 +25,8 @@
     ├── LimitReached                a limit of the agent ended the run    limit_reached
     ├── Unavailable                 503  unavailable
     │   ├── NotSaved                503  unavailable
-    │   └── Unreadable              503  unavailable
+    │   ├── Unreadable              503  unavailable
+    │   └── Interrupted             503  interrupted
     ├── Internal                    500  internal
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
@@ -238,6 +239,18 @@ class Unreadable(Unavailable):
         super().__init__(
             "This thread holds something that this version of agui-gate can't read safely, so it is left alone. "
             "Another version wrote it: go on with that one."
+        )
+
+
+class Interrupted(Unavailable):
+    """The server process that ran it is gone. What it had saved stands, and is shown. Send a message to go on."""
+
+    code = "interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server process that worked on this was lost. What it had saved stands; anything else of this answer "
+            "is gone. Send a message to go on."
         )
 
 

@@ -134,7 +134,32 @@ async def test_a_process_that_died_is_waited_for_until_its_lease_ends() -> None:
         _, waiting = await e.waiting()
         e.clock.advance(LEASE_MS)
         await e.look()
-        assert types(await waiting)[-1] == "RUN_FINISHED"
+        said = events(await waiting)
+        assert [event["type"] for event in said] == ["MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "CUSTOM", "RUN_ERROR"]
+        assert (said[-2]["name"], said[-2]["value"]["runKey"]) == ("agui-gate:interrupted", "run_elsewhere")
+        assert (said[-1]["code"], said[-1]["message"]) == ("interrupted", said[-2]["value"]["message"])
+
+
+async def test_what_a_process_that_died_had_asked_is_asked() -> None:
+    async with elsewhere() as e:
+        thread = await e.begin()
+        _, waiting = await e.waiting()
+        await e.save(thread, entries=[TurnEntry("turn", (), "parrot/1")], approvals=[gated()])
+        e.clock.advance(LEASE_MS)
+        await e.look()
+        said = events(await waiting)
+        assert [event["type"] for event in said[-2:]] == ["CUSTOM", "RUN_FINISHED"]
+        assert said[-2]["name"] == "agui-gate:interrupted"
+        assert [ask["id"] for ask in said[-1]["outcome"]["interrupts"]] == ["a1"]
+
+
+async def test_who_comes_after_a_process_has_died_is_told_so_without_an_error() -> None:
+    async with elsewhere() as e:
+        await e.begin()
+        e.clock.advance(LEASE_MS)
+        said = events(await (await e.connect()).read())
+        assert [event["type"] for event in said[-2:]] == ["CUSTOM", "RUN_FINISHED"]
+        assert said[-2]["name"] == "agui-gate:interrupted"
 
 
 async def test_a_waiting_reader_keeps_its_connection_and_can_leave() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agui_gate.engine import heart
+from agui_gate.stores.base import StopRequest
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T8")]
@@ -17,6 +18,9 @@ async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: py
 
     class Beats:
         number = 0
+
+        async def rest(self, until: float) -> None:
+            await asyncio.sleep(0)
 
         async def beat(self) -> None:
             self.number += 1
@@ -33,3 +37,46 @@ async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: py
             await third.wait()
     finally:
         task.cancel()
+
+
+@shows("B17")
+async def test_a_hurry_is_a_beat_at_once_and_does_nothing_else_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heart, "STOP_MS", 1_000_000)
+    store: Any = Asked()
+    beating = heart.Heart(store, lambda: {"run_1"}, store.told, lambda _: None)
+    others: list[str] = []
+
+    async def also() -> None:
+        others.append("also")
+
+    task = asyncio.create_task(heart.beating(beating, also))
+    try:
+        async with asyncio.timeout(10):
+            for run_id in ("first", "second"):
+                store.asked = StopRequest(run_id=run_id)
+                beating.hurry()
+                await store.heard.wait()
+                store.heard.clear()
+    finally:
+        task.cancel()
+    assert (store.stops, others) == (["first", "second"], [])
+
+
+class Asked:
+    """A store in which somebody asks for stops."""
+
+    def __init__(self) -> None:
+        self.asked: StopRequest | None = None
+        self.stops: list[str | None] = []
+        self.heard = asyncio.Event()
+
+    async def renew(self, run_keys: Any) -> list[str]:
+        return []
+
+    async def take_stops(self, run_keys: Any) -> dict[str, StopRequest]:
+        asked, self.asked = self.asked, None
+        return {} if asked is None else {"run_1": asked}
+
+    def told(self, run_key: str, request: StopRequest) -> None:
+        self.stops.append(request.run_id)
+        self.heard.set()

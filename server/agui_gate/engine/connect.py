@@ -4,7 +4,9 @@ While a run is running it is the conversation as it was at the run's last openin
 on. So nothing is shown twice. So much may have been said since that the log has lost the frames that follow the
 opening. Then the conversation of then is all there is to show until the run reaches its next one.
 
-Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
+Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`. Where
+the process that ran a run has died, the client is told that, too (CUSTOM `agui-gate:interrupted`). One that followed
+the run is told it by RUN_ERROR as well, unless there is something to ask.
 
 Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
 the messages, anything else is asked by interrupt. By the specification's rules it is the one or the other: if anything
@@ -34,6 +36,7 @@ from agui_gate.engine.budget import Reservation
 from agui_gate.engine.conversation import Told, conversation_json
 from agui_gate.engine.dialects import Lost
 from agui_gate.engine.scope import style_of
+from agui_gate.errors import AguiGateError, Interrupted
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.encoder import FrameEncoder
@@ -134,8 +137,30 @@ def as_it_stands(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFra
     asked = _asked(agent, run, journal, thread.now, frames.dialect)
     style: Style = "interrupt" if asked else style_of(agent, run, frames.dialect)
     _conversation(thread, journal, frames, style)
+    _say_if_interrupted(thread, frames)
     frames.sequencer.finish(_interrupts(agent, journal, asked))
     return frames.take()
+
+
+def cut_off(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
+    """The end of what a client followed whose process has died: as `as_it_stands`, or RUN_ERROR if nothing waits."""
+    if _journal(thread).waits:
+        return as_it_stands(agent, run, thread, frames)
+    _conversation(thread, _journal(thread), frames, style_of(agent, run, frames.dialect))
+    _say_if_interrupted(thread, frames)
+    return failed(frames, Interrupted())
+
+
+def failed(frames: PrivateFrames, error: AguiGateError) -> bytes:
+    """The frames of an end by RUN_ERROR."""
+    frames.sequencer.fail(error.code, error.message)
+    return frames.take()
+
+
+def _say_if_interrupted(thread: Thread, frames: PrivateFrames) -> None:
+    if thread.run_status == "interrupted":
+        value = {"runKey": thread.run_key, "message": Interrupted().message}
+        frames.sequencer.other(ev.Custom("agui-gate:interrupted", value))
 
 
 def so_far(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:

@@ -1,8 +1,8 @@
 """Stopping and deleting threads, whichever process is at work on them.
 
 What is at work holds the thread's lease. Here it is stopped directly; in another process, by a note in the store which
-that process finds within `STOP_MS` (`engine/heart.py`). Either way the answer says what is true in the end, after a
-bounded wait.
+that process finds at once if it hears of it, else within `STOP_MS` (`engine/heart.py`). Either way the answer says what
+is true in the end, after a bounded wait.
 
 Stopping means everything, a tool that somebody approved too: its record then says `unknown`. Deleting is gentler: what
 a person approved is never cut off by it, since what became of that would be lost with the thread. It waits for such a
@@ -10,6 +10,7 @@ call, `DELETE_SECONDS` at most, and else it is refused.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 
@@ -19,6 +20,7 @@ from agui_gate.core.approvals import State
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.shield import to_the_end
+from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Working
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.stores.base import StopRequest, Store, Thread
@@ -27,10 +29,8 @@ STOP_SECONDS = 10.0
 """How long a stopped run may take to save how it ended."""
 DELETE_SECONDS = 5.0
 """How long deleting a thread waits for what is at work on it."""
-LOOK_SECONDS = 0.1
-"""How often it looks whether that is over."""
-ASK_EVERY = 10
-"""Another process is asked again after so many looks: an approved call may have ended meanwhile."""
+ASK_SECONDS = 1.0
+"""After which what is at work is asked again: an approved call may have ended meanwhile."""
 
 log = structlog.get_logger("agui_gate.threads")
 
@@ -52,8 +52,8 @@ class Ended(Enum):
 
 class Endings:
     """Ends what is at work on threads. ``following`` finds the run of a principal's thread that is in flight here;
-    ``working`` has the decisions; ``keeper`` gives leases back; ``new_key`` makes a key for one; ``on_deleted`` is told
-    who deleted which thread.
+    ``working`` has the decisions; ``keeper`` gives leases back; ``watch`` says when something may be over; ``asked``
+    tells other processes of a note in the store; ``on_deleted`` is told who deleted which thread.
     """
 
     def __init__(
@@ -62,11 +62,12 @@ class Endings:
         following: Following,
         working: Working,
         keeper: Keeper,
-        new_key: Callable[[], str],
+        watch: Watch,
+        asked: Callable[[str, str], None],
         on_deleted: Callable[[str, str], Awaitable[None]],
     ) -> None:
         self._store, self._following, self._working = store, following, working
-        self._keeper, self._new_key, self._on_deleted = keeper, new_key, on_deleted
+        self._keeper, self._watch, self._asked, self._on_deleted = keeper, watch, asked, on_deleted
 
     async def stop(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread and wait until it has ended, `STOP_SECONDS` at most.
@@ -95,15 +96,25 @@ class Endings:
         return None if over is None else Ended.STOPPED if over else Ended.GOING
 
     async def _stop_elsewhere(self, thread: Thread, request: StopRequest) -> Ended:
-        run_key = await self._store.ask_to_stop(thread.principal, thread.id, request)
-        if run_key is None:
-            return Ended.IDLE
-        for _ in range(int(STOP_SECONDS / LOOK_SECONDS)):
-            now = await self._store.read_thread(thread.principal, thread.id, whole=False)
-            if now is None or (now.run_key, now.run_status) != (run_key, "running"):
-                return Ended.STOPPED
-            await asyncio.sleep(LOOK_SECONDS)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + STOP_SECONDS
+        with self._watch.on((thread.principal, thread.id)) as watcher:
+            run_key = await self._ask(thread, request)
+            if run_key is None:
+                return Ended.IDLE
+            while loop.time() < until:
+                await watcher.wait(until - loop.time())
+                now = await self._store.read_thread(thread.principal, thread.id, whole=False)
+                if now is None or (now.run_key, now.run_status) != (run_key, "running"):
+                    return Ended.STOPPED
         return Ended.GOING
+
+    async def _ask(self, thread: Thread, request: StopRequest) -> str | None:
+        """Leave a note for what is at work in another process, and say that there is one. Its key, if there is any."""
+        run_key = await self._store.ask_to_stop(thread.principal, thread.id, request)
+        if run_key is not None:
+            self._asked(thread.principal, thread.id)
+        return run_key
 
     async def delete(self, principal: str, thread_id: str) -> bool:
         """Stop the thread's run and remove all that is kept of the thread, but tombstones. False if there is none.
@@ -113,11 +124,15 @@ class Endings:
         thread = await self._store.read_thread(principal, thread_id, whole=False)  # it may be too large to be read
         if thread is None:
             return False
-        for look in range(int(DELETE_SECONDS / LOOK_SECONDS)):
-            try:
-                return await to_the_end(self._under_lease(thread, self._new_key()))
-            except ThreadBusy:
-                await self._make_way(thread, look)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + DELETE_SECONDS
+        with self._watch.on((thread.principal, thread.id)) as watcher:
+            while loop.time() < until:
+                try:
+                    return await to_the_end(self._under_lease(thread, _new_key()))
+                except ThreadBusy:
+                    await self._make_way(thread)
+                    await watcher.wait(min(ASK_SECONDS, until - loop.time()))
         raise ThreadBusy("This thread is still at work. Wait until that has ended, or stop it; then delete the thread.")
 
     async def _under_lease(self, thread: Thread, key: str) -> bool:
@@ -142,16 +157,13 @@ class Endings:
             log.warning("events_not_forgotten", thread=thread.id, principal=thread.principal, error=error.message)
         return True
 
-    async def _make_way(self, thread: Thread, look: int) -> None:
-        """Stop what is at work if that may be, and wait a moment for its end."""
+    async def _make_way(self, thread: Thread) -> None:
+        """Stop what is at work if that may be."""
         live = self._following(thread.principal, thread.id)
         if live is not None and live.task is not None:
             live.cancel(gently=True)
-            await asyncio.wait([live.task], timeout=LOOK_SECONDS)
-            return
-        if look % ASK_EVERY == 0:
-            await self._store.ask_to_stop(thread.principal, thread.id, StopRequest(gently=True))
-        await asyncio.sleep(LOOK_SECONDS)
+        else:
+            await self._ask(thread, StopRequest(gently=True))
 
     async def _tell(self, thread: Thread) -> None:
         """In the log: what has run, or may have, is not forgotten in silence."""
@@ -164,3 +176,7 @@ class Endings:
         log.info("thread_deleted", thread=thread.id, principal=thread.principal, tombstones=len(left))
         if unknown:
             log.warning("deleted_with_unknown_outcome", thread=thread.id, approvals=unknown)
+
+
+def _new_key() -> str:
+    return f"delete_{os.urandom(16).hex()}"

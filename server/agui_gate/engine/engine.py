@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,12 +19,10 @@ from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
-from agui_gate.engine.connect import PrivateFrames, Reserving, Whole, as_it_stands, unheard_of
-from agui_gate.engine.conversation import heaviness
+from agui_gate.engine.connecting import Connecting
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.dialects import Downgrades
 from agui_gate.engine.endings import Ended, Endings
-from agui_gate.engine.following import Following
 from agui_gate.engine.heart import Heart, beating
 from agui_gate.engine.inbox import Inbox
 from agui_gate.engine.keeping import Keeper
@@ -33,14 +30,13 @@ from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
-from agui_gate.engine.rejoining import Rejoined
+from agui_gate.engine.replicas import Replicas
 from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
 from agui_gate.engine.strict import refuse, refuse_early
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
-from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import StopRequest, Store, Thread
@@ -83,14 +79,21 @@ class Engine:
         self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
         self.inbox = Inbox(store)
         self._watch = Watch(store)
-        self._keeper = Keeper(store, self._written)
+        self._replicas = Replicas(self._bus, self._watch, self.inbox, self._hurry)
+        self._connecting = Connecting(
+            store, self._bus, self._watch, self.budget, self.following, deployment, self._downgrades, new_id
+        )
+        self._keeper = Keeper(store, self._replicas.written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
             self.agents, store, new_id, self._watch, self._check_open, self._leaser, self.limits
         )
         working = self._decisions.working
-        self._endings = Endings(store, self.following, working, self._keeper, _delete_key, self._deleted)
-        self._heart: asyncio.Task[None] | None = None
+        self._endings = Endings(
+            store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
+        )
+        self._heart: Heart | None = None
+        self._beating: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
@@ -111,8 +114,8 @@ class Engine:
         await self.store.start()
         await self._bus.start()
         self._watch.open()
-        heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
-        self._heart = asyncio.create_task(beating(heart, self._bus.expire), name="agui-gate heart")
+        self._heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
+        self._beating = asyncio.create_task(beating(self._heart, self._bus.expire), name="agui-gate heart")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self.inbox.open()
         self._started, self._closing = True, False
@@ -125,6 +128,7 @@ class Engine:
         self._closing = True
         self.inbox.close()
         self._watch.stop()
+        self._connecting.stop()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for run in list(self._runs.values()):
             run.cancel(draining=True)
@@ -135,7 +139,7 @@ class Engine:
         """Drain, with ``grace`` seconds, then close everything. Safe to call twice; `start` opens it again."""
         await self.drain(grace)
         self._started, self._starting = False, None
-        for task in (self._heart, self._finder):
+        for task in (self._beating, self._finder):
             if task is not None:
                 task.cancel()
         try:
@@ -247,17 +251,15 @@ class Engine:
         return published, self._runs.get(run_key)
 
     async def read(self, run_key: str, after: int) -> Reader | None:
-        """What a run said after that frame, for a reader that doesn't keep it going; None if it isn't kept."""
-        return await self._bus.read(run_key, after)
+        """What a run that isn't in flight here said after that frame; None if it isn't kept."""
+        return await self._connecting.read(run_key, after)
 
     async def read_thread(self, principal: str, thread_id: str) -> tuple[Thread, Reservation] | None:
         """A whole thread, and its part of the budget: kept for as long as the thread is used. None if there is none.
 
         Raises as `Budget.reserve`.
         """
-        reservation = self.budget.expect(principal, thread_id)
-        thread = await self.store.read_thread(principal, thread_id)
-        return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
+        return await self._connecting.read_thread(principal, thread_id)
 
     async def connect(
         self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False
@@ -266,50 +268,14 @@ class Engine:
 
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """
-        live, thread = self.following(principal, run.thread_id), None
-        reservation = self.budget.expect(principal, run.thread_id)
-        if live is None:
-            thread = await self.store.read_thread(principal, run.thread_id)
-            # One may have begun meanwhile, or the thread has another name here than there.
-            live = self.following(principal, thread.id if thread else run.thread_id)
-        asked, key = run.protocol_version, f"connect_{new_id()}"
-        lost = partial(self._downgrades.lost, principal=principal, thread_id=run.thread_id, asked=asked)
-        dialect = choose(asked, self._deployment)
-        frames_of = partial(PrivateFrames, run.thread_id, key=key, dialect=dialect, lost=lost)
-        rejoined = partial(Rejoined, thread_id=run.thread_id, dialect=dialect, lost=lost)
-        frames = frames_of(run.run_id)
-        if live is not None:
-            reservation = reservation.found(run.thread_id, live.thread_bytes)
-            joined = await live.join(frames_of(live.run_id).opening, watching=watching)
-            if joined is not None:
-                return Reserving(rejoined(joined, run_id=live.run_id), reservation), live
-            thread = await self.store.read_thread(principal, run.thread_id)
-        if thread is None:
-            return Whole(unheard_of(run, frames)), None
-        reservation = reservation.found(run.thread_id, thread.bytes)
-        if thread.run_status != "running":
-            whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, frames)
-            return Reserving(Whole(whole), reservation), None
-        published = await self._bus.find(thread.run_key or "")
-        if published is not None:  # a run of another process, over a bus that both have
-            joined = await self._bus.join(published.run_key, frames_of(published.run_id).opening)
-            if joined is not None:
-                return Reserving(rejoined(joined, run_id=published.run_id), reservation), None
-        again = partial(self.read_thread, principal, thread.id)
-        return Following(agent, run, thread, reservation, frames, self._watch, again), None
+        return await self._connecting.connect(agent, run, principal, watching=watching)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
         return await self._endings.stop(principal, thread_id, run_id)
 
-    def _written(self, principal: str, thread_id: str, approval: bool) -> None:
-        """Wake who waits for what was written in this process."""
-        self._watch.happened(principal, thread_id)
-        if approval:
-            self.inbox.changed(principal)
-
     async def _deleted(self, principal: str, thread_id: str) -> None:
-        self._written(principal, thread_id, approval=True)
+        self._replicas.written(principal, thread_id, "approvals")
         await self._bus.forget(principal, thread_id)
 
     async def delete_thread(self, principal: str, thread_id: str) -> bool:
@@ -381,6 +347,12 @@ class Engine:
     def _leases(self) -> set[str]:
         return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}
 
+    def _hurry(self, principal: str, thread_id: str) -> None:
+        """Somebody wants what works on that thread stopped, and it may be here."""
+        place = (principal, thread_id)
+        if self._heart is not None and (place in self._by_thread or place in self._decisions.working):
+            self._heart.hurry()
+
     def _lost(self, run_key: str) -> None:
         """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""
         live = self._runs.get(run_key)
@@ -394,7 +366,3 @@ class Engine:
             self._decisions.working.asked(run_key, request.gently)
         elif request.run_id in (None, live.run_id):
             live.cancel(gently=request.gently)
-
-
-def _delete_key() -> str:
-    return f"delete_{new_id()}"

@@ -4,7 +4,8 @@ A run of another process is such a thing (`agui-gate run` beside `agui-gate serv
 events at all. RUN_FINISHED would be a lie then: pages would take messages, and be refused with `thread_busy`. So the
 client is told what was saved so far, and by CUSTOM `agui-gate:at_work` that something goes on. Whenever more was saved
 it is told that. In the end, when nothing is at work any more, it is told what stands then, what waits for a person, and
-RUN_FINISHED. For a person it is a chat in which something happens, in larger steps than usual.
+RUN_FINISHED; or that the process that was at work has died. For a person it is a chat in which something happens, in
+larger steps than usual.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from agui_gate.agent import Agent
 from agui_gate.engine.budget import Reservation
-from agui_gate.engine.connect import PrivateFrames, as_it_stands, so_far
+from agui_gate.engine.connect import PrivateFrames, as_it_stands, cut_off, failed, so_far
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.watch import LOOK_SECONDS, Watch, Watcher
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
@@ -57,8 +58,7 @@ class Following:
                     return data
             except AguiGateError as error:
                 self._over = True
-                self._frames.sequencer.fail(error.code, error.message)
-                return self._frames.take()
+                return failed(self._frames, error)
         return b""
 
     async def _next(self) -> bytes:
@@ -90,7 +90,8 @@ class Following:
     async def _tell(self, thread: Thread, reservation: Reservation) -> bytes:
         """What there is to say of ``thread``. Its ``reservation`` lasts as long as this does, also after `close`."""
         working = at_work(thread)
-        make = as_it_stands if working is None else so_far
+        over = cut_off if thread.run_status == "interrupted" else as_it_stands
+        make = over if working is None else so_far
         data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._frames)
         self._new, self._known, self._over = None, working, working is None
         return data

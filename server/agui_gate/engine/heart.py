@@ -1,7 +1,11 @@
-"""What a process does for its runs while they run: keep their leases, and hear who wants them stopped."""
+"""What a process does for its runs while they run: keep their leases, and hear who wants them stopped.
+
+It looks every `STOP_MS` whether anybody does, and at once where another replica says so (`Heart.hurry`).
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 
 import structlog
 
@@ -29,6 +33,18 @@ class Heart:
         self._store, self._leases, self._stop, self._lost = store, leases, stop, lost
         self._renew_at = 0.0
         self._failing = False
+        self._hurry = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Beat now: somebody has asked for a stop."""
+        self._hurry.set()
+
+    async def rest(self, until: float) -> None:
+        """Wait for the next beat: ``until`` that moment of the loop's clock, or until there is a hurry."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._hurry.wait()
+        self._hurry.clear()
 
     async def beat(self) -> None:
         """One beat. A store that is away is tried again with the next one; that is told once, not every time."""
@@ -54,12 +70,17 @@ class Heart:
 
 
 async def beating(heart: Heart, also: Callable[[], Awaitable[None]]) -> None:
-    """Beat for ever; ``also`` is done with every beat. Whatever comes of that, and if nothing does, leases are kept."""
+    """Beat for ever; ``also`` is done every `STOP_MS`. Whatever comes of that, and if nothing does, leases are kept."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + STOP_MS / 1000
     while True:
-        await asyncio.sleep(STOP_MS / 1000)
+        await heart.rest(due)
         await heart.beat()
+        if loop.time() < due:
+            continue
         try:
             async with asyncio.timeout(STOP_MS / 1000):
                 await also()
         except Exception:
             log.exception("heartbeat_failed")
+        due = loop.time() + STOP_MS / 1000

@@ -119,7 +119,7 @@ class Keeper:
 
     async def _move(self, approval: Approval, to: State, output: Output) -> Approval:
         moved = await patiently(lambda: self._store.move(approval.id, to, output=output), OWED_SECONDS)
-        self.written(approval.principal, approval.thread_id, True)
+        self.written(approval.principal, approval.thread_id, "approvals")
         return moved
 
     async def _end(self, thread: Thread, run_key: str, save: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -14,17 +14,21 @@ that it is unknown.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import Change, Store, Thread
 
-Written = Callable[[str, str, bool], None]
-"""Told the principal and the id of a thread to which something was written here, and whether that was an approval."""
+What = Literal["saved", "ended", "approvals"]
+"""What was written: something of a thread; also that its lease was given back; or approvals of it, and maybe more."""
+
+Written = Callable[[str, str, What], None]
+"""Told the principal and the id of a thread to which something was written here, and what."""
 
 
-def nobody_waits(principal: str, thread_id: str, approval: bool) -> None:
+def nobody_waits(principal: str, thread_id: str, what: What) -> None:
     """Nobody wants to know."""
 
 
@@ -56,7 +60,8 @@ class Lease:
         except LeaseLost:
             self.lost = True
             raise
-        self._written(self.thread.principal, self.thread.id, bool(change.approvals))
+        what: What = "approvals" if change.approvals else "ended" if change.status else "saved"
+        self._written(self.thread.principal, self.thread.id, what)
 
     async def move(
         self, approval_id: str, to: State, *, decision: Decision | None = None, output: Output | None = None
@@ -68,7 +73,7 @@ class Lease:
         except LeaseLost:
             self.lost = True
             raise
-        self._written(self.thread.principal, self.thread.id, True)
+        self._written(self.thread.principal, self.thread.id, "approvals")
         return moved
 
     async def approval(self, approval_id: str) -> Approval | None:

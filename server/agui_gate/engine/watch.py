@@ -1,9 +1,9 @@
-"""Waiting for what works on a thread: at once where that is in this process, by a slow look at the store elsewhere.
+"""Waiting for what works on a thread: at once where that is known here, by a slow look at the store where it is not.
 
-A decision waits for a thread that is busy, and a client that comes back follows what another process does on it. Both
-wait here. What is written under a lease of this process wakes them (`happened`). For what other processes write there
-is one look at the store every `LOOK_SECONDS` for all who wait, as long as anybody does. So it costs the same whether
-one waits or ten thousand, and nothing if nobody does.
+A decision waits for a thread that is busy, a stop for what it stops, and a client that comes back follows what another
+process does. All of them wait here. What is written under a lease of this process wakes them, and so does a signal of
+another replica (`happened`). For what nobody tells there is one look at the store every `LOOK_SECONDS` for all who
+wait, as long as anybody does. So it costs the same whether one waits or ten thousand, and nothing if nobody does.
 """
 
 import asyncio
@@ -68,6 +68,16 @@ class Watcher:
             self.happened()
         self._seen, self._knows = now, True
 
+    @property
+    def knows(self) -> bool:
+        """Whether ``at_work`` is known: there was a look, or it was said."""
+        return self._knows
+
+    @property
+    def at_work(self) -> AtWork | None:
+        """What worked there at the last look."""
+        return self._seen
+
     def stop(self) -> None:
         """The server stops."""
         self._stopped = True
@@ -110,7 +120,7 @@ class Watch:
             self._watchers.pop(place, None)
 
     def happened(self, principal: str, thread_id: str) -> None:
-        """Something was written to this thread here."""
+        """Something was written to this thread."""
         for watcher in self._watchers.get((principal, thread_id), ()):
             watcher.happened()
 

@@ -59,6 +59,9 @@ class Working:
         """Keys of the leases that are held."""
         return {work.run_key for work in self._works.values()}
 
+    def __contains__(self, place: Place) -> bool:
+        return place in self._works
+
     @contextmanager
     def at(self, place: Place, run_key: str) -> Iterator[Work]:
         """While this is open, the thread's lease is held for this work."""

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agui_gate.bus.base import FellBehind, Reader
+from agui_gate.errors import Unavailable
 
 SEND_TIMEOUT = 30.0
 """Seconds a reader may take to accept bytes, unless the application's state says otherwise (`send_timeout`)."""
@@ -52,15 +53,16 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
         within the send time-out, or when it is further behind than what is kept. Such a reader can come back with its
-        last event's id.
+        last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops.
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = asyncio.create_task(self._watch(receive))
         pinger = _Pinger(self._reader)
         try:
             await self._send(send, limit)
-        except (TimeoutError, FellBehind):
-            log.warning("reader_dropped", run=self._run_key, why="it did not keep up")
+        except (TimeoutError, FellBehind, Unavailable) as error:
+            why = error.message if isinstance(error, Unavailable) else "it did not keep up"
+            log.warning("reader_dropped", run=self._run_key, why=why)
             await _hang_up(receive, watcher)
         except OSError:
             pass  # the client is gone, which is how most streams of chats end

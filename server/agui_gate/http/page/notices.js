@@ -10,6 +10,7 @@ const ADVICE = {
   not_found: "Start a new chat.",
   thread_busy: "Another answer is still being written on this chat. Wait a moment, then try again.",
   lease_lost: "Reload the page to see what stands, then send your message again if it was not answered.",
+  interrupted: "Send your message again if it was not answered.",
   gone: "Start a new chat.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
