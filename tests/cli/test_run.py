@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.support import call, running
 from tests.requirements import shows
+from tests.servers import Valkey
 
 REFUND = ["run", "cli_shop:agent", "--message", "refund 20"]
 
@@ -22,6 +23,12 @@ def refunds() -> list[str]:
 def test_text_goes_to_stdout_and_nothing_else(cli: Cli) -> None:
     result = cli("run", "cli_shop:agent", "-m", "hello", "--store", "memory://")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "You said hello\n", "")
+
+
+def test_what_it_says_goes_over_the_bus_of_the_settings(cli: Cli, valkey: Valkey) -> None:
+    result = cli("run", "cli_shop:agent", "-m", "hello", "--store", "memory://", env={"AGUI_GATE_BUS": valkey.url})
+    assert (result.exit_code, result.stdout) == (0, "You said hello\n")
+    assert b"agui-gate:run:run_" in valkey.ask("KEYS agui-gate:run:*")
 
 
 @shows("T13")

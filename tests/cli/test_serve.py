@@ -13,7 +13,8 @@ import httpx2
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.support import Running, running
+from tests.cli.support import Running, call, running
+from tests.servers import Valkey
 
 URL = r"http://127\.0\.0\.1:\d+"
 LIMIT = 8.0
@@ -47,6 +48,28 @@ def test_the_banner_tells_address_agents_store_and_access(tmp_path: Path) -> Non
     assert code == 0
     assert (tmp_path / "agui-gate.db").exists()
     assert "Traceback" not in server.text
+
+
+def test_two_servers_with_one_bus_follow_each_others_runs(tmp_path: Path, valkey: Valkey) -> None:
+    with (
+        serving(tmp_path, "cli_shop:agent", "--bus", valkey.url) as (one, client),
+        serving(tmp_path, "cli_shop:agent", AGUI_GATE_BUS=valkey.url) as (two, other),
+    ):
+        said = client.post("/", json=run_input("hello"))
+        again = other.get(f"/runs/{said.headers['agui-run-key']}/events")
+        assert (again.status_code, again.text) == (200, said.text)
+        for server in (one, two):
+            assert f"bus     redis://127.0.0.1:{valkey.port}" in server.text
+            assert "store_is_shared" not in server.text
+            assert server.stop(signal.SIGINT)[0] == 0
+
+
+def test_a_bus_that_is_not_there_is_one_sentence_and_no_server(tmp_path: Path) -> None:
+    ended = call(tmp_path, "serve", "cli_shop:agent", "--port", "0", "--bus", "redis://:s3cr3t@127.0.0.1:1")
+    assert ended.returncode == 2
+    assert "The bus redis://127.0.0.1:1 can't be reached" in ended.stderr
+    assert "s3cr3t" not in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("target", ["cli_shop:agent", "cli_shop:app", "cli_shop:outer"])

@@ -15,7 +15,7 @@ from agui_gate.core.approvals import LOCAL, Approval
 from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
 from agui_gate.core.stopping import stopped
 from agui_gate.engine.engine import Engine
-from agui_gate.from_settings import engine_limits, store_from
+from agui_gate.from_settings import bus_from, engine_limits, store_from
 from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.inbound import Message, ResumeEntry, RunInput, check_id
 from agui_gate.settings import load_settings
@@ -37,7 +37,7 @@ def make_engine(target: Target, agent: Agent, store: str | None, config: Path | 
                 return engine
     settings = load_settings(config, options={"store": store})
     deployment, limits = Deployment(settings.dialect), engine_limits(settings)
-    return Engine(target.agents, store_from(settings), deployment, limits=limits)
+    return Engine(target.agents, store_from(settings), deployment, bus_from(settings), limits=limits)
 
 
 class LocalThread:

@@ -75,6 +75,8 @@ def _facts(ready: Ready) -> dict[str, str]:
     if ready.target.app is None:
         default = " (the default; --store changes it)" if settings.source("store") == DEFAULT else ""
         facts["store"] = settings.shown("store") + default
+        if settings.bus:
+            facts["bus"] = settings.shown("bus")
     states = states_of(ready.app)
     if not states:
         facts["access"] = "as the application decides"
