@@ -22,7 +22,7 @@ NODE = $(shell node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ?
 .PHONY: help
 help: ## Show this list
 	@printf 'agui-gate: what make can do\n\n'
-	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\nVariables: PORT=8000 (demo), ARGS="-k name" (passed on to pytest), PYTHON=python3.12\n'
 
 # --- set-up: one stamp a level, so that the second time is a few milliseconds -------------------------------------
@@ -100,17 +100,20 @@ demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: open
 # they stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 
+# What has a target of its own.
+APART = crash e2e interop live llama replicas
+
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
 	@$(PYTEST) --maxprocesses=8 --dist=worksteal --replay \
-		$(foreach path,crash e2e interop live llama,--ignore=tests/$(path)) $(ARGS)
+		$(foreach path,$(APART),--ignore=tests/$(path)) $(ARGS)
 
 # Half as fast again as `make test`, so it is no part of `.ci/run`. What processes of their own do is counted too.
 .PHONY: coverage
 coverage: $(VENV)/.dev ## Branch coverage of `make test`; fails under its floor (pyproject.toml)
 	@rm -f .coverage .coverage.*
 	@PYTHONHASHSEED=0 $(BIN)/coverage run -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal \
-		$(foreach path,crash e2e interop live llama,--ignore=tests/$(path)) $(ARGS)
+		$(foreach path,$(APART),--ignore=tests/$(path)) $(ARGS)
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
 .PHONY: check format lint types imports structure
@@ -143,6 +146,12 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 .PHONY: e2e
 e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp tests/e2e/next/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
 	@$(PYTEST) --maxprocesses=2 --dist=loadgroup $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
+
+# ARGS=--once: only so many that both fleets show each requirement. ARGS="--fleet=2:sqlite -k name": other fleets.
+.PHONY: scenarios
+scenarios: $(VENV)/.test tests/interop/node_modules/.stamp ## Every scenario over 2 and 4 real replicas: PostgreSQL alone, and with Valkey
+	@$(PYTEST) --maxprocesses=4 --dist=worksteal -p tests.replicas.plugin \
+		tests/replicas tests/product tests/conformance tests/interop/test_product_streams.py $(ARGS)
 
 .PHONY: load
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do

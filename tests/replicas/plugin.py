@@ -1,0 +1,113 @@
+"""The tests of the whole product, each over several replicas: `pytest -p tests.replicas.plugin tests/product …`.
+
+A test makes its agent, starts "the server", and talks to it. Here the server is a fleet: replicas on one store behind a
+balancer that gives every request to another one. The test is the same, and so is what it expects.
+
+``--fleet=2:postgres,4:valkey`` says which fleets: so many replicas on PostgreSQL alone, on PostgreSQL with Valkey as
+bus, or on one SQLite file. ``--once``: of all tests only so many that each fleet shows every requirement of every file
+once. The second fleet chooses from the other end.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate_adapters.testkit.conformance import ground
+from tests.product import kit
+from tests.replicas import scenarios
+from tests.replicas.fleet import app_of
+from tests.replicas.stage import Stage
+from tools.marks import TESTS
+
+HERE = Path(__file__).parent
+FLEETS = "2:postgres,4:valkey"
+
+
+@pytest.fixture(scope="session")
+def _loaded() -> None:
+    """What a replica would load with its first run, and doesn't have to: it is forked from us."""
+    from openai import AsyncOpenAI
+
+    for name in ("psycopg_pool", "redis.asyncio"):
+        import_module(name)
+    assert AsyncOpenAI(api_key="k").responses is not None
+
+
+@pytest.fixture(autouse=True)
+def over_replicas(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _loaded: None) -> Iterator[None]:
+    """Within: servers are fleets."""
+    if not hasattr(request, "param"):  # a test that has fleets of its own
+        yield
+        return
+    stage = Stage.called(request.param, request)
+    for module in (kit, ground, request.module):
+        for name, stand_in in (("create_app", app_of), ("running", stage.running), ("serving", stage.running)):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, stand_in)
+    if hasattr(request.module, "quiet"):
+        monkeypatch.setattr(request.module, "quiet", _nothing)
+    yield
+    assert stage.hosted, "nothing of this test ran over replicas; list it in `scenarios`"
+
+
+async def _nothing(_: Any) -> None:
+    """What is left over in a process is for tests of one process."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of ours."""
+    parser.addoption("--fleet", default=FLEETS, help=f"replicas and what they run on, by default {FLEETS}")
+    parser.addoption("--once", action="store_true", help="each requirement once, instead of every test")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every scenario on every fleet."""
+    if _is_scenario(metafunc.definition):
+        metafunc.parametrize("over_replicas", metafunc.config.getoption("fleet").split(","), indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is no scenario, and with `--once` what the others show already."""
+    ours = [item for item in items if item.path.is_relative_to(HERE)]
+    kept = [item for item in items if isinstance(item, pytest.Function) and _is_scenario(item)]
+    if config.getoption("once"):
+        fleets = dict.fromkeys(_fleet(item) for item in kept)
+        kept = [item for turn, fleet in enumerate(fleets) for item in _once(_of(fleet, kept)[:: -1 if turn % 2 else 1])]
+    left = set(items) - {*ours, *kept}
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
+
+
+def _is_scenario(item: pytest.Function) -> bool:
+    name = f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"
+    return scenarios.why_not(name) is None
+
+
+def _of(fleet: str, items: Sequence[pytest.Function]) -> list[pytest.Function]:
+    return [item for item in items if _fleet(item) == fleet]
+
+
+def _fleet(item: pytest.Function) -> str:
+    return str(item.callspec.params["over_replicas"])
+
+
+def _once(items: Sequence[pytest.Function]) -> list[pytest.Function]:
+    """As few of these as show what all of them show: at each step the one that shows most that is new."""
+    shows = {item: _shows(item) for item in items}
+    missing = set().union(*shows.values())
+    chosen = []
+    while missing:
+        best = max(items, key=lambda item: len(shows[item] & missing))
+        chosen.append(best)
+        missing -= shows[best]
+    return chosen
+
+
+def _shows(item: pytest.Function) -> set[str]:
+    """The requirements that a test shows, each from the side of its file."""
+    marks = [i for mark in item.iter_markers("shows") for i in mark.args]
+    found = scenarios.ids(item.originalname, marks) & set(scenarios.WANTED)
+    return {f"{item.path.stem} {i}" for i in found}

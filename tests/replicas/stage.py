@@ -1,0 +1,80 @@
+"""Where a test has its servers: so many replicas, on what kind of store and bus."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate.stores.base import LEASE_MS
+from tests.replicas.fleet import App, Fleet, fleet
+from tests.servers import Postgres
+
+KINDS = ("sqlite", "postgres", "valkey")
+"""One SQLite file; PostgreSQL alone; PostgreSQL with Valkey as bus."""
+
+
+@dataclass
+class Stage:
+    """For one test. ``stores``: what stands for each store that the test has named. ``hosted``: applications so far."""
+
+    count: int
+    kind: str
+    request: pytest.FixtureRequest
+    stores: dict[str, str] = field(default_factory=dict)
+    hosted: int = 0
+
+    @classmethod
+    def called(cls, name: str, request: pytest.FixtureRequest) -> "Stage":
+        """By its name, such as `2:postgres`."""
+        count, _, kind = name.partition(":")
+        assert kind in KINDS, f"a fleet is such as 2:postgres, 4:valkey or 2:sqlite, not {name}"
+        return cls(int(count), kind, request)
+
+    @asynccontextmanager
+    async def running(self, app: Any) -> AsyncIterator[str]:
+        """As `kit.running`: the address at which ``app`` is served."""
+        async with self.fleet(app) as found:
+            yield found.url
+
+    @asynccontextmanager
+    async def fleet(self, app: Any) -> AsyncIterator[Fleet]:
+        """Replicas of ``app`` on a store that they share."""
+        if not isinstance(app, App):
+            pytest.fail("this application was made before its replicas were; list the test in `scenarios`")
+        self.hosted += 1
+        options = app.options | {"store": self.store(app.options.get("store")), **self._bus()}
+        async with fleet(App(app.agents, options, apart=self.kind != "sqlite"), self.count) as found:
+            yield found
+
+    def time_passes(self, store: str = "memory 0") -> None:
+        """No lease that anybody has by now is good any more, as if each had lasted as long as it may."""
+        server: Postgres = self.request.getfixturevalue("postgres")
+        server.execute(
+            f"UPDATE threads SET lease_until = lease_until - {2 * LEASE_MS}", self.stores[store].rpartition("/")[2]
+        )
+
+    def store(self, named: object) -> str:
+        """The store that the replicas share instead of this one. A file stays the same over restarts."""
+        if not isinstance(named, str | None):
+            pytest.fail("the test brings a store of its own; list it in `scenarios`")
+        if named is None or named == "memory://":
+            named = f"memory {len(self.stores)}"
+        if named not in self.stores:
+            self.stores[named] = self._new_store()
+        return self.stores[named]
+
+    def _new_store(self) -> str:
+        if self.kind == "sqlite":
+            folder: Path = self.request.getfixturevalue("tmp_path")
+            return f"sqlite:///{folder / f'replicas-{len(self.stores)}.db'}"
+        server = self.request.getfixturevalue("postgres")
+        name = server.create()
+        self.request.addfinalizer(lambda: server.drop(name))
+        return str(server.url(name))
+
+    def _bus(self) -> dict[str, str]:
+        """The bus, where it isn't the store's own."""
+        return {"bus": self.request.getfixturevalue("valkey").url} if self.kind == "valkey" else {}
