@@ -157,6 +157,11 @@ scenarios: $(VENV)/.test tests/interop/node_modules/.stamp ## Every scenario ove
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do
 	@$(BIN)/python -m pytest tests/live $(ARGS)
 
+# Not part of CI: it takes minutes. ARGS="storm --store sqlite --kills 20 --seed 7" does a part of it.
+.PHONY: chaos
+chaos: $(VENV)/.test ## A hundred kills at random moments under load, and large crowds that answer at once
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
 # Not part of CI: a real model takes its time, and what it says is its own.
 .PHONY: llama
 llama: $(VENV)/.llama ## Our adapters in front of a real llama.cpp with a small model (brings both, 130 MB)

@@ -43,11 +43,14 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Crowd:
-    """``chance`` decides who does what where; a crowd with the same seed does the same."""
+    """``chance`` decides who does what where; a crowd with the same seed does the same. ``states``: what came of the
+    approvals, by their ids.
+    """
 
     def __init__(self, world: World, replicas: Sequence[Replica], seed: int) -> None:
         self.world, self.replicas = world, replicas
         self.chance = random.Random(seed)
+        self.states: dict[str, str] = {}
 
     async def ask(self, number: int, tool: Callable[[int], str]) -> list[Question]:
         """Have so many questions asked, each in a thread of its own, at any of the replicas."""
@@ -90,8 +93,9 @@ class Crowd:
     async def final(self, question: Question) -> set[str]:
         """The state of an approval, as every replica has it."""
         urls = [f"{replica.url}/approvals/{question.id}" for replica in self.replicas]
-        found = [(await self.world.client.get(url)).json() for url in urls]
-        return {record["state"] for record in found}
+        found = [(await self.world.client.get(url)).json()["state"] for url in urls]
+        self.states[question.id] = found[-1]
+        return set(found)
 
 
 async def _nowhere() -> str:

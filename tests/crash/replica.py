@@ -35,7 +35,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
     ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.failpoints`. ``machine``: what it takes
     for its machine's name, if not that of this one; then nobody can see whether it lives. ``stalls``: whether its
-    tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
+    tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`. ``work_ms``: how long
+    its tools take at most, before they take effect and after it.
     """
 
     store: str
@@ -47,6 +48,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     machine: str = ""
     stalls: bool = True
     fused: bool = False
+    work_ms: float = 0
 
 
 class Effects:
@@ -64,6 +66,17 @@ class Effects:
 def agent(start: Start) -> Agent:
     """The agent of a small shop."""
     effects = Effects(start.effects)
+    mode: Any = start.mode
+    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=start.provider, api_key="k", hosted_tools=[REMOTE])
+    tools = [*useful(start, effects), *deadly(start, effects), *(hasty(effects, ms) for ms in HASTY_MS)]
+    return Agent(name="support", model=model, tools=tools)
+
+
+def useful(start: Start, effects: Effects) -> list[Tool]:
+    """Tools that do what they say."""
+
+    async def work() -> None:
+        await asyncio.sleep(random.uniform(0, start.work_ms / 1000))
 
     @tool
     async def look(order_id: str, ctx: ToolContext) -> str:
@@ -73,14 +86,24 @@ def agent(start: Start) -> Agent:
     @tool(gate=True)
     async def refund(order_id: str, ctx: ToolContext) -> str:
         """Refund an order."""
+        await work()
         effects.note("refund", order_id, ctx.idempotency_key)
+        await work()
         return f"refunded {order_id}"
 
     @tool(gate=True, idempotent=True)
     async def ship(order_id: str, ctx: ToolContext) -> str:
         """Ship an order, once however often it is tried."""
+        await work()
         effects.note("ship", order_id, ctx.idempotency_key)
+        await work()
         return f"shipped {order_id}"
+
+    return [look, refund, ship]
+
+
+def deadly(start: Start, effects: Effects) -> list[Tool]:
+    """Tools that take effect, and may not come back."""
 
     @tool(gate=True)
     async def stall(order_id: str, ctx: ToolContext) -> str:
@@ -98,18 +121,19 @@ def agent(start: Start) -> Agent:
             os.kill(os.getpid(), signal.SIGKILL)
         return f"refunded {order_id}"
 
-    def hasty(ms: int) -> Tool:
-        @tool(name=f"hasty_{ms}", gate=Gate(expires_after=ms / 1000))
-        async def refund_in_time(order_id: str, ctx: ToolContext) -> str:
-            """Refund an order, if somebody agrees in time."""
-            effects.note("refund", order_id, ctx.idempotency_key)
-            return f"refunded {order_id}"
+    return [stall, fuse]
 
-        return refund_in_time
 
-    mode: Any = start.mode
-    model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=start.provider, api_key="k", hosted_tools=[REMOTE])
-    return Agent(name="support", model=model, tools=[look, refund, ship, stall, fuse, *map(hasty, HASTY_MS)])
+def hasty(effects: Effects, ms: int) -> Tool:
+    """A tool for which people have so many ms to answer."""
+
+    @tool(name=f"hasty_{ms}", gate=Gate(expires_after=ms / 1000))
+    async def refund_in_time(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order, if somebody agrees in time."""
+        effects.note("refund", order_id, ctx.idempotency_key)
+        return f"refunded {order_id}"
+
+    return refund_in_time
 
 
 def serve(start: Start, sock: socket.socket) -> None:
