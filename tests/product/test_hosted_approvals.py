@@ -470,12 +470,14 @@ async def test_going_back_before_it_gives_up_what_was_approved(mode: str) -> Non
 def by_the_version_before(url: str, call_id: str, notes: list[PassedEntry]) -> None:
     """Make the store what it was with schema 4: no record says who runs its call, and the journal has the notes."""
     connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+    for table in ("approval_events", "outbox", "outbox_taker", "epoch"):
+        connection.execute(f"DROP TABLE {table}")
     connection.execute("ALTER TABLE approvals DROP COLUMN runner")
     connection.execute("ALTER TABLE approvals DROP COLUMN protocol_version")
     (thread, entries) = connection.execute("SELECT key, entries FROM threads").fetchone()
     if notes:
         row = (thread, entries, len(notes), msgspec.json.encode(notes))
-        connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?)", row)
+        connection.execute("INSERT INTO journal (thread, seq, count, body) VALUES (?, ?, ?, ?)", row)
         connection.execute("UPDATE threads SET entries = entries + ?", (len(notes),))
     assert connection.execute("SELECT call_id, state FROM approvals").fetchall() == [(call_id, "claimed")]
     connection.execute("PRAGMA user_version = 4")

@@ -56,7 +56,10 @@ async def test_an_entry_of_an_unknown_kind_is_shown_as_nothing(house: House, dec
         await run(house.app, run_body("t", user("hello", "u1"), **declared))
         before = await house.get("/threads/t")
         hologram = b'[{"type":"hologram","content":"my secret"}]'
-        house.write("INSERT INTO journal SELECT thread, max(seq + count), 1, ? FROM journal", hologram)
+        house.write(
+            "INSERT INTO journal (thread, seq, count, body) SELECT thread, max(seq + count), 1, ? FROM journal",
+            hologram,
+        )
         house.write("UPDATE threads SET entries = entries + 1")
         assert (await house.get("/threads/t"))["messages"] == before["messages"]
         connected = await run(house.app, run_body("t", **declared), "/agents/support/connect")

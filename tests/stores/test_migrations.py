@@ -1,6 +1,7 @@
 """What a database of an older version becomes, and that deletion empties every table but the tombstones."""
 
 import sqlite3
+from contextlib import closing
 from importlib.resources import files
 
 import msgspec
@@ -38,12 +39,17 @@ def version_1(path: str) -> None:
     connection.close()
 
 
+OTHERS = {"clock", "processes", "epoch", "sqlite_sequence", "approval_events", "outbox"}
+"""Tables that are about no thread, or that outlive one: what happened is kept, and what is to be told is told."""
+
+
 def rows(path: str) -> dict[str, int]:
     """Number of rows of every table about threads."""
     connection = sqlite3.connect(path)
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    tables = [name for name in tables if name not in ("clock", "processes")]  # of the machine that uses the file
-    counts = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    counts = {
+        name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables if name not in OTHERS
+    }
     connection.close()
     return counts
 
@@ -67,6 +73,58 @@ async def test_a_database_of_version_1_is_taken_over_with_all_its_data(path: str
     await store.start()
     assert [h.id for h in (await store.list_threads("alice", limit=10, archived=True)).threads] == ["t"]
     await store.aclose()
+
+
+SCRIPTS = sorted((files("agui_gate.stores") / "migrations").iterdir(), key=lambda file: file.name)
+KEPT = {
+    "threads": "key, principal, id, agent, created_at, updated_at, entries, run_status, title, alias, ref, state",
+    "journal": "thread, seq, count, body",
+    "approvals": "seq, id, thread, principal, call_id, tool, arguments, asked_at, expires_at, state, decision, output",
+}
+
+
+@pytest.mark.parametrize("version", range(1, len(SCRIPTS)))
+async def test_every_earlier_version_is_taken_over_row_by_row(path: str, version: int) -> None:
+    """Tables that are made anew take nothing along, and lose nothing; and what belongs together still does."""
+    version_1(path)
+
+    def kept(connection: sqlite3.Connection) -> dict[str, list[object]]:
+        return {
+            table: connection.execute(f"SELECT {columns} FROM {table}").fetchall() for table, columns in KEPT.items()
+        }
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for script in SCRIPTS[1:version]:
+            connection.executescript(script.read_text())
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("UPDATE threads SET alias = 'resp_1', ref = '{}' WHERE key = 1")
+        before = kept(connection)
+    store = SQLiteStore(path)
+    await store.start()
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as connection:
+        assert kept(connection) == before
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("DELETE FROM threads")
+        assert not any(connection.execute(f"SELECT 1 FROM {table}").fetchall() for table in KEPT)
+
+
+async def test_every_table_and_index_begins_with_the_tenant(path: str) -> None:
+    """But for those of the machine and the file as a whole, and for numbers that are unique by themselves."""
+    store = SQLiteStore(path)
+    await store.start()
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as connection:
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            if table in ("clock", "processes", "checks", "epoch", "sqlite_sequence"):
+                continue
+            columns = connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+            assert ("tenant",) in columns, table
+            for (index,) in connection.execute("SELECT name FROM pragma_index_list(?)", (table,)).fetchall():
+                first = connection.execute("SELECT name FROM pragma_index_info(?) WHERE seqno = 0", (index,)).fetchone()
+                assert first == ("tenant",), index
 
 
 async def test_deletion_leaves_nothing_but_tombstones(path: str, clock: Clock) -> None:
@@ -116,7 +174,7 @@ async def test_a_page_of_a_long_list_reads_that_page_alone(path: str, clock: Clo
     (statement,) = [text for text in statements if text.startswith("SELECT json_group_array")]
     plan = await store._run(lambda db: db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall())
     steps = " / ".join(str(step[3]) for step in plan)
-    assert "threads_listed (principal=? AND archived=? AND " in steps
+    assert "threads_listed (tenant=? AND principal=? AND archived=? AND " in steps
     assert "approvals_waiting" in steps
     assert "TEMP B-TREE" not in steps
     await store.aclose()

@@ -16,7 +16,9 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import Text, TextPart, TurnEntry, UserEntry
 from agui_gate.errors import ConfigurationError, ThreadBusy, Unavailable
 from agui_gate.stores.base import Change
-from agui_gate.stores.sqlite import SQLiteStore, database, records
+from agui_gate.stores.sql import ledger
+from agui_gate.stores.sql.records import OVERDUE
+from agui_gate.stores.sqlite import SQLiteStore, database
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
@@ -322,18 +324,19 @@ async def test_a_page_of_records_reads_no_more_than_itself(path: str, store: SQL
     before these lists."""
     await ask(store, gated("a1"))
     connection = sqlite3.connect(path)
-    values = {"principal": "alice", "after": 1, "limit": 1}
-    mine, overdue = "principal = 'alice' AND state = 'pending'", records._OVERDUE.replace("?", "1")
-    pending, decided = "USING INDEX approvals_pending", "approvals_decided (principal=? AND seq<?)"
+    values = {"tenant": "", "principal": "alice", "after": 1, "limit": 1, "now": 1, "at": 1}
+    places = store._sql.records.places
+    mine = "tenant = '' AND principal = 'alice' AND state = 'pending'"
+    pending, decided = "USING INDEX approvals_pending", "approvals_decided (tenant=? AND principal=? AND seq<?)"
     for statement, indexes in (
-        (records._LIST["pending"], ["approvals_pending (principal=? AND seq>?)"]),
-        (records._LIST["decided"], [decided]),
-        (records._LIST["all"], ["approvals_pending (principal=? AND seq<?)", decided]),
+        (places["pending"], ["approvals_pending (tenant=? AND principal=? AND seq>?)"]),
+        (places["decided"], [decided]),
+        (places["all"], ["approvals_pending (tenant=? AND principal=? AND seq<?)", decided]),
         (f"SELECT * FROM approvals WHERE {mine} ORDER BY seq", [pending]),
-        (f"UPDATE approvals SET state = 'expired' WHERE {mine} AND expires_at <= 1", [pending]),
-        (overdue, [pending]),
+        (f"{ledger.OVERDUE} AND principal = :principal", [pending]),
+        (OVERDUE, [pending]),
     ):
-        found = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values if ":limit" in statement else ())
+        found = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
         plan = "\n".join(row[3] for row in found)
         assert plan.count("approvals USING") == len(indexes), plan
         assert all(index in plan for index in indexes), plan

@@ -209,3 +209,23 @@ def check_move(approval: Approval, to: State, now: int) -> None:
         raise IllegalMove(f"approval {approval.id} has expired; it can't become {to}")
     if to is State.EXPIRED and not approval.expired_at(now):
         raise IllegalMove(f"approval {approval.id} has not expired yet")
+
+
+def dated(approval: Approval, now: int) -> Approval:
+    """``approval``, whose times are relative, as it is recorded at ``now``."""
+    expires_at = None if approval.expires_at is None else approval.expires_at + now
+    return msgspec.structs.replace(approval, asked_at=approval.asked_at + now, expires_at=expires_at)
+
+
+def after_move(
+    approval: Approval, to: State, now: int, decision: Decision | None = None, output: Output | None = None
+) -> Approval:
+    """The record after that move at ``now``, with what was decided and what came of it. Raises `IllegalMove`."""
+    check_move(approval, to, now)
+    return msgspec.structs.replace(
+        approval,
+        state=to,
+        decided_at=now if approval.is_pending else approval.decided_at,
+        decision=approval.decision if decision is None else decision,
+        output=approval.output if output is None else output,
+    )

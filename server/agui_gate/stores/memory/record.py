@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import ConversationRef, Entry
 from agui_gate.stores.base import Change, RunStatus, StopRequest, Thread
 from agui_gate.stores.clock import Moment
@@ -84,9 +83,3 @@ def changed_fields(change: Change) -> dict[str, Any]:
     if change.status is not None:
         fields |= {"run_status": change.status, "lease_until": 0}
     return fields
-
-
-def dated(approval: Approval, now: int) -> Approval:
-    """Make the relative times absolute."""
-    expires_at = None if approval.expires_at is None else now + approval.expires_at
-    return msgspec.structs.replace(approval, asked_at=now + approval.asked_at, expires_at=expires_at)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from agui_gate.core import audit
-from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.approvals import Approval, Decision, State, dated
 from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import LeaseLost, NotFound, ThreadBusy, Unavailable
@@ -32,7 +32,7 @@ from agui_gate.stores.base import (
 )
 from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
 from agui_gate.stores.memory.ledger import MemoryLedger
-from agui_gate.stores.memory.record import Record, bare, changed_fields, dated, grown
+from agui_gate.stores.memory.record import Record, bare, changed_fields, grown
 from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.outbox import Notice, run_ended

@@ -1,24 +1,42 @@
-"""The ledger in SQL: its columns, and each move of `core.approvals` as one conditional update."""
+"""The ledger in SQL: its columns, and each move of `core.approvals` as one conditional update.
 
+Whatever changes an approval locks the row of its thread first. So what is read after that stays as it is until the end
+of the transaction, and approvals of one thread change one after the other.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, sources
+from agui_gate.core import audit
+from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, after_move, sources
+from agui_gate.core.stored import decode_approvals
 from agui_gate.core.transcript import Output
+from agui_gate.errors import IllegalMove, LeaseLost
+from agui_gate.stores.base import MAX_LISTED
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.steps import NOTHING, Last, Result, Statement, Steps
+from agui_gate.stores.sql.trail import Trail, head_of
 
 COLUMNS = Approval.__struct_fields__
 """Of ``approvals``, besides ``thread`` (its key) and ``seq`` (the order in which they were asked for)."""
 
-JSON_COLUMNS = frozenset({"editable", "decision", "output"})
+_JSON = frozenset({"editable", "decision", "output"})
 
-EXPIRE = "UPDATE approvals SET state = 'expired', decided_at = :now WHERE state = 'pending' AND expires_at <= :now AND "
-"""Followed by which of them."""
-
-RECORD = f"INSERT INTO approvals (thread, {', '.join(COLUMNS)}) VALUES (:thread, :{', :'.join(COLUMNS)})"  # noqa: S608 our names
-
-GROW = "UPDATE threads SET bytes = bytes + :size WHERE key = (SELECT thread FROM approvals WHERE id = :id)"
-"""What a decision or a result adds to its thread."""
+_RECORD = (
+    f"INSERT INTO approvals (tenant, thread, {', '.join(COLUMNS)}) "  # noqa: S608 our names
+    f"VALUES (:tenant, :thread, :{', :'.join(COLUMNS)})"
+)
+_GROW = "UPDATE threads SET bytes = bytes + :size WHERE tenant = :tenant AND key = :key"
+_OVERDUE = "state = 'pending' AND expires_at <= coalesce(:at, :now)"
+OVERDUE = f"SELECT thread, :now FROM approvals WHERE tenant = :tenant AND {_OVERDUE}"  # noqa: S608 our names
+"""Not ordered, nor each but once: SQLite would go along another index for that."""
+_EXPIRE = (
+    "UPDATE approvals SET state = 'expired', decided_at = :at "  # noqa: S608 our names
+    f"WHERE tenant = :tenant AND thread = :key AND {_OVERDUE}"
+)
+_ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
 
 
 def _move(to: State) -> str:
@@ -28,36 +46,156 @@ def _move(to: State) -> str:
     if to is State.PASSED:
         only = "runner = 'provider'"
     elif to in DECISIONS:
-        only = "(expires_at IS NULL OR expires_at > :now)"
+        only = "(expires_at IS NULL OR expires_at > :at)"
     elif to is State.EXPIRED:
-        only = "expires_at <= :now"
+        only = "expires_at <= :at"
     return (
         "UPDATE approvals SET state = :to, decision = coalesce(:decision, decision), "  # noqa: S608 our names
-        "output = coalesce(:output, output), decided_at = CASE state WHEN 'pending' THEN :now ELSE decided_at END "
-        f"WHERE id = :id AND state IN ({states}) AND {only}"
+        "output = coalesce(:output, output), decided_at = CASE state WHEN 'pending' THEN :at ELSE decided_at END "
+        f"WHERE tenant = :tenant AND id = :id AND state IN ({states}) AND {only}"
     )
 
 
-MOVE = {to: _move(to) for to in State}
+_MOVE = {to: _move(to) for to in State}
 
 
-def new_row(thread: int, approval: Approval, now: int) -> dict[str, Any]:
-    """The values of `RECORD`; times that were relative become absolute."""
-    row = {"thread": thread, **msgspec.structs.asdict(approval), "asked_at": approval.asked_at + now}
-    if approval.expires_at is not None:
-        row["expires_at"] = approval.expires_at + now
-    return row | {name: to_json(row[name]) for name in JSON_COLUMNS}
+class Move(msgspec.Struct, frozen=True):
+    """One move that is asked for. ``run_key``: see `ApprovalStore.move`."""
+
+    approval_id: str
+    to: State
+    decision: Decision | None
+    output: Output | None
+    run_key: str | None
 
 
-def moved_row(
-    approval_id: str, to: State, decision: Decision | None, output: Output | None, now: int
-) -> dict[str, Any]:
-    """The values of `MOVE`, and of `GROW`."""
-    written = [to_json(part) for part in (decision, output)]
-    size = sum(len(part.encode()) for part in written if part is not None)
-    return {"id": approval_id, "to": to.value, "now": now, "decision": written[0], "output": written[1], "size": size}
+class Ledger:
+    """Its statements and steps."""
+
+    def __init__(self, dialect: Dialect, trail: Trail) -> None:
+        self._dialect = dialect
+        self._trail = trail
+        columns = {name: dialect.json(name) if name in _JSON else name for name in COLUMNS}
+        columns["replaced"] = dialect.flag("replaced")
+        self._whole = dialect.objects(columns)
+        self._listed = dialect.objects(columns | {"output": dialect.beginning("output", "content", MAX_LISTED + 1)})
+        self.one = self.reading("id = :id")
+        """What reads the approval ``:id``."""
+        lock = (
+            "SELECT key, run_key, run_status, :now, tenant FROM threads "  # noqa: S608 our names
+            f"WHERE tenant = :tenant AND key = {{}}{dialect.lock}"
+        )
+        self._to_move = (lock.format(_ITS_THREAD), head_of(_ITS_THREAD), self.one)
+        self._to_expire = (
+            lock.format(":key"),
+            head_of(":key"),
+            self.reading(f"thread = :key AND {_OVERDUE}", listed=True),
+        )
+        self._replaced = (
+            "UPDATE approvals SET replaced = :replaced WHERE tenant = :tenant AND thread = :key "  # noqa: S608 our names
+            f"AND {dialect.among('id', 'ids')}"
+        )
+
+    def reading(self, condition: str, *, listed: bool = False) -> str:
+        """What reads the approvals of that condition, oldest first, and the clock; see `approvals`.
+
+        ``listed``: of long outputs the beginning.
+        """
+        rows = f"SELECT * FROM approvals WHERE tenant = :tenant AND {condition} ORDER BY seq"  # noqa: S608 our names
+        return f"SELECT {self._listed if listed else self._whole}, :now FROM ({rows}) AS found"  # noqa: S608 our names
+
+    @staticmethod
+    def approvals(result: Result) -> list[Approval]:
+        """What was read."""
+        body: str = result.rows[0][0]
+        return decode_approvals(body.encode())
+
+    def read(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval] | None]:
+        """The approvals of a condition; None if some of them are to be expired first."""
+        (found,) = yield Last([Statement(self.reading(condition), values)])
+        approvals, now = self.approvals(found), found.rows[0][1]
+        return None if any(approval.overdue_at(now) for approval in approvals) else approvals
+
+    def fresh(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval]]:
+        """The approvals of a condition, after overdue ones were expired."""
+        yield from self.expire(condition, values)
+        (found,) = yield Last([Statement(self.reading(condition), values)])
+        return self.approvals(found)
+
+    def fresh_of(self, key: int) -> Steps[list[Approval]]:
+        """Those of one thread."""
+        return (yield from self.fresh("thread = :key", {"key": key}))
+
+    def record(self, key: int, approvals: Sequence[Approval]) -> list[Statement]:
+        """New records, their times absolute."""
+        return [Statement(_RECORD, _new_row(key, approval)) for approval in approvals]
+
+    def mark_replaced(self, key: int, approval_ids: Sequence[str]) -> Statement:
+        """Say of these records that the answer that their calls belong to is gone."""
+        return Statement(self._replaced, {"key": key, "ids": self._dialect.listed(approval_ids), "replaced": True})
+
+    def expire(
+        self, condition: str = "1 = 1", values: Mapping[str, object] = NOTHING, *, at: int | None = None
+    ) -> Steps[None]:
+        """Move overdue pending approvals to ``expired``: those of threads of which one is of ``condition``, or all.
+
+        ``at``: by that time (None: now). Each thread is a transaction. It needs no durable commit: what the clock made
+        overdue stays overdue.
+        """
+        text = f"{OVERDUE} AND {condition}"
+        (found,) = yield [Statement(text, {**values, "at": at})]
+        overdue = dict(found.rows)
+        for key in sorted(overdue):
+            yield from self._expire_thread(key, overdue[key] if at is None else at)
+
+    def _expire_thread(self, key: int, at: int) -> Steps[None]:
+        values = {"key": key, "at": at}
+        lock, end, overdue = yield [Statement(text, values) for text in self._to_expire]
+        for *_, tenant in lock.rows:
+            expired = self.approvals(overdue)
+            happened = [one for approval in expired for one in audit.moved(approval, State.EXPIRED)]
+            yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end, at, happened)])
+
+    def move(self, move: Move) -> Steps[Approval | None]:
+        """Move one record and return it; None if there is none. Raises `IllegalMove`, `LeaseLost`."""
+        values = {"id": move.approval_id}
+        lock, end, found = yield [Statement(text, values) for text in self._to_move]
+        if not lock.rows:
+            return None
+        ((key, run_key, status, at, tenant),) = lock.rows
+        if move.run_key is not None and (move.run_key, "running") != (run_key, status):
+            raise LeaseLost
+        (approval,) = self.approvals(found)
+        after = after_move(approval, move.to, at, move.decision, move.output)
+        row = _moved_row(move, at)
+        happened = audit.moved(approval, move.to, move.decision, move.output, move.run_key or "")
+        batch = [Statement(_MOVE[move.to], row), *self._trail.added(key, tenant, end, at, happened)]
+        if row["size"]:
+            batch.append(Statement(_GROW, {"size": row["size"], "key": key}))
+        results = yield Last(batch)
+        if not results[0].changed:
+            raise IllegalMove(f"approval {approval.id} can't become {move.to}")
+        return after
 
 
-def to_json(value: object) -> str | None:
+def _new_row(thread: int, approval: Approval) -> dict[str, Any]:
+    row = {"thread": thread, **msgspec.structs.asdict(approval)}
+    return row | {name: _to_json(row[name]) for name in _JSON} | {"state": approval.state.value}
+
+
+def _moved_row(move: Move, at: int) -> dict[str, Any]:
+    decision, output = _to_json(move.decision), _to_json(move.output)
+    size = sum(len(part.encode()) for part in (decision, output) if part is not None)
+    return {
+        "id": move.approval_id,
+        "to": move.to.value,
+        "at": at,
+        "decision": decision,
+        "output": output,
+        "size": size,
+    }
+
+
+def _to_json(value: object) -> str | None:
     """JSON as text; None stays NULL."""
     return None if value is None else msgspec.json.encode(value).decode()

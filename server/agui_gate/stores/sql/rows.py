@@ -6,7 +6,6 @@ import msgspec
 
 from agui_gate.core.transcript import ConversationRef
 from agui_gate.stores.base import RunStatus, Thread, ThreadHead
-from agui_gate.stores.clock import Moment
 from agui_gate.stores.lease import lapsed
 
 _decode_ref = msgspec.json.Decoder(ConversationRef).decode
@@ -27,7 +26,7 @@ def read_ref(written: str | None) -> ConversationRef | None:
 
 
 class ThreadRow(msgspec.Struct, array_like=True):
-    """A row of ``threads``: its fields are the columns to read, in this order."""
+    """A row of ``threads``: its fields are the columns to read, in this order, and the clock when it was read."""
 
     key: int
     principal: str
@@ -36,7 +35,7 @@ class ThreadRow(msgspec.Struct, array_like=True):
     created_at: int
     updated_at: int
     title: str | None
-    archived: int
+    archived: int | bool
     state: str | None
     ref: str | None
     run_key: str | None
@@ -45,12 +44,14 @@ class ThreadRow(msgspec.Struct, array_like=True):
     lease_until: int
     entries: int
     bytes: int
+    now: int
+    ticks: int
 
-    def lapsed(self, ticks: int) -> bool:
+    def lapsed(self) -> bool:
         """Whether a run was under way whose lease counts no more."""
-        return lapsed(self.run_status, self.lease_owner, self.lease_until, ticks)
+        return lapsed(self.run_status, self.lease_owner, self.lease_until, self.ticks)
 
-    def head(self, at: Moment) -> Thread:
+    def head(self) -> Thread:
         """The thread without its journal, approvals and state."""
         return Thread(
             key=str(self.key),
@@ -59,12 +60,12 @@ class ThreadRow(msgspec.Struct, array_like=True):
             agent=self.agent,
             created_at=self.created_at,
             updated_at=self.updated_at,
-            now=at.now,
+            now=self.now,
             title=self.title,
             archived=bool(self.archived),
             ref=read_ref(self.ref),
             run_key=self.run_key,
-            run_status="interrupted" if self.lapsed(at.ticks) else read_status(self.run_status),
+            run_status="interrupted" if self.lapsed() else read_status(self.run_status),
             bytes=self.bytes,
         )
 
@@ -75,7 +76,7 @@ class HeadRow(msgspec.Struct, array_like=True):
     id: str
     agent: str
     title: str | None
-    archived: int
+    archived: int | bool
     created_at: int
     updated_at: int
     key: int
@@ -85,7 +86,7 @@ class HeadRow(msgspec.Struct, array_like=True):
     lease_until: int
     pending: int
 
-    def head(self, at: Moment) -> ThreadHead:
+    def head(self, ticks: int) -> ThreadHead:
         """The thread as a list shows it."""
         return ThreadHead(
             id=self.id,
@@ -96,7 +97,7 @@ class HeadRow(msgspec.Struct, array_like=True):
             updated_at=self.updated_at,
             run_key=self.run_key,
             run_status="interrupted"
-            if lapsed(self.run_status, self.lease_owner, self.lease_until, at.ticks)
+            if lapsed(self.run_status, self.lease_owner, self.lease_until, ticks)
             else read_status(self.run_status),
             pending=self.pending,
         )

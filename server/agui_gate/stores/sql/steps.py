@@ -37,7 +37,7 @@ class Statement(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Its rows, where it reads or says RETURNING, and the number of rows that it changed (0 for what reads)."""
+    """Its rows, where it reads or says RETURNING. ``changed``: how many rows it changed, or gave."""
 
     rows: list[tuple[Any, ...]]
     changed: int

@@ -6,17 +6,20 @@ All of it runs on the store's one worker thread.
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 
 from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.stores.sql.steps import Conflict, Result, Statement
 
 BUSY_MS = 5_000
 """How long to wait for another process's transaction."""
 
 APPLICATION_ID = 0x41474754
 """In the file's header ("AGGT"), so that another application's database is never mistaken for ours."""
+
+_TWICE = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
 
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "another process keeps it locked",
@@ -70,6 +73,19 @@ class Database:
             raise Unavailable(
                 "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
             )
+
+    def answer(self, statement: Statement, given: Mapping[str, object]) -> Result:
+        """Execute one statement. Raises `Conflict` for what is there already."""
+        try:
+            cursor = self.execute(statement.text, {**statement.values, **given})
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode in _TWICE:
+                raise Conflict from error
+            raise
+        if cursor.description is None:
+            return Result([], cursor.rowcount)
+        rows = cursor.fetchall()
+        return Result(rows, len(rows))
 
     def changed_elsewhere(self) -> bool:
         """Whether another connection has committed something since this was asked last (at first: yes)."""
@@ -137,9 +153,10 @@ def _prepare(database: Database, path: str) -> None:
         raise ConfigurationError(
             f"The database {path} must be on a local file system (SQLite's WAL doesn't work there)."
         )
-    database.execute("PRAGMA foreign_keys = ON")
     if version < len(_migrations()):
+        database.execute("PRAGMA foreign_keys = OFF")  # or a table that is made anew would take others along
         _migrate(database, path)
+    database.execute("PRAGMA foreign_keys = ON")
     database.version = len(_migrations())
     for table in ("threads", "journal", "approvals"):  # a damaged file shows itself now rather than in a run
         database.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608 our names

@@ -7,7 +7,9 @@ from typing import TypeVar
 from agui_gate.errors import Unavailable
 from agui_gate.stores.clock import Clock, StoreClock
 from agui_gate.stores.lease import LeaseOwner
-from agui_gate.stores.sqlite import machine, statements
+from agui_gate.stores.sql.steps import Kind, Operation, run
+from agui_gate.stores.sql.store import Operations
+from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database
 from agui_gate.stores.sqlite.worker import Worker
 
@@ -20,8 +22,9 @@ CLOSE_S = 10.0
 class StoreFile:
     """Opened by `start`, closed by `aclose`; meanwhile `_run` does jobs on the worker thread, in order."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, operations: Operations) -> None:
         self._path = path
+        self._sql = operations
         self._clock = StoreClock(clock)
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None
@@ -57,7 +60,10 @@ class StoreFile:
         self._db = db = open_database(self._path)
         self._owner = LeaseOwner()
         with errors_as_unavailable(), db.transaction(durable=False):
-            machine.set_clock(db, self._clock)
+            overdue_by = machine.set_clock(db, self._clock)
+            if overdue_by is not None:
+                self._perform(db, lambda: self._sql.ledger.expire(at=overdue_by))
+            machine.keep_clock(db, self._clock)
             self.neighbours = machine.enter(db, self._owner.name, self._clock())
 
     def now(self) -> int:
@@ -76,7 +82,7 @@ class StoreFile:
             return
         try:
             with errors_as_unavailable(), db.transaction(durable=False):
-                statements.void_leases(db, owner.name)
+                self._perform(db, lambda: self._sql.threads.void_all(owner.name))
                 machine.leave(db, owner.name)
                 machine.keep_clock(db, self._clock)
         except Unavailable:
@@ -88,22 +94,23 @@ class StoreFile:
     def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
         if self._worker is None:
             raise Unavailable("The store is closed.")
-        return self._worker.submit(lambda: self._perform(job))
+        return self._worker.submit(lambda: self._attempt(job))
 
-    def _perform(self, job: Callable[[Database], T]) -> T:
+    def _attempt(self, job: Callable[[Database], T]) -> T:
         if self._db is None:
             raise Unavailable("The store is closed.")
         with errors_as_unavailable():
             return job(self._db)
 
-    async def _read(self, job: Callable[[Database], T]) -> T:
-        """A job that reads, all of it from one state."""
+    def _job(self, db: Database, kind: Kind, operation: Operation[T]) -> T:
+        with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
+            return self._perform(db, operation)
 
-        def in_snapshot(db: Database) -> T:
-            with db.snapshot():
-                return job(db)
-
-        return await self._run(in_snapshot)
+    def _perform(self, db: Database, operation: Operation[T]) -> T:
+        """Within a transaction."""
+        at = self._clock.moment()
+        given = {"now": at.now, "ticks": at.ticks, "tenant": ""}
+        return run(operation, lambda statement: db.answer(statement, given))
 
     async def _run(self, job: Callable[[Database], T]) -> T:
         return await self._submit(job)

@@ -8,7 +8,6 @@ import os
 from agui_gate.stores.clock import StoreClock
 from agui_gate.stores.lease import boot_id, is_gone, is_neighbour
 from agui_gate.stores.sqlite.database import Database
-from agui_gate.stores.sqlite.ledger import expire
 
 FORGET_MS = 30 * 24 * 3_600_000
 """After which a process whose end nobody saw is forgotten."""
@@ -17,14 +16,15 @@ _CLOCK = "SELECT boot, ahead, seen FROM clock"
 _KEEP = "INSERT OR REPLACE INTO clock (one, boot, ahead, seen) VALUES (1, ?, ?, ?)"
 
 
-def set_clock(db: Database, clock: StoreClock) -> None:
-    """Go on with the file's clock. After a new start of the machine, expire first what had by the clock before."""
+def set_clock(db: Database, clock: StoreClock) -> int | None:
+    """Go on with the file's clock. After a new start of the machine it returns the time until which things have expired
+    by the clock before: that has to be done first.
+    """
     boot, ahead, seen = db.execute(_CLOCK).fetchone() or (boot_id(), clock.offset, 0)
-    if boot == boot_id():
-        clock.go_on(ahead)
-    else:
-        expire(db, seen)
-    keep_clock(db, clock)
+    if boot != boot_id():
+        return int(seen)
+    clock.go_on(ahead)
+    return None
 
 
 def keep_clock(db: Database, clock: StoreClock) -> None:

@@ -1,0 +1,128 @@
+"""What a run changes in SQL: its commits, and the deletion of its thread."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.core import audit
+from agui_gate.core.approvals import Approval, State, after_move, dated
+from agui_gate.errors import IllegalMove, LeaseLost
+from agui_gate.stores.base import MAX_LISTED, Change, provider_id
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.ends import Ends
+from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
+from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.steps import Conflict, Last, Result, Statement, Steps
+from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.tombstones import KEPT
+
+_encode = msgspec.json.encode
+
+
+class Changes:
+    """Its statements and steps; see `ThreadStore`."""
+
+    def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, trail: Trail, ends: Ends) -> None:
+        self._dialect = dialect
+        self._ledger = ledger
+        self._journal = journal
+        self._trail = trail
+        self._ends = ends
+        self._lock = f"SELECT entries, :now, tenant FROM threads WHERE {UNDER_LEASE}{dialect.lock}"  # noqa: S608 ours
+        self._end = head_of(":key")
+        self._listed = ledger.reading("thread = :key", listed=True)
+        self._named = ledger.reading(f"thread = :key AND {dialect.among('id', 'ids')}", listed=True)
+
+    def commit(self, key: int, change: Change, run_key: str) -> Steps[None]:
+        """One batch, or two where it has to look first. Raises `LeaseLost`, `IllegalMove`; then nothing happened."""
+        seq: int | None = None
+        batch: list[Statement] = []
+        grown = 0
+        if change.keep is not None or change.approvals or change.replaced or change.happened:
+            seq, batch, grown = yield from self._looked(key, change, run_key)
+        if change.entries:
+            append, size = self._journal.append(key, run_key, seq, change.entries)
+            batch, grown = [*batch, append], grown + size
+        if change.status is not None:
+            batch.append(self._trail.ended(key, run_key, change.status))
+        batch.append(self._change(key, change, run_key, seq, grown))
+        try:
+            results = yield Last(batch)
+        except Conflict as error:
+            raise IllegalMove("An approval with this id, or for this call, exists already.") from error
+        if not results[-1].changed:
+            raise LeaseLost
+
+    def _looked(self, key: int, change: Change, run_key: str) -> Steps[tuple[int | None, list[Statement], int]]:
+        """Where the journal goes on if its end is dropped, what is written after a look, and its bytes."""
+        values = {"key": key, "run_key": run_key, "ids": self._dialect.listed(change.replaced)}
+        texts = (self._lock, self._end, *([self._named] if change.replaced else ()))
+        looks = [] if change.keep is None else self._journal.look(key, change.keep)
+        lock, end, *found = yield [*(Statement(text, values) for text in texts), *looks]
+        if not lock.rows:
+            raise LeaseLost
+        ((entries, now, tenant),) = lock.rows
+        seq: int | None = None
+        batch: list[Statement] = []
+        grown = 0
+        if change.keep is not None and change.keep < entries:
+            seq = change.keep
+            batch, grown = self._journal.drop(key, seq, found[-2:])
+        approvals = [dated(approval, now) for approval in change.approvals]
+        batch += self._ledger.record(key, approvals)
+        happened = [*change.happened, *map(audit.asked, approvals)]
+        if change.replaced:
+            batch.append(self._ledger.mark_replaced(key, change.replaced))
+            happened += [audit.replaced(approval, run_key) for approval in self._ledger.approvals(found[0])]
+        batch += self._trail.added(key, tenant, end, now, happened)
+        return seq, batch, grown + sum(len(approval.arguments.encode()) for approval in approvals)
+
+    def _change(self, key: int, change: Change, run_key: str, seq: int | None, grown: int) -> Statement:
+        """Set the fields that it sets, and give the lease back if it ends the run. ``grown``: bytes, but state."""
+        values: dict[str, Any] = {"key": key, "run_key": run_key, "seq": seq, "count": len(change.entries)}
+        columns = ["updated_at = :now", "entries = coalesce(:seq, entries) + :count"]
+        if change.state is not msgspec.UNSET:
+            state = _encode(change.state)
+            grown += len(state)
+            values["state"] = state.decode()
+            columns += ["state = :state", f"bytes = bytes - coalesce({self._dialect.size('state')}, 0) + :grown"]
+        elif grown:
+            columns.append("bytes = bytes + :grown")
+        if change.ref is not msgspec.UNSET:
+            values |= {"ref": change.ref and _encode(change.ref).decode(), "alias": provider_id(change.ref)}
+            columns += ["ref = :ref", "alias = :alias"]
+        if change.default_title is not None:
+            values["title"] = change.default_title
+            columns.append("title = coalesce(title, :title)")
+        if change.status is not None:
+            values["status"] = change.status
+            columns += ["run_status = :status", "lease_owner = NULL", "lease_until = 0"]
+        values["grown"] = grown
+        return Statement(f"UPDATE threads SET {', '.join(columns)} WHERE {UNDER_LEASE}", values)  # noqa: S608 our names
+
+    def delete(self, key: int, run_key: str) -> Steps[None]:
+        """Delete a thread; its journal and its approvals go with it. Raises `LeaseLost`; then nothing happened."""
+        values = {"key": key, "run_key": run_key}
+        lock, end, listed = yield [Statement(text, values) for text in (self._lock, self._end, self._listed)]
+        if not lock.rows:
+            raise LeaseLost
+        ((_, now, tenant),) = lock.rows
+        happened: list[audit.Happened] = []
+        batch: list[Statement] = []
+        for found in self._ledger.approvals(listed):
+            approval = found
+            if found.overdue_at(now):
+                happened += audit.moved(found, State.EXPIRED)
+                approval = after_move(found, State.EXPIRED, now)
+            happened.append(audit.deleted(approval, run_key))
+            batch += self._ends.bury((yield from self._whole(approval)), now)
+        batch += self._trail.added(key, tenant, end, now, happened)
+        yield Last([*batch, Statement(f"DELETE FROM threads WHERE {UNDER_LEASE}", values)])  # noqa: S608 our names
+
+    def _whole(self, approval: Approval) -> Steps[Approval]:
+        """A record with all of its output, where a digest is made of that: one at a time, as they may be large."""
+        if approval.state not in KEPT or approval.output is None or len(approval.output.content) <= MAX_LISTED:
+            return approval
+        found: Sequence[Result] = yield [Statement(self._ledger.one, {"id": approval.id})]
+        return self._ledger.approvals(found[0])[0]

@@ -1,0 +1,71 @@
+"""The journal in SQL: one row a batch of entries, read as one value."""
+
+from collections.abc import Sequence
+
+from agui_gate.core.stored import decode_entries, encode_entries, first_entries
+from agui_gate.core.transcript import Entry
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.steps import Result, Statement
+
+UNDER_LEASE = "tenant = :tenant AND key = :key AND run_key = :run_key AND run_status = 'running'"
+"""The row of ``threads`` whose lease that run holds: what every write by a run asks for."""
+
+_MINE = "tenant = :tenant AND thread = :key"
+
+
+class Journal:
+    """Its statements. Those that write are for a run that holds the lease."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._append = (
+            "INSERT INTO journal (tenant, thread, seq, count, body) "  # noqa: S608 our names
+            f"SELECT tenant, key, coalesce(:seq, entries), :count, :body FROM threads WHERE {UNDER_LEASE}{dialect.lock}"
+        )
+        self._size = f"SELECT coalesce(sum({dialect.size('body')}), 0) FROM journal WHERE {_MINE} AND seq >= :keep"  # noqa: S608 ours
+
+    def reading(self, thread: str) -> str:
+        """What reads all of a thread whose key is the expression ``thread``; see `entries`."""
+        rows = f"SELECT body FROM journal WHERE tenant = :tenant AND thread = {thread} ORDER BY seq"  # noqa: S608 our names
+        return f"SELECT {self._dialect.joined('body')} FROM ({rows}) AS found"  # noqa: S608 our names
+
+    @staticmethod
+    def entries(result: Result) -> list[Entry]:
+        """What was read."""
+        bodies: bytes | str | None = result.rows[0][0]
+        if bodies is None:
+            return []
+        return decode_entries(b"[%b]" % (bodies.encode() if isinstance(bodies, str) else bodies))
+
+    def append(self, key: int, run_key: str, seq: int | None, entries: Sequence[Entry]) -> tuple[Statement, int]:
+        """One batch at place ``seq`` (None: the end), and its bytes."""
+        body = encode_entries(entries)
+        values = {
+            "key": key,
+            "run_key": run_key,
+            "seq": seq,
+            "count": len(entries),
+            "body": self._dialect.body(body),
+        }
+        return Statement(self._append, values), len(body)
+
+    def look(self, key: int, keep: int) -> list[Statement]:
+        """What has to be known before the end after ``keep`` entries is dropped."""
+        values = {"key": key, "keep": keep}
+        straddling = f"SELECT seq, body FROM journal WHERE {_MINE} AND seq < :keep ORDER BY seq DESC LIMIT 1"  # noqa: S608 ours
+        return [Statement(self._size, values), Statement(straddling, values)]
+
+    def drop(self, key: int, keep: int, looked: Sequence[Result]) -> tuple[list[Statement], int]:
+        """Delete that end; a batch that is partly kept is rewritten. By how many bytes that grows it: below 0."""
+        ((size,),), batch = looked[0].rows, looked[1].rows
+        values: dict[str, object] = {"key": key, "keep": keep}
+        statements = [Statement(f"DELETE FROM journal WHERE {_MINE} AND seq >= :keep", values)]  # noqa: S608 our names
+        for seq, written in batch:
+            body = written.encode() if isinstance(written, str) else written
+            kept = first_entries(body, keep - seq)
+            if kept is not None:
+                size += len(body) - len(kept)
+                values = {"key": key, "seq": seq, "count": keep - seq, "body": self._dialect.body(kept)}
+                text = f"UPDATE journal SET count = :count, body = :body WHERE {_MINE} AND seq = :seq"  # noqa: S608 ours
+                statements.append(Statement(text, values))
+        return statements, -size

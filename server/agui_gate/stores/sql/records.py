@@ -1,0 +1,76 @@
+"""Approvals as a list shows them, in SQL."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from agui_gate.stores.base import ApprovalPage, Which
+from agui_gate.stores.paging import Place, to_cursor
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.steps import Last, Statement, Steps
+
+_LAST = 2**63 - 1
+
+
+def _part(condition: str, direction: str) -> str:
+    """The places of some of a principal's approvals, along one of the two indexes (of what waits, and of the rest)."""
+    return (
+        "SELECT seq FROM (SELECT seq FROM approvals WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
+        f"AND {condition} ORDER BY seq {direction} LIMIT :limit) AS part"
+    )
+
+
+_WAITING_BEFORE = _part("state = 'pending' AND seq < :after", "DESC")
+_DECIDED_BEFORE = _part("state <> 'pending' AND seq < :after", "DESC")
+_PLACES: dict[Which, str] = {
+    "pending": _part("state = 'pending' AND seq > :after", "ASC"),
+    "decided": _DECIDED_BEFORE,
+    "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) AS found ORDER BY seq DESC LIMIT :limit",  # noqa: S608 ours
+}
+_FIRST: dict[Which, int] = {"pending": 0, "decided": _LAST, "all": _LAST}
+OVERDUE = (
+    "SELECT 1 FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
+    "AND expires_at <= :now LIMIT 1"
+)
+
+_decode_places = msgspec.json.Decoder(list[tuple[int]]).decode
+
+
+class Records:
+    """Its statements and steps."""
+
+    def __init__(self, dialect: Dialect, ledger: Ledger) -> None:
+        self._dialect = dialect
+        self._ledger = ledger
+        self.places: Mapping[Which, str] = {
+            which: f"SELECT {dialect.arrays(['seq'])} FROM ({places}) AS found"  # noqa: S608 our names
+            for which, places in _PLACES.items()
+        }
+        self._shown = ledger.reading(dialect.among("seq", "seqs"), listed=True)
+
+    def page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage | None]:
+        """One page; None if some of this principal's are to be expired before a list is right.
+
+        It asks for one more than it shows, to know whether there is.
+        """
+        start = _FIRST[which] if after is None else after
+        values = {"principal": principal, "after": start, "limit": limit + 1}
+        overdue, found = yield [Statement(OVERDUE, values), Statement(self.places[which], values)]
+        if overdue.rows:
+            return None
+        places = [seq for (seq,) in _decode_places(found.rows[0][0])]
+        shown = places[:limit]
+        (read,) = yield Last([Statement(self._shown, {"seqs": self._dialect.listed(shown)})])
+        approvals = self._ledger.approvals(read)
+        # What can't be read may say `pending` in its row, and is not (`core/stored.py`).
+        ordered = [one for one in approvals if one.is_pending] if which == "pending" else approvals[::-1]
+        return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > limit else None)
+
+    def fresh_page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage]:
+        """One page, after overdue ones were expired."""
+        while True:
+            yield from self._ledger.expire("principal = :principal", {"principal": principal})
+            page = yield from self.page(principal, which, after, limit)
+            if page is not None:
+                return page

@@ -1,0 +1,241 @@
+"""A store in SQL: each method is an operation in steps, which a driver runs in a transaction."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.audit import Happened
+from agui_gate.core.transcript import Output
+from agui_gate.errors import NotFound
+from agui_gate.stores.audit import EventPage, HeadPage
+from agui_gate.stores.base import (
+    ApprovalPage,
+    AtWork,
+    Bounds,
+    Calls,
+    Change,
+    Page,
+    StopRequest,
+    Thread,
+    ThreadHead,
+    Which,
+)
+from agui_gate.stores.outbox import Notice
+from agui_gate.stores.paging import from_cursor
+from agui_gate.stores.sql.changes import Changes
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.ends import Ends
+from agui_gate.stores.sql.heads import Heads
+from agui_gate.stores.sql.journal import Journal
+from agui_gate.stores.sql.ledger import Ledger, Move
+from agui_gate.stores.sql.records import Records
+from agui_gate.stores.sql.rows import Wanted
+from agui_gate.stores.sql.steps import Kind, Operation, Steps
+from agui_gate.stores.sql.threads import Threads, Wish
+from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.tombstones import Tombstone
+
+T = TypeVar("T")
+
+
+class Operations:
+    """Every operation, in the words of one database. Says nothing to it: a driver does (`steps`)."""
+
+    def __init__(self, dialect: Dialect, bounds: Bounds) -> None:
+        self.trail = Trail(dialect)
+        self.ledger = Ledger(dialect, self.trail)
+        self.journal = Journal(dialect)
+        self.heads = Heads(dialect)
+        self.ends = Ends(self.trail)
+        self.threads = Threads(dialect, self.ledger, self.journal, self.heads, bounds)
+        self.records = Records(dialect, self.ledger)
+        self.changes = Changes(dialect, self.ledger, self.journal, self.trail, self.ends)
+
+
+class SQLStore(ABC):
+    """What `Store` asks for, but for its lifecycle and what a driver has to do itself."""
+
+    def __init__(self, dialect: Dialect, bounds: Bounds) -> None:
+        self._sql = Operations(dialect, bounds)
+
+    @abstractmethod
+    async def _do(self, kind: Kind, operation: Operation[T]) -> T:
+        """Run an operation in a transaction of that kind. Raises `Unavailable`.
+
+        Cancelling the caller doesn't undo what is under way: it is done, or nothing of it.
+        """
+
+    @abstractmethod
+    def _later(self, operation: Operation[None]) -> None:
+        """Run it after what this caller has asked for, without waiting. What it raises is nobody's concern."""
+
+    @property
+    @abstractmethod
+    def _holder(self) -> str:
+        """Who owns the leases that are taken here (`LeaseOwner.name`). Raises `Unavailable` when it is closed."""
+
+    # --- threads
+
+    async def lease_thread(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+    ) -> Thread:
+        """See `ThreadStore`. A caller that is cancelled here leaves no lease behind."""
+        wish = Wish(principal, thread_id, agent, run_key, self._holder, whole, create)
+        try:
+            return await self._do("write", lambda: self._sql.threads.lease(wish))
+        except asyncio.CancelledError:
+            self._later(lambda: self._sql.threads.void(run_key))
+            raise
+
+    async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
+        """See `ThreadStore`."""
+        thread = await self._do("read", lambda: self._sql.threads.read(principal, thread_id, whole))
+        if thread is not None and _overdue(thread.approvals, thread.now):
+            thread.approvals = await self._do("write", lambda: self._sql.ledger.fresh_of(int(thread.key)))
+        return thread
+
+    async def read_calls(self, principal: str, thread_id: str) -> Calls | None:
+        """See `ThreadStore`."""
+        found = await self._do("read", lambda: self._sql.threads.read_calls(principal, thread_id))
+        if found is None:
+            return None
+        row, calls = found
+        if not _overdue(calls.approvals, row.now):
+            return calls
+        return Calls(calls.head, await self._do("write", lambda: self._sql.ledger.fresh_of(row.key)))
+
+    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+        """See `ThreadStore`."""
+        key = int(thread.key)
+        kind: Kind = "durable" if change.durable else "write"
+        await self._do(kind, lambda: self._sql.changes.commit(key, change, run_key))
+
+    async def renew(self, run_keys: Collection[str]) -> Collection[str]:
+        """See `ThreadStore`."""
+        return await self._do("write", lambda: self._sql.threads.renew(run_keys)) if run_keys else ()
+
+    async def at_work(self, threads: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], AtWork]:
+        """See `ThreadStore`."""
+        return await self._do("read", lambda: self._sql.threads.at_work(threads)) if threads else {}
+
+    async def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> str | None:
+        """See `ThreadStore`."""
+        return await self._do("write", lambda: self._sql.threads.ask_to_stop(principal, thread_id, request))
+
+    async def take_stops(self, run_keys: Collection[str]) -> Mapping[str, StopRequest]:
+        """See `ThreadStore`."""
+        return await self._do("write", lambda: self._sql.threads.take_stops(run_keys)) if run_keys else {}
+
+    async def list_threads(
+        self,
+        principal: str,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        archived: bool | None = False,
+        agent: str | None = None,
+    ) -> Page:
+        """See `ThreadStore`."""
+        after = None if cursor is None else from_cursor(cursor)
+        wanted = Wanted(principal=principal, archived=archived, agent=agent)
+        return await self._do("read", lambda: self._sql.heads.page(wanted, after, limit))
+
+    async def update_thread(
+        self,
+        principal: str,
+        thread_id: str,
+        *,
+        title: str | None | msgspec.UnsetType = msgspec.UNSET,
+        archived: bool | msgspec.UnsetType = msgspec.UNSET,
+    ) -> ThreadHead | None:
+        """See `ThreadStore`."""
+        return await self._do("write", lambda: self._sql.threads.update(principal, thread_id, title, archived))
+
+    async def delete_thread(self, thread: Thread, run_key: str) -> None:
+        """See `ThreadStore`."""
+        await self._do("durable", lambda: self._sql.changes.delete(int(thread.key), run_key))
+
+    # --- approvals
+
+    async def approval(self, principal: str, approval_id: str) -> Approval | None:
+        """See `ApprovalStore`."""
+        mine = ("principal = :principal AND id = :id", {"principal": principal, "id": approval_id})
+        found = await self._do("read", lambda: self._sql.ledger.read(*mine))
+        if found is None:
+            found = await self._do("write", lambda: self._sql.ledger.fresh(*mine))
+        return found[0] if found else None
+
+    async def list_approvals(
+        self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
+    ) -> ApprovalPage:
+        """See `ApprovalStore`."""
+        after = None if cursor is None else from_cursor(cursor).key
+        page = await self._do("read", lambda: self._sql.records.page(principal, which, after, limit))
+        if page is None:
+            page = await self._do("write", lambda: self._sql.records.fresh_page(principal, which, after, limit))
+        return page
+
+    async def move(
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str | None = None,
+    ) -> Approval:
+        """See `ApprovalStore`."""
+        move = Move(approval_id, to, decision, output, run_key)
+        moved = await self._do("durable", lambda: self._move(move))
+        if moved is None:
+            raise NotFound("There is no such approval.")
+        return moved
+
+    def _move(self, move: Move) -> Steps[Approval | None]:
+        moved = yield from self._sql.ledger.move(move)
+        if moved is None:
+            yield from self._sql.ends.amend(move)
+        return moved
+
+    async def tombstones(
+        self, principal: str, *, thread_id: str | None = None, approval_id: str | None = None, limit: int = 100
+    ) -> list[Tombstone]:
+        """See `ApprovalStore`."""
+        return await self._do("read", lambda: self._sql.ends.read(principal, thread_id, approval_id, limit))
+
+    # --- what happened, and what is to be told
+
+    async def note(self, happened: Sequence[Happened]) -> None:
+        """See `AuditStore`."""
+        if happened:
+            await self._do("write", lambda: self._sql.trail.note(happened))
+
+    async def read_events(
+        self,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        principal: str | None = None,
+        thread_id: str | None = None,
+        since: int = 0,
+    ) -> EventPage:
+        """See `AuditStore`."""
+        return await self._do("read", lambda: self._sql.trail.events(limit, cursor, principal, thread_id, since))
+
+    async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
+        """See `AuditStore`."""
+        return await self._do("read", lambda: self._sql.trail.heads(limit, cursor))
+
+    async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
+        """See `OutboxStore`."""
+        if limit and not told and not await self._do("read", self._sql.trail.has_notices):
+            return ()
+        return await self._do("write", lambda: self._sql.trail.take(taker, told, limit))
+
+
+def _overdue(approvals: Sequence[Approval], now: int) -> bool:
+    return any(approval.overdue_at(now) for approval in approvals)

@@ -1,0 +1,272 @@
+"""Threads and their leases in SQL."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from agui_gate.errors import NotFound, ThreadBusy, Unavailable
+from agui_gate.off_loop import collector_paused
+from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead, new_key
+from agui_gate.stores.lease import LEASE_MS, lapsed
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.heads import Heads
+from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
+from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.rows import ThreadRow
+from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
+
+_ROW = f"SELECT {', '.join(ThreadRow.__struct_fields__[:-2])}, :now, :ticks FROM threads WHERE "  # noqa: S608 our names
+_BY_KEY = "tenant = :tenant AND key = :key"
+_BY_ID = "tenant = :tenant AND principal = :principal AND id = :thread_id"
+_BY_ALIAS = (
+    "(SELECT key FROM threads WHERE tenant = :tenant AND principal = :principal AND alias = :thread_id "
+    "ORDER BY updated_at DESC LIMIT 1)"
+)
+_BY_EITHER = f"tenant = :tenant AND key = coalesce((SELECT key FROM threads WHERE {_BY_ID}), {_BY_ALIAS})"  # noqa: S608 ours
+"""Find by the client's id, else by the provider's current id (S2)."""
+
+_FREE = "(coalesce(run_status, '') <> 'running' OR run_key = :run_key)"
+_LEFT = "run_status = 'running' AND run_key = :held AND lease_until = :until"
+"""The lease that was found, and that counts no more."""
+
+_TAKEN = f"run_key = :run_key, run_status = 'running', lease_owner = :owner, lease_until = :ticks + {LEASE_MS}"
+_CREATE = (
+    "INSERT INTO threads (tenant, key, principal, id, agent, created_at, updated_at, run_key, run_status, "  # noqa: S608 ours
+    "lease_owner, lease_until) "
+    "SELECT :tenant, :new_key, :principal, :thread_id, :agent, :now, :now, :run_key, 'running', "
+    f":owner, :ticks + {LEASE_MS} "
+    f"WHERE NOT EXISTS (SELECT 1 FROM threads WHERE {_BY_ID}) AND {_BY_ALIAS} IS NULL "
+    "ON CONFLICT (tenant, principal, id) DO NOTHING RETURNING key, created_at"
+)
+_RUNNING = (
+    "SELECT principal, id, run_key, updated_at, lease_owner, lease_until, :ticks FROM threads "
+    "WHERE tenant = :tenant AND run_status = 'running'"
+)
+_VOID = "UPDATE threads SET lease_until = 0 WHERE tenant = :tenant AND run_status = 'running' AND "
+_ASK = f"UPDATE threads SET stop = :stop WHERE {UNDER_LEASE}"  # noqa: S608 our names
+_HEARD = (
+    "UPDATE threads SET stop = NULL "
+    "WHERE tenant = :tenant AND run_status = 'running' AND run_key = :run_key AND stop = :stop"
+)
+_TRIES = 3
+"""Of making a thread that somebody else makes, or deletes, at the same time."""
+
+_decode_state = msgspec.json.decode
+_encode = msgspec.json.encode
+_decode_request = msgspec.json.Decoder(StopRequest).decode
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What `ThreadStore.lease_thread` is asked for, and who will own the lease."""
+
+    principal: str
+    thread_id: str
+    agent: str
+    run_key: str
+    owner: str
+    whole: bool
+    create: bool
+
+
+class Threads:
+    """Its statements and steps; see `ThreadStore`."""
+
+    def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, heads: Heads, bounds: Bounds) -> None:
+        self._dialect = dialect
+        self._ledger = ledger
+        self._journal = journal
+        self._heads = heads
+        self._bounds = bounds
+        self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
+        self._lease_by_id = self._leasing(_BY_ID, _FREE)
+        self._lease_by_key = self._leasing(_BY_KEY, _FREE)
+        self._take_over = self._leasing(_BY_KEY, _LEFT)
+        self._read_whole = [_ROW + _BY_EITHER, *self._rest(f"{_BY_EITHER} AND bytes <= :largest")]
+        self._calls = [
+            _ROW + _BY_EITHER,
+            heads.reading(f"WHERE {_BY_EITHER}"),
+            ledger.reading(f"thread = (SELECT key FROM threads WHERE {_BY_EITHER})", listed=True),  # noqa: S608 ours
+        ]
+
+    # --- leases
+
+    def lease(self, wish: Wish) -> Steps[Thread]:
+        """Take the lease, and read the thread. One batch, but for what is rare."""
+        values = {"new_key": new_key(), "largest": self._largest if wish.whole else 2**62}
+        values |= msgspec.structs.asdict(wish)
+        for _ in range(_TRIES):
+            thread = yield from self._lease_or_create(wish, values)
+            if thread is not None:
+                return thread
+        raise Unavailable("The thread could not be made: others do the same. Try again.")
+
+    def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
+        batch = _statements(self._lease_by_id, wish, values)
+        results = yield Last([*batch, Statement(_CREATE, values)] if wish.create else batch)
+        if results[0].rows:
+            return (yield from self._leased(wish, values, results))
+        if wish.create and (created := results[-1].rows):
+            return _new_thread(wish, *created[0])
+        (alias,) = yield [Statement(f"SELECT {_BY_ALIAS}", values)]
+        ((key,),) = alias.rows
+        if key is None and not wish.create:
+            raise NotFound("There is no such thread.")
+        if key is None:
+            return None
+        return (yield from self._lease_by(self._lease_by_key, wish, {**values, "key": key}))
+
+    def _lease_by(self, texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
+        """By the thread's key; None if it is there no more."""
+        results = yield Last(_statements(texts, wish, values))
+        return (yield from self._leased(wish, values, results)) if results[0].rows else None
+
+    def _leased(self, wish: Wish, values: Mapping[str, object], results: Sequence[Result]) -> Steps[Thread | None]:
+        """What came of trying to take the lease of a thread that is there."""
+        row = ThreadRow(*results[0].rows[0])
+        if not results[1].changed:
+            if wish.whole:
+                self._bounds.check_readable(row.bytes)
+            if "held" in values or not row.lapsed():
+                raise ThreadBusy("Another run is active on this thread.")
+            left = {"key": row.key, "held": row.run_key, "until": row.lease_until}
+            return (yield from self._lease_by(self._take_over, wish, {**values, **left}))
+        thread = row.head()
+        if "held" in values:
+            thread.run_status = "interrupted"
+        if wish.whole:
+            self._fill(thread, row, results[2:4])
+            if any(approval.overdue_at(row.now) for approval in thread.approvals):
+                thread.approvals = yield from self._ledger.fresh_of(row.key)
+        return thread
+
+    def _leasing(self, place: str, free: str) -> list[str]:
+        """Look and lock, take, read. What is read is read by who holds the lease."""
+        return [
+            f"{_ROW}{place}{self._dialect.lock}",
+            f"UPDATE threads SET {_TAKEN}, stop = NULL WHERE {place} AND bytes <= :largest AND {free}",  # noqa: S608 ours
+            *self._rest(f"{place} AND run_key = :run_key AND run_status = 'running'"),
+        ]
+
+    def _rest(self, place: str) -> tuple[str, str]:
+        """What reads the journal and the approvals of the thread at ``place``."""
+        key = f"(SELECT key FROM threads WHERE {place})"  # noqa: S608 our names
+        return self._journal.reading(key), self._ledger.reading(f"thread = {key}")
+
+    def _fill(self, thread: Thread, row: ThreadRow, results: Sequence[Result]) -> None:
+        journal, approvals = results
+        with collector_paused():
+            thread.state = None if row.state is None else _decode_state(row.state)
+            thread.entries = self._journal.entries(journal)
+            thread.approvals = self._ledger.approvals(approvals)
+
+    def renew(self, run_keys: Collection[str]) -> Steps[set[str]]:
+        """Prolong what these runs still hold. Returns those that hold nothing."""
+        held = f"tenant = :tenant AND run_status = 'running' AND {self._dialect.among('run_key', 'run_keys')}"
+        text = (
+            f"UPDATE threads SET lease_until = :ticks + {LEASE_MS} WHERE tenant = :tenant AND key IN "  # noqa: S608 ours
+            f"(SELECT key FROM threads WHERE {held} ORDER BY key{self._dialect.lock}) RETURNING run_key"
+        )
+        (found,) = yield Last([Statement(text, {"run_keys": self._dialect.listed(run_keys)})])
+        return set(run_keys) - {run_key for (run_key,) in found.rows}
+
+    def void(self, run_key: str) -> Steps[None]:
+        """End the lease of one run."""
+        yield Last([Statement(_VOID + "run_key = :run_key", {"run_key": run_key})])
+
+    def void_all(self, owner: str) -> Steps[None]:
+        """End all leases of one owner; their runs count as interrupted."""
+        yield Last([Statement(_VOID + "lease_owner = :owner", {"owner": owner})])
+
+    # --- reading
+
+    def read(self, principal: str, thread_id: str, whole: bool) -> Steps[Thread | None]:
+        """Read without a lease. Overdue approvals are as they are."""
+        values = {"principal": principal, "thread_id": thread_id, "largest": self._largest}
+        texts = self._read_whole if whole else self._read_whole[:1]
+        found, *rest = yield Last([Statement(text, values) for text in texts])
+        if not found.rows:
+            return None
+        row = ThreadRow(*found.rows[0])
+        thread = row.head()
+        if whole:
+            self._bounds.check_readable(row.bytes)
+            self._fill(thread, row, rest)
+        return thread
+
+    def read_calls(self, principal: str, thread_id: str) -> Steps[tuple[ThreadRow, Calls] | None]:
+        """The thread's row, and its head and approvals. Overdue approvals are as they are."""
+        values = {"principal": principal, "thread_id": thread_id}
+        found, head, approvals = yield Last([Statement(text, values) for text in self._calls])
+        if not found.rows:
+            return None
+        calls = Calls(self._heads.heads(head)[0], self._ledger.approvals(approvals))
+        return ThreadRow(*found.rows[0]), calls
+
+    def at_work(self, threads: Collection[tuple[str, str]]) -> Steps[dict[tuple[str, str], AtWork]]:
+        """What works on these threads. The index of what runs is read as a whole: it is small."""
+        (running,) = yield Last([Statement(_RUNNING)])
+        return {
+            (principal, thread_id): AtWork(run_key, updated_at)
+            for principal, thread_id, run_key, updated_at, owner, until, ticks in running.rows
+            if (principal, thread_id) in threads and not lapsed("running", owner, until, ticks)
+        }
+
+    # --- changing without a run
+
+    def update(
+        self, principal: str, thread_id: str, title: str | None | msgspec.UnsetType, archived: bool | msgspec.UnsetType
+    ) -> Steps[ThreadHead | None]:
+        """Set what isn't UNSET."""
+        values = {"principal": principal, "thread_id": thread_id}
+        (found,) = yield [Statement(f"SELECT key FROM threads WHERE {_BY_EITHER}{self._dialect.lock}", values)]  # noqa: S608 ours
+        if not found.rows:
+            return None
+        ((key,),) = found.rows
+        fields = {"title": title, "archived": archived}
+        batch = [
+            Statement(f"UPDATE threads SET {name} = :value WHERE {_BY_KEY}", {"key": key, "value": value})  # noqa: S608 ours
+            for name, value in fields.items()
+            if value is not msgspec.UNSET
+        ]
+        *_, head = yield Last([*batch, Statement(self._heads.reading(f"WHERE {_BY_KEY}"), {"key": key})])
+        return self._heads.heads(head)[0]
+
+    def ask_to_stop(self, principal: str, thread_id: str, request: StopRequest) -> Steps[str | None]:
+        """Note what is asked of the run that holds the lease. A later request takes an earlier one's place."""
+        values = {"principal": principal, "thread_id": thread_id}
+        (found,) = yield [Statement(f"{_ROW}{_BY_EITHER}{self._dialect.lock}", values)]
+        if not found.rows:
+            return None
+        row = ThreadRow(*found.rows[0])
+        if row.run_status != "running" or row.lapsed():
+            return None
+        asked = {"key": row.key, "run_key": row.run_key, "stop": _encode(request).decode()}
+        yield Last([Statement(_ASK, asked)])
+        return row.run_key
+
+    def take_stops(self, run_keys: Collection[str]) -> Steps[dict[str, StopRequest]]:
+        """What was asked of these runs; each request is given out once."""
+        text = (
+            "SELECT run_key, stop FROM threads WHERE tenant = :tenant AND run_status = 'running' "  # noqa: S608 our names
+            f"AND stop IS NOT NULL AND {self._dialect.among('run_key', 'run_keys')}"
+        )
+        (asked,) = yield Last([Statement(text, {"run_keys": self._dialect.listed(run_keys)})])
+        if asked.rows:
+            yield Last([Statement(_HEARD, {"run_key": run_key, "stop": stop}) for run_key, stop in asked.rows])
+        return {run_key: _decode_request(stop) for run_key, stop in asked.rows}
+
+
+def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> list[Statement]:
+    return [Statement(text, values) for text in (texts if wish.whole else texts[:2])]
+
+
+def _new_thread(wish: Wish, key: int, now: int) -> Thread:
+    return Thread(
+        key=str(key),
+        principal=wish.principal,
+        id=wish.thread_id,
+        agent=wish.agent,
+        created_at=now,
+        updated_at=now,
+        now=now,
+    )

@@ -1,0 +1,130 @@
+"""The audit trail and the outbox in SQL: what is written along with what happened, in the same transaction.
+
+The end of a thread's chain is read after the row of the thread was locked, so nobody else adds to that chain meanwhile.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from agui_gate.core.audit import Event, Happened, Head, chained
+from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, place_after
+from agui_gate.stores.outbox import TAKE_MS, Notice, Telling, run_ended, tellings
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.journal import UNDER_LEASE
+from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
+
+_EVENT = Event.__struct_fields__
+_ADD = (
+    f"INSERT INTO approval_events ({', '.join(_EVENT)}) "  # noqa: S608 our names
+    f"VALUES (:tenant, :{', :'.join(_EVENT[1:])})"
+)
+READ_EVENT = f"SELECT {', '.join(_EVENT)} FROM approval_events WHERE tenant = :tenant"  # noqa: S608 our names
+_ORDER = " AND (thread, seq) > (:after_thread, :after_seq) ORDER BY thread, seq LIMIT :limit"
+_HEADS = (
+    "SELECT thread, seq, hash, tenant FROM approval_events AS event WHERE tenant = :tenant AND thread > :after_thread "
+    "AND seq = (SELECT max(seq) FROM approval_events WHERE tenant = :tenant AND thread = event.thread) "
+    "ORDER BY thread LIMIT :limit"
+)
+
+_TELLING = Telling.__struct_fields__
+_TELL = (
+    f"INSERT INTO outbox (tenant, {', '.join(_TELLING)}, created_at) "  # noqa: S608 our names
+    f"VALUES (:tenant, :{', :'.join(_TELLING)}, :now)"
+)
+_TELL_END = (
+    "INSERT INTO outbox (tenant, kind, principal, thread_id, about, body, created_at) "  # noqa: S608 our names
+    f"SELECT tenant, 'run_ended', principal, id, run_key, :body, :now FROM threads WHERE {UNDER_LEASE}"
+)
+_TAKE = (
+    "INSERT INTO outbox_taker (tenant, taker, until) SELECT :tenant, :taker, :now + :stays "
+    "WHERE EXISTS (SELECT 1 FROM outbox WHERE tenant = :tenant) "
+    "ON CONFLICT (tenant) DO UPDATE SET taker = excluded.taker, until = excluded.until "
+    "WHERE outbox_taker.taker = excluded.taker OR outbox_taker.until <= :now"
+)
+_LEAVE = "UPDATE outbox_taker SET until = 0 WHERE tenant = :tenant AND taker = :taker AND until > 0"
+_NOTICE = Notice.__struct_fields__
+_NOTICES = (
+    f"SELECT {', '.join(_NOTICE)} FROM outbox WHERE tenant = :tenant AND EXISTS "  # noqa: S608 our names
+    "(SELECT 1 FROM outbox_taker WHERE tenant = :tenant AND taker = :taker AND until > :now) ORDER BY id LIMIT :limit"
+)
+
+
+def head_of(thread: str) -> str:
+    """What reads the end of the chain of the thread whose key is that expression; see `Trail.added`."""
+    return (
+        "SELECT seq, hash FROM approval_events "  # noqa: S608 our names
+        f"WHERE tenant = :tenant AND thread = {thread} ORDER BY seq DESC LIMIT 1"
+    )
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """What `READ_EVENT` reads."""
+    members = dict(zip(_EVENT, row, strict=True))
+    return Event(**members | {"thread": str(members["thread"])})
+
+
+class Trail:
+    """Its statements and steps; see `AuditStore` and `OutboxStore`."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    @staticmethod
+    def added(key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened]) -> list[Statement]:
+        """What adds to the chain that has this ``end``, and to the outbox."""
+        happened = list(happened)
+        seq, last = end.rows[0] if end.rows else (0, "")
+        events = chained(Head(str(key), seq, last, tenant), at, happened)
+        statements = [Statement(_ADD, msgspec.structs.asdict(event) | {"thread": key}) for event in events]
+        return statements + [Statement(_TELL, msgspec.structs.asdict(telling)) for telling in tellings(happened)]
+
+    @staticmethod
+    def ended(key: int, run_key: str, status: str) -> Statement:
+        """What tells that a run ends, which holds the lease as yet."""
+        body = run_ended("", "", run_key, status).body
+        return Statement(_TELL_END, {"key": key, "run_key": run_key, "body": body})
+
+    def events(
+        self, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int
+    ) -> Steps[EventPage]:
+        """A part of the trail."""
+        after_thread, after_seq = place_after(cursor)
+        wanted = {"principal": principal, "thread_id": thread_id}
+        where = "".join(f" AND {name} = :{name}" for name, value in wanted.items() if value is not None)
+        place = {"after_thread": after_thread, "after_seq": after_seq, "limit": limit + 1, "since": since}
+        (found,) = yield Last([Statement(f"{READ_EVENT}{where} AND at >= :since{_ORDER}", {**wanted, **place})])
+        return event_page([event_of(row) for row in found.rows], limit)
+
+    def heads(self, limit: int, cursor: str | None) -> Steps[HeadPage]:
+        """The heads of chains."""
+        values = {"after_thread": place_after(cursor)[0], "limit": limit + 1}
+        (found,) = yield Last([Statement(_HEADS, values)])
+        return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
+
+    def has_notices(self) -> Steps[bool]:
+        """Whether there is anything to tell."""
+        (found,) = yield Last([Statement("SELECT 1 FROM outbox WHERE tenant = :tenant LIMIT 1")])
+        return bool(found.rows)
+
+    def take(self, taker: str, told: Collection[int], limit: int) -> Steps[Sequence[Notice]]:
+        """Remove what was told, and give the oldest that are left to one taker."""
+        values = {"taker": taker, "stays": TAKE_MS, "limit": limit, "told": self._dialect.listed(told)}
+        texts = [_TAKE, _NOTICES] if limit else [_LEAVE]
+        if told:
+            texts.insert(0, f"DELETE FROM outbox WHERE tenant = :tenant AND {self._dialect.among('id', 'told')}")  # noqa: S608 ours
+        *_, found = yield Last([Statement(text, values) for text in texts])
+        return [Notice(**dict(zip(_NOTICE, row, strict=True))) for row in found.rows]
+
+    def note(self, happened: Sequence[Happened]) -> Steps[None]:
+        """Add events of one thread that change no approval, of those approvals that are there."""
+        values = {"id": happened[0].approval_id, "ids": self._dialect.listed({one.approval_id for one in happened})}
+        thread = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
+        ids = f"SELECT id FROM approvals WHERE tenant = :tenant AND {self._dialect.among('id', 'ids')}"  # noqa: S608 ours
+        lock = f"SELECT key, tenant, :now FROM threads WHERE tenant = :tenant AND key = {thread}{self._dialect.lock}"  # noqa: S608 ours
+        locked, end, found = yield [Statement(text, values) for text in (lock, head_of(thread), ids)]
+        there = {approval_id for (approval_id,) in found.rows}
+        for key, tenant, now in locked.rows:
+            kept = [one for one in happened if one.approval_id in there]
+            yield Last(self.added(key, tenant, end, now, kept))
