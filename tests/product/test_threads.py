@@ -16,6 +16,7 @@ from agui_gate.settings import Settings
 from tests.product.kit import TIMEOUT, Product, product
 from tests.product.shop import Shop, call, refund, say, script
 from tests.requirements import shows
+from tests.stores.support import OTHERS
 
 pytestmark = [pytest.mark.anyio, shows("B22")]
 
@@ -225,8 +226,9 @@ def rows(path: str) -> dict[str, int]:
     """Tables about threads that are not empty."""
     connection = sqlite3.connect(path)
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    tables = [name for name in tables if name not in ("clock", "processes")]  # of the machine that uses the file
-    counts = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    counts = {
+        name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables if name not in OTHERS
+    }
     connection.close()
     return {name: count for name, count in counts.items() if count}
 

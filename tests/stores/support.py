@@ -8,6 +8,9 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.stores.base import Change, Store, Thread
 
+OTHERS = {"clock", "processes", "epoch", "sqlite_sequence", "approval_events", "outbox"}
+"""Tables of the SQLite store that are about no thread, or that outlive one."""
+
 
 class Clock:
     """ms since the epoch, moved by the test."""

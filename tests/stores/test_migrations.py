@@ -12,7 +12,7 @@ from agui_gate.core.transcript import ConversationRef, Entry
 from agui_gate.stores.base import Change
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate.stores.sqlite.database import APPLICATION_ID
-from tests.stores.support import Clock, ask, gated, ids, said
+from tests.stores.support import OTHERS, Clock, ask, gated, ids, said
 
 pytestmark = pytest.mark.anyio
 
@@ -37,10 +37,6 @@ def version_1(path: str) -> None:
     connection.execute("PRAGMA user_version = 1")
     connection.commit()
     connection.close()
-
-
-OTHERS = {"clock", "processes", "epoch", "sqlite_sequence", "approval_events", "outbox"}
-"""Tables that are about no thread, or that outlive one: what happened is kept, and what is to be told is told."""
 
 
 def rows(path: str) -> dict[str, int]:
