@@ -37,6 +37,13 @@ USER: dict[str, Any] = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_gr
 
 _databases = count(1)
 
+_EMPTY = b"""
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid();
+    DELETE FROM threads; DELETE FROM tombstones; DELETE FROM approval_events; DELETE FROM outbox;
+    DELETE FROM outbox_taker; UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
+"""
+
 
 class Server:
     """A process that serves at a port. Starting it waits until it answers."""
@@ -164,6 +171,11 @@ class Postgres(Server):
         made = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")  # quicker than through the log
         self.execute(made.format(sql.Identifier(name), sql.Identifier(template)))
         return name
+
+    def empty(self, name: str) -> None:
+        """Remove all rows that a store has written, whoever is connected."""
+        with psycopg.connect(self.url(name), connect_timeout=5) as connection:
+            connection.execute(_EMPTY)
 
     def drop(self, name: str) -> None:
         """Remove a database, whoever is connected to it."""

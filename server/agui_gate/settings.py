@@ -45,7 +45,7 @@ class Settings:
     """
 
     store: str = field(default="sqlite:///agui-gate.db", repr=False)
-    """Where threads and approvals are kept: `sqlite:///file.db` or `memory://`."""
+    """Where threads and approvals are kept: `sqlite:///file.db`, `postgresql://user:password@host/database`, `memory://`."""
     bus: str = field(default="", repr=False)
     """What carries the events of runs to readers in other processes. Not given: the store's database where that is
     PostgreSQL, else `memory://`, the process itself.

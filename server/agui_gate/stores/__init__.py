@@ -5,7 +5,10 @@ from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
 
 __all__ = ["Store", "open_store", "sqlite_path"]
 
-_SCHEMES = "memory://, sqlite:///file.db (relative) and sqlite:////absolute/path/file.db"
+_SCHEMES = (
+    "memory://, sqlite:///file.db (relative), sqlite:////absolute/path/file.db "
+    "and postgresql://user:password@host:5432/database"
+)
 
 
 def open_store(url: str, bounds: Bounds = NO_BOUNDS) -> Store:
@@ -22,7 +25,7 @@ def open_store(url: str, bounds: Bounds = NO_BOUNDS) -> Store:
         case "sqlite":
             return _sqlite(rest, bounds)
         case "postgresql" | "postgres":
-            raise ConfigurationError(f"This version of agui-gate has no PostgreSQL store yet; it knows {_SCHEMES}.")
+            return _postgres(url, bounds)
         case _:
             raise ConfigurationError(f"There is no store {scheme}://; this version knows {_SCHEMES}.")
 
@@ -39,6 +42,14 @@ def _sqlite(rest: str, bounds: Bounds) -> Store:
     from agui_gate.stores.sqlite import SQLiteStore  # sqlite3 is only loaded where it is used
 
     return SQLiteStore(_file(rest), bounds=bounds)
+
+
+def _postgres(url: str, bounds: Bounds) -> Store:
+    try:
+        from agui_gate.stores.postgres import PostgresStore
+    except ImportError:
+        raise ConfigurationError('A PostgreSQL store needs its driver: pip install "agui-gate[postgres]".') from None
+    return PostgresStore(url, bounds=bounds)
 
 
 def sqlite_path(url: str) -> str | None:

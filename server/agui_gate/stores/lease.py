@@ -14,18 +14,24 @@ from uuid import uuid4
 LEASE_MS = 30_000
 """How long a lease lasts that nobody renews."""
 
+_SHARED = "@"
+
 _live: set[str] = set()
 """Instances of this process that are open."""
 
 
 class LeaseOwner:
-    """One open store as the owner of leases; `name` is what goes into the record. `close` ends all of its leases."""
+    """One open store as the owner of leases; `name` is what goes into the record. `close` ends all of its leases.
+
+    ``shared``: the store is one of several machines, so what another one's processes do can't be seen.
+    """
 
     __slots__ = ("_instance", "name")
 
-    def __init__(self) -> None:
+    def __init__(self, *, shared: bool = False) -> None:
         self._instance = uuid4().hex
-        self.name = "|".join((_machine(), str(os.getpid()), _started(os.getpid()) or "", self._instance))
+        machine = _SHARED + _machine() if shared else _machine()
+        self.name = "|".join((machine, str(os.getpid()), _started(os.getpid()) or "", self._instance))
         _live.add(self._instance)
 
     def close(self) -> None:
@@ -46,8 +52,11 @@ def is_gone(owner: str | None) -> bool:
     parts = (owner or "").split("|")
     if len(parts) != 4:
         return False
-    if parts[0] != _machine():
-        return _booted_before(parts[0])
+    machine, shared = parts[0].removeprefix(_SHARED), parts[0].startswith(_SHARED)
+    if machine != _machine():
+        return not shared and _booted_before(machine)
+    if shared and not boot_id():
+        return False  # another machine may have the same name
     _, pid, started, instance = parts
     if int(pid) == os.getpid() and started == (_started(os.getpid()) or ""):
         return instance not in _live

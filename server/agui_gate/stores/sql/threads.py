@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from agui_gate.errors import NotFound, ThreadBusy, Unavailable
+from agui_gate.errors import NotFound, ThreadBusy, Unavailable, Unreadable
 from agui_gate.off_loop import collector_paused
 from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead, new_key
 from agui_gate.stores.lease import LEASE_MS, lapsed
@@ -37,6 +37,10 @@ _CREATE = (
     f":owner, :ticks + {LEASE_MS} "
     f"WHERE NOT EXISTS (SELECT 1 FROM threads WHERE {_BY_ID}) AND {_BY_ALIAS} IS NULL "
     "ON CONFLICT (tenant, principal, id) DO NOTHING RETURNING key, created_at"
+)
+_UNTAKE = (
+    "UPDATE threads SET run_key = :was, run_status = :status, lease_owner = NULL, lease_until = 0 "  # noqa: S608 ours
+    f"WHERE {UNDER_LEASE}"
 )
 _RUNNING = (
     "SELECT principal, id, run_key, updated_at, lease_owner, lease_until, :ticks FROM threads "
@@ -134,7 +138,12 @@ class Threads:
         if "held" in values:
             thread.run_status = "interrupted"
         if wish.whole:
-            self._fill(thread, row, results[2:4])
+            try:
+                self._fill(thread, row, results[2:4])
+            except Unreadable:
+                was = {"key": row.key, "run_key": wish.run_key, "was": row.run_key, "status": thread.run_status}
+                yield Last([Statement(_UNTAKE, was)])
+                raise
             if any(approval.overdue_at(row.now) for approval in thread.approvals):
                 thread.approvals = yield from self._ledger.fresh_of(row.key)
         return thread

@@ -1,0 +1,143 @@
+"""How a store gets at its database: its URL, the connections it makes, and the operations that it runs on them."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.stores.postgres.connection import Broken, Connection, Refused
+from agui_gate.stores.postgres.pool import Pool
+from agui_gate.stores.postgres.transaction import Transaction
+from agui_gate.stores.postgres.troubles import AWAY, OutcomeUnknown, Trouble, may_go_well, not_let_in, reason
+from agui_gate.stores.sql.steps import Kind, Operation
+
+T = TypeVar("T")
+
+TRIES = 3
+"""How often an operation is tried that was in another one's way, or whose connection broke before it changed anything.
+"""
+AGAIN_SECONDS = 10.0
+"""After which it is not tried again."""
+
+CLOSE_SECONDS = 10.0
+
+_DEFAULTS: Mapping[str, str | int] = {
+    "application_name": "agui-gate",
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""What a URL may say otherwise. What it can't: the encoding, which `quoting` relies on."""
+
+
+def parameters(url: str) -> str:
+    """What libpq is told. Raises `ConfigurationError` for a URL that it can't read; the message doesn't repeat it."""
+    try:
+        given: dict[str, Any] = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise ConfigurationError(
+            "The store's URL can't be read: postgresql://user:password@host:5432/database is how one looks; "
+            "what is special in a password is written as %-escapes."
+        ) from None
+    return make_conninfo("", **{**_DEFAULTS, **given, "client_encoding": "UTF8"})
+
+
+async def connect(conninfo: str) -> Connection:
+    """Open one connection. Raises `Unavailable` with the reason, without the driver's words."""
+    try:
+        driver: AsyncConnection[Any] = await AsyncConnection.connect(conninfo, autocommit=True)
+    except (psycopg.Error, OSError) as error:
+        raise Trouble(not_let_in(str(error))) from None
+    return Connection(driver)
+
+
+class Link:
+    """A store's way to its database, until `aclose`. ``given``: asked at each try, see `quoting.bind`."""
+
+    def __init__(self, conninfo: str, given: Callable[[], Mapping[str, bytes]]) -> None:
+        self._given = given
+        self._pool = Pool(lambda: connect(conninfo))
+        self._background: set[asyncio.Task[object]] = set()
+
+    async def run(self, kind: Kind, operation: Operation[T]) -> T:
+        """Run an operation. Raises what it raises, `Unavailable`, and `OutcomeUnknown` if nobody knows what it did.
+
+        A caller who is cancelled doesn't stop it, once it has begun: it goes on without him.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + AGAIN_SECONDS
+        for left in range(TRIES - 1, -1, -1):
+            transaction = Transaction(await self._pool.take(), kind, operation(), self._given())
+            try:
+                value = await transaction.go()
+            except asyncio.CancelledError:
+                self._go(self._go_on(transaction))
+                raise
+            except (Refused, Broken) as error:
+                self._pool.give(transaction.connection)
+                if not (left and loop.time() < until and _did_nothing(transaction, error)):
+                    raise _told(transaction, error) from None
+            except BaseException:
+                self._pool.give(transaction.connection)
+                raise
+            else:
+                self._pool.give(transaction.connection)
+                return value
+        raise AssertionError("the last try returns or raises")
+
+    def later(self, kind: Kind, operation: Operation[Any]) -> None:
+        """Run it after what goes on in the background by now. What it raises is nobody's to handle."""
+        before = set(self._background)
+
+        async def work() -> None:
+            if before:
+                await asyncio.wait(before)
+            await self.run(kind, operation)
+
+        self._go(work())
+
+    async def aclose(self) -> None:
+        """Close, after what goes on in the background; that is waited for no longer than `CLOSE_SECONDS`."""
+        if self._background:
+            await asyncio.wait(self._background, timeout=CLOSE_SECONDS)
+        for task in self._background:
+            task.cancel()
+        self._pool.close()
+
+    async def _go_on(self, transaction: Transaction[Any]) -> None:
+        try:
+            await transaction.go()
+        finally:
+            self._pool.give(transaction.connection)
+
+    def _go(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[object]) -> None:
+        self._background.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+
+def _did_nothing(transaction: Transaction[Any], error: Refused | Broken) -> bool:
+    """Whether it changed nothing, and may go well if it is tried again."""
+    if transaction.committed:
+        return False
+    return may_go_well(error.state) if isinstance(error, Refused) else not _unknown(transaction, error)
+
+
+def _unknown(transaction: Transaction[Any], error: Broken) -> bool:
+    return error.sent and transaction.committing
+
+
+def _told(transaction: Transaction[Any], error: Refused | Broken) -> Unavailable:
+    if isinstance(error, Refused):
+        return Trouble(reason(error.state), error.state)
+    return OutcomeUnknown() if _unknown(transaction, error) else Trouble(AWAY)

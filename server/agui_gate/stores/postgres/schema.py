@@ -1,0 +1,97 @@
+"""The tables of a PostgreSQL store: which version they have, who can work with them, and how they are made.
+
+``agui_schema`` has one row. ``version`` counts the migrations that were applied. ``oldest_reader`` is the oldest
+version of the code (by the migrations that it knows) that may still work with these tables. So the replicas of two
+neighbouring versions run side by side while a deployment is upgraded. A migration that only adds something leaves
+`OLDEST_READER` as it is. One that an older version can't live with raises it.
+
+Migrations go forward only. They are applied in one transaction, under a lock: of replicas that start at once, one
+applies them.
+"""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from agui_gate.errors import ConfigurationError
+from agui_gate.stores.sql.steps import Last, Statement, Steps
+
+OLDEST_READER = 1
+"""The oldest version that can work with the tables that the newest migration makes."""
+
+_LOCK = 4_707_201_841_101
+"""Which advisory lock guards migrations: a number of ours. It ends with its transaction."""
+
+_FIRST = "CREATE TABLE agui_schema (one smallint PRIMARY KEY, version integer NOT NULL, oldest_reader integer NOT NULL)"
+_WRITE = (
+    "INSERT INTO agui_schema (one, version, oldest_reader) VALUES (1, :version, :oldest) "
+    "ON CONFLICT (one) DO UPDATE SET version = excluded.version, oldest_reader = excluded.oldest_reader"
+)
+# Read from the catalogue itself: PostgreSQL remembers for the length of a transaction that a name means nothing.
+_THERE = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'agui_schema' AND pg_table_is_visible(oid))"
+READ = "SELECT version, oldest_reader FROM agui_schema"
+_TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
+_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_LACKING = (
+    "SELECT name FROM unnest(:tables) AS name WHERE NOT ("  # noqa: S608 our names
+    + " AND ".join(f"coalesce(has_table_privilege(to_regclass(name), '{right}'), false)" for right in _RIGHTS)
+    + ")"
+)
+
+
+@cache
+def _migrations() -> list[list[str]]:
+    """The statements of each migration, oldest first; the first one leads to version 1. A line's end ends them."""
+    folder = files("agui_gate.stores.postgres") / "migrations"
+    scripts = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [re.split(r";\s*\n", script.read_text(encoding="utf-8").strip() + "\n")[:-1] for script in scripts]
+
+
+def known() -> int:
+    """The version that this code makes."""
+    return len(_migrations())
+
+
+def tables() -> list[str]:
+    """The names of the tables that it needs."""
+    return [name for migration in _migrations() for text in migration for name in _TABLE.findall(text)]
+
+
+def read() -> Steps[tuple[int, int]]:
+    """The version of the tables, and the oldest that can work with them: zeros if there are none."""
+    (there,) = yield [Statement(_THERE)]
+    if there.rows != [("t",)]:
+        return 0, 0
+    (found,) = yield Last([Statement(READ)])
+    version, oldest = found.rows[0] if found.rows else (0, 0)
+    return version, oldest
+
+
+def migrate() -> Steps[int]:
+    """Apply what is missing, and return how many migrations that were. Waits for who does the same."""
+    _, there = yield [Statement(f"SELECT pg_advisory_xact_lock({_LOCK})"), Statement(_THERE)]
+    if there.rows != [("t",)]:
+        yield [Statement(_FIRST)]
+    (found,) = yield [Statement(READ)]
+    version, oldest = found.rows[0] if found.rows else (0, 0)
+    require(version, oldest)
+    missing = _migrations()[version:]
+    if missing:
+        yield [Statement(text) for migration in missing for text in migration]
+        yield Last([Statement(_WRITE, {"version": known(), "oldest": OLDEST_READER})])
+    return len(missing)
+
+
+def require(version: int, oldest: int) -> None:
+    """Raise `ConfigurationError` if these tables are too new for this code."""
+    if oldest > known():
+        raise ConfigurationError(
+            f"The store's tables were made by a newer agui-gate (schema {version}; this one knows {known()}, and "
+            f"{oldest} is the oldest that can work with them). Start that version."
+        )
+
+
+def lacking() -> Steps[list[str]]:
+    """Our tables that this role can't read and write."""
+    (found,) = yield Last([Statement(_LACKING, {"tables": tables()})])
+    return [name for (name,) in found.rows]

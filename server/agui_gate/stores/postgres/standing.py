@@ -1,0 +1,148 @@
+"""Whether a PostgreSQL store can be worked with, at its start and later; and what its clock says.
+
+The store's clock is the database's. Leases go by what it says now, ``:ticks``. Times that people see, and expiry, go by
+``:now``. That never goes back: where the database's clock is set back, it stands still until it is caught up with.
+"""
+
+import time
+from collections.abc import Mapping
+
+from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.stores.clock import Clock, wall_clock
+from agui_gate.stores.postgres import schema
+from agui_gate.stores.postgres.link import Link
+from agui_gate.stores.postgres.troubles import NOT_OURS, Trouble
+from agui_gate.stores.sql.steps import Last, Statement, Steps
+
+SKEW_MS = 60_000
+"""By how much the clocks of this machine and of the database may differ."""
+
+_TICKS = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint"
+_GIVEN: Mapping[str, bytes] = {
+    "ticks": f"({_TICKS})".encode(),
+    # An expression of its own, which PostgreSQL works out once a statement: so an index can be used with it.
+    "now": f"(SELECT greatest({_TICKS}, max(seen)) FROM clock)".encode(),  # noqa: S608 ours
+    "tenant": b"''",
+}
+
+_SEEN = "UPDATE clock SET seen = :now"
+_CHECKED = (
+    "INSERT INTO checks (one, checked_at) VALUES (1, :now) "
+    "ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at"
+)
+_TIMES = "SELECT :now, :ticks"
+_UTF8 = "SELECT current_setting('server_encoding') = 'UTF8'"
+
+
+class DatabaseClock:
+    """What stands for ``:now``, ``:ticks`` and ``:tenant`` in statements, and what the clock says by now.
+
+    ``by_hand``: a clock that stands in for the database's.
+    """
+
+    def __init__(self, by_hand: Clock | None = None) -> None:
+        self.by_hand = by_hand
+        self._ahead = 0
+
+    def given(self) -> Mapping[str, bytes]:
+        """See `quoting.bind`."""
+        if self.by_hand is None:
+            return _GIVEN
+        now = b"%d" % self.by_hand()
+        return {**_GIVEN, "now": now, "ticks": now}
+
+    def __call__(self) -> int:
+        """Return ms since the epoch: the database's clock as it was read last, and what has passed since."""
+        return self.by_hand() if self.by_hand else _passed() + self._ahead
+
+    def read(self, now: int, asked: int) -> None:
+        """Be told that it says ``now``, by who asked at ``asked``."""
+        self._ahead = now - (asked + _passed()) // 2
+
+
+def _passed() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+async def check(link: Link, clock: DatabaseClock) -> None:
+    """Raise `Unavailable` unless a read and a write work now, with tables that this code knows, by a right clock."""
+    asked, began = _passed(), wall_clock()
+    now, ticks, version, oldest = await link.run("write", _checking)
+    clock.read(now, asked)
+    try:
+        schema.require(version, oldest)
+    except ConfigurationError as error:
+        raise Unavailable(error.message) from None
+    if clock.by_hand is None and not began - SKEW_MS < ticks < wall_clock() + SKEW_MS:
+        raise Unavailable(
+            f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
+            "approvals and leases need them to agree. Set them right."
+        )
+
+
+async def prepare(link: Link, clock: DatabaseClock) -> None:
+    """Make sure that it can be worked with, and migrate if that is needed. Raises `ConfigurationError`."""
+    try:
+        await migrate(link)
+        if names := await link.run("read", schema.lacking):
+            raise ConfigurationError(
+                f"The store's role lacks rights on {', '.join(names)}: it needs SELECT, INSERT, UPDATE and DELETE."
+            )
+        await check(link, clock)
+    except Unavailable as error:
+        raise ConfigurationError(error.message) from None
+
+
+async def migrate(link: Link) -> int:
+    """Apply the migrations that are missing, and return how many. Raises `ConfigurationError`, `Unavailable`."""
+    version, oldest = await link.run("read", schema.read)
+    schema.require(version, oldest)
+    if version >= schema.known():
+        return 0
+    if not await link.run("read", _is_utf8):
+        raise ConfigurationError("The store's database has another encoding than UTF8: make one with ENCODING 'UTF8'.")
+    try:
+        return await link.run("durable", schema.migrate)
+    except Trouble as error:
+        raise _refusal(error, version) from None
+
+
+def _refusal(error: Trouble, version: int) -> ConfigurationError | Trouble:
+    match error.state:
+        case "42501" | "3F000":
+            state = "old" if version else "missing"
+            return ConfigurationError(
+                f"The store's tables are {state}, and its role may not make them: "
+                "run agui-gate migrate with a role that may."
+            )
+        case "42P07":
+            return ConfigurationError(
+                "The store's database has tables of another application; choose another database or schema."
+            )
+        case _:
+            return error
+
+
+def _checking() -> Steps[tuple[int, int, int, int]]:
+    *_, times, version = yield Last([Statement(_CHECKED), Statement(_SEEN), Statement(_TIMES), Statement(schema.READ)])
+    (now, ticks), found = times.rows[0], version.rows
+    if not found:
+        raise Trouble(NOT_OURS)
+    return now, ticks, *found[0]
+
+
+async def beat(link: Link, clock: DatabaseClock) -> None:
+    """Read the clock, and note what it says, for the case that it is set back."""
+    asked = _passed()
+    clock.read(await link.run("write", _beating), asked)
+
+
+def _beating() -> Steps[int]:
+    _, times = yield Last([Statement(_SEEN), Statement(_TIMES)])
+    now: int = times.rows[0][0]
+    return now
+
+
+def _is_utf8() -> Steps[bool]:
+    (found,) = yield Last([Statement(_UTF8)])
+    return bool(found.rows == [("t",)])

@@ -1,0 +1,162 @@
+"""The store of many replicas: a PostgreSQL database.
+
+The operations are those of every store in SQL (`stores/sql`). Each batch of statements is one round trip
+(`transaction`), on one of a few connections (`pool`, `connection`). The database's clock is the store's (`standing`).
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from typing import TypeVar
+
+from agui_gate.core.approvals import Approval, Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import Unavailable
+from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
+from agui_gate.stores.clock import Clock
+from agui_gate.stores.lease import LeaseOwner
+from agui_gate.stores.postgres import standing, sure
+from agui_gate.stores.postgres.dialect import PostgresDialect
+from agui_gate.stores.postgres.link import Link, parameters
+from agui_gate.stores.postgres.troubles import CLOSED, OutcomeUnknown, Trouble
+from agui_gate.stores.sql.ledger import Move
+from agui_gate.stores.sql.steps import Kind, Operation
+from agui_gate.stores.sql.store import SQLStore
+
+T = TypeVar("T")
+
+CLOSE_SECONDS = 5.0
+"""How long `aclose` tries to give leases back, which end by themselves otherwise."""
+
+
+class PostgresStore(SQLStore):
+    """A `Store` in the database at ``url``. ``clock``: one made by hand, instead of the database's."""
+
+    neighbours: Sequence[int] = ()
+    """Processes may share it."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, bounds: Bounds = NO_BOUNDS) -> None:
+        super().__init__(PostgresDialect(), bounds)
+        self._parameters = parameters(url)
+        self._clock = standing.DatabaseClock(clock)
+        self._sure = sure.Sure()
+        self._link: Link | None = None
+        self._owner: LeaseOwner | None = None
+
+    async def start(self) -> None:
+        """Connect and migrate; does nothing if it is open. Raises `ConfigurationError`."""
+        if self._link is not None:
+            return
+        link = Link(self._parameters, self._clock.given)
+        try:
+            await standing.prepare(link, self._clock)
+        except BaseException:
+            await link.aclose()
+            raise
+        self._link, self._owner = link, LeaseOwner(shared=True)
+
+    async def check(self) -> None:
+        """Raise `Unavailable` unless a read and a write work now, and the clocks agree."""
+        await standing.check(self._open, self._clock)
+
+    def now(self) -> int:
+        """See `StoreLifecycle`."""
+        return self._clock()
+
+    async def aclose(self) -> None:
+        """Give our leases back and close. Safe to call twice."""
+        link, self._link = self._link, None
+        owner, self._owner = self._owner, None
+        if link is None or owner is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await link.run("write", lambda: self._sql.threads.void_all(owner.name))
+        except (Unavailable, TimeoutError):
+            pass  # they end by themselves
+        finally:
+            owner.close()
+            await link.aclose()
+
+    # --- what may have happened when a connection broke
+
+    async def lease_thread(
+        self, principal: str, thread_id: str, agent: str, run_key: str, *, whole: bool = True, create: bool = True
+    ) -> Thread:
+        """See `ThreadStore`. A lease of which nobody knows is given back."""
+        try:
+            return await super().lease_thread(principal, thread_id, agent, run_key, whole=whole, create=create)
+        except OutcomeUnknown:
+            self._later(lambda: self._sql.threads.void(run_key))
+            raise
+
+    async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
+        """See `ThreadStore`."""
+
+        async def commit() -> bool:
+            await super(PostgresStore, self).commit(thread, change, run_key)
+            return True
+
+        await self._sure.do(
+            ("commit", run_key),
+            commit,
+            lambda: self._do("write", lambda: sure.committed(int(thread.key), change, run_key)),
+        )
+
+    async def delete_thread(self, thread: Thread, run_key: str) -> None:
+        """See `ThreadStore`."""
+
+        async def delete() -> bool:
+            await super(PostgresStore, self).delete_thread(thread, run_key)
+            return True
+
+        await self._sure.do(
+            ("delete", run_key), delete, lambda: self._do("write", lambda: sure.deleted(int(thread.key)))
+        )
+
+    async def move(
+        self,
+        approval_id: str,
+        to: State,
+        *,
+        decision: Decision | None = None,
+        output: Output | None = None,
+        run_key: str | None = None,
+    ) -> Approval:
+        """See `ApprovalStore`."""
+        move = Move(approval_id, to, decision, output, run_key)
+
+        async def look() -> Approval | None:
+            found = await self._do("write", lambda: self._sql.ledger.read("id = :id", {"id": approval_id}))
+            return found[0] if found and sure.has_moved(move, found[0]) else None
+
+        return await self._sure.do(
+            ("move", approval_id, to, run_key),
+            lambda: super(PostgresStore, self).move(approval_id, to, decision=decision, output=output, run_key=run_key),
+            look,
+        )
+
+    async def renew(self, run_keys: Collection[str]) -> Collection[str]:
+        """See `ThreadStore`. The clock is read along with it."""
+        await standing.beat(self._open, self._clock)
+        return await super().renew(run_keys)
+
+    # --- the driver
+
+    async def _do(self, kind: Kind, operation: Operation[T]) -> T:
+        return await self._open.run(kind, operation)
+
+    def _later(self, operation: Operation[None]) -> None:
+        if self._link is not None:
+            self._link.later("write", operation)
+
+    @property
+    def _open(self) -> Link:
+        if self._link is None:
+            raise Trouble(CLOSED)
+        return self._link
+
+    @property
+    def _holder(self) -> str:
+        if self._owner is None:
+            raise Trouble(CLOSED)
+        return self._owner.name

@@ -1,0 +1,462 @@
+"""How the PostgreSQL store speaks to its database: texts as they are, few round trips, broken connections."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agui_gate.errors import Unavailable
+from agui_gate.stores.postgres import link as links
+from agui_gate.stores.postgres import pool as pools
+from agui_gate.stores.postgres.connection import Connection
+from agui_gate.stores.postgres.link import Link, parameters
+from agui_gate.stores.postgres.quoting import MARK, bind, literal
+from agui_gate.stores.postgres.troubles import OutcomeUnknown, Trouble
+from agui_gate.stores.sql.steps import Conflict, Kind, Last, Operation, Statement, Steps
+from tests.servers import Postgres
+
+pytestmark = pytest.mark.anyio
+
+HARD = (
+    "",
+    "'",
+    "''",
+    "\\",
+    "\\'",
+    "\\\\'; DROP TABLE kept; --",
+    "a\0b",
+    MARK,
+    f"{MARK}0",
+    f"\0{MARK}\0",
+    "é€😀",
+    "$$",
+    "%s",
+    ":a",
+)
+
+
+@asynccontextmanager
+async def linked(url: str) -> AsyncIterator[Link]:
+    link = Link(parameters(url), lambda: {"tenant": b"''"})
+    try:
+        yield link
+    finally:
+        await link.aclose()
+
+
+def one(text: str, **values: object) -> Operation[list[tuple[Any, ...]]]:
+    """An operation of one statement; its rows."""
+
+    def steps() -> Steps[list[tuple[Any, ...]]]:
+        (found,) = yield Last([Statement(text, values)])
+        return found.rows
+
+    return steps
+
+
+def several(*batches: str, last: bool = True) -> Operation[int]:
+    """An operation of one statement a batch; how many rows the last one changed, or gave."""
+
+    def steps() -> Steps[int]:
+        for text in batches[:-1]:
+            yield [Statement(text)]
+        (found,) = yield (Last if last else list)([Statement(batches[-1])])
+        return found.changed
+
+    return steps
+
+
+@pytest.fixture
+async def link(database: str, postgres: Postgres) -> AsyncIterator[Link]:
+    postgres.execute("CREATE TABLE kept (name text PRIMARY KEY, number int)", database.rpartition("/")[2])
+    async with linked(database) as made:
+        yield made
+
+
+def kept(postgres: Postgres, database: str) -> list[tuple[Any, ...]]:
+    return postgres.execute("SELECT * FROM kept ORDER BY name", database.rpartition("/")[2])
+
+
+# --- texts
+
+
+@pytest.mark.parametrize("conforming", ["on", "off"])
+async def test_a_text_comes_back_as_it_was_whatever_is_in_it(
+    link: Link, postgres: Postgres, database: str, conforming: str
+) -> None:
+    name = database.rpartition("/")[2]
+    postgres.execute(f"ALTER DATABASE {name} SET standard_conforming_strings = {conforming}")
+    async with linked(database) as fresh:
+        for text in HARD:
+            assert await fresh.run("read", one("SELECT :a::text, :b::text", a=text, b=text + "!")) == [
+                (text, text + "!")
+            ]
+            assert await fresh.run("write", one("INSERT INTO kept (name) VALUES (:a) RETURNING name", a=text)) == [
+                (text,)
+            ]
+            assert await fresh.run("read", one("SELECT count(*) FROM kept WHERE name = :a", a=text)) == [(1,)]
+    assert len(kept(postgres, database)) == len(HARD)
+
+
+async def test_json_that_the_database_makes_of_a_text_says_nul_as_json_does(link: Link) -> None:
+    (found,) = await link.run("read", one("SELECT json_build_array(:a::text)", a=f"a\0b{MARK}"))
+    assert found == (f'["a\\u0000b{MARK}"]',)
+
+
+async def test_a_text_that_was_cut_in_the_middle_of_a_pair_lacks_that(link: Link) -> None:
+    assert await link.run("read", one("SELECT left(:a, 2)", a="a\0b")) == [("a",)]
+
+
+async def test_values_of_every_kind(link: Link) -> None:
+    row = await link.run(
+        "read",
+        one(
+            "SELECT :a, :b, :c, :d, :e::text, 3 = ANY(:f), 'x' = ANY(:g)",
+            a=1,
+            b=-(2**62),
+            c=True,
+            d=None,
+            e=b"{}",
+            f=[1, 3],
+            g=[],
+        ),
+    )
+    assert row == [(1, -(2**62), 1, None, "{}", "t", "f")]
+
+
+def test_what_is_no_value_is_refused() -> None:
+    with pytest.raises(TypeError, match="float is no value"):
+        literal(1.5)
+    with pytest.raises(UnicodeEncodeError):
+        literal("\ud800")
+
+
+def test_names_are_told_from_casts() -> None:
+    assert (
+        bind(Statement("SELECT :a::text, x::json, :now", {"a": "b"}), {"now": b"5"}) == b"SELECT 'b'::text, x::json, 5"
+    )
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_no_text_ends_its_quotes(text: str) -> None:
+    written = literal(text).decode().lstrip()
+    escaped = written.startswith("E")
+    inside = written[2:-1] if escaped else written[1:-1]
+    assert "\0" not in inside
+    assert ("\\" in text) == escaped
+    rest = inside.replace("\\\\", "") if escaped else inside
+    assert "'" not in rest.replace("''", "")
+    assert "\\" not in rest
+
+
+# --- transactions
+
+
+async def test_a_batch_is_one_round_trip_and_the_last_one_commits(
+    link: Link, postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = spy(monkeypatch)
+    assert await link.run("write", several("INSERT INTO kept VALUES ('a')")) == 1
+    assert await link.run("write", several("INSERT INTO kept VALUES ('b')", "UPDATE kept SET number = 1")) == 2
+    assert await link.run("read", several("SELECT * FROM kept", "SELECT 1")) == 1
+    assert await link.run("write", several("INSERT INTO kept VALUES ('c')", last=False)) == 1
+    assert len(sent) == 1 + 2 + 2 + 2
+    assert sent[0].startswith(b"SET LOCAL statement_timeout")
+    assert sent[1].startswith(b"BEGIN; SET LOCAL")
+    assert sent[2].endswith(b"; COMMIT")
+    assert sent[3].startswith(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    assert sent[6] == b"COMMIT"
+    assert kept(postgres, database) == [("a", 1), ("b", 1), ("c", None)]
+
+
+async def test_nothing_of_a_transaction_stays_in_the_connection(link: Link) -> None:
+    """A pooler may give the next transaction another connection."""
+    await link.run("write", several("INSERT INTO kept VALUES ('a')", "SELECT 1"))
+    names = ("statement_timeout", "idle_in_transaction_session_timeout", "transaction_isolation")
+    now = [(await link.run("write", several_shown(name)))[-1] for name in names]
+    assert now == ["10s", "0", "read committed"]
+    assert await link.run("read", one("SELECT count(*) FROM pg_prepared_statements")) == [(0,)]
+
+
+def several_shown(name: str) -> Operation[tuple[Any, ...]]:
+    def steps() -> Steps[tuple[Any, ...]]:
+        (found,) = yield Last([Statement(f"SHOW {name}")])
+        row: tuple[Any, ...] = found.rows[0]
+        return row
+
+    return steps
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+async def test_what_an_operation_raises_rolls_back(link: Link, postgres: Postgres, database: str, batches: int) -> None:
+    def steps() -> Steps[None]:
+        for number in range(batches):
+            yield [Statement(f"INSERT INTO kept VALUES ('{number}')")]
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await link.run("write", steps)
+    assert kept(postgres, database) == []
+    assert await link.run("read", one("SELECT 1")) == [(1,)]
+
+
+async def test_a_key_that_is_there_is_a_conflict_in_the_operation(
+    link: Link, postgres: Postgres, database: str
+) -> None:
+    def steps() -> Steps[str]:
+        try:
+            yield Last([Statement("INSERT INTO kept VALUES ('x')"), Statement("INSERT INTO kept VALUES ('x')")])
+        except Conflict:
+            return "known"
+        return "new"
+
+    assert await link.run("write", steps) == "known"
+    assert kept(postgres, database) == []
+
+
+async def test_what_comes_after_the_last_batch_is_another_transaction(
+    link: Link, postgres: Postgres, database: str
+) -> None:
+    def steps() -> Steps[None]:
+        yield Last([Statement("INSERT INTO kept VALUES ('a')")])
+        yield [Statement("INSERT INTO kept VALUES ('b')")]
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await link.run("write", steps)
+    assert kept(postgres, database) == [("a", None)]
+
+
+async def test_a_read_sees_one_state_and_changes_nothing(link: Link, postgres: Postgres, database: str) -> None:
+    def steps() -> Steps[tuple[int, int]]:
+        (before,) = yield [Statement("SELECT count(*) FROM kept")]
+        postgres.execute("INSERT INTO kept VALUES ('a')", database.rpartition("/")[2])
+        (after,) = yield Last([Statement("SELECT count(*) FROM kept")])
+        return before.rows[0][0], after.rows[0][0]
+
+    assert await link.run("read", steps) == (0, 0)
+    with pytest.raises(Trouble, match="read-only"):
+        await link.run("read", several("SELECT 1", "DELETE FROM kept"))
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("53100", "the disk of the database is full"),
+        ("53200", "out of memory"),
+        ("58030", "the disk of the database fails"),
+        ("57014", "took too long"),
+        ("42501", "lacks rights"),
+        ("25006", "read-only"),
+        ("XX001", "damaged"),
+        ("22012", "can't be read or written"),
+    ],
+)
+async def test_each_refusal_is_one_sentence_and_nothing_is_changed(
+    link: Link, postgres: Postgres, database: str, state: str, said: str
+) -> None:
+    name = database.rpartition("/")[2]
+    refuse(postgres, name, state)
+    for batches in (1, 2):
+        with pytest.raises(Trouble, match=rf"^The store is not available: .*{said}.*\.$") as caught:
+            await link.run("write", several(*["INSERT INTO kept VALUES ('a')"] * batches))
+        assert caught.value.state == state
+        assert "secret" not in caught.value.message
+    postgres.execute("DROP TRIGGER refuse ON kept", name)
+    assert kept(postgres, database) == []
+    await link.run("write", several("INSERT INTO kept VALUES ('a')"))
+
+
+def refuse(postgres: Postgres, name: str, state: str, times: int = 10**6) -> None:
+    """From now on what is added to ``kept`` is refused so many times, with that SQLSTATE and a secret in its words."""
+    postgres.execute("CREATE SEQUENCE refusals", name)
+    postgres.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"IF nextval('refusals') > {times} THEN RETURN NEW; END IF; "
+        f"RAISE EXCEPTION 'secret words' USING ERRCODE = '{state}', DETAIL = 'secret row'; END $$",
+        name,
+    )
+    postgres.execute("CREATE TRIGGER refuse BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION refuse()", name)
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+async def test_two_that_were_in_each_others_way_are_tried_again(
+    link: Link, postgres: Postgres, database: str, state: str
+) -> None:
+    refuse(postgres, database.rpartition("/")[2], state, times=2)
+    assert await link.run("write", several("SELECT 1", "INSERT INTO kept VALUES ('a')")) == 1
+    assert kept(postgres, database) == [("a", None)]
+
+
+async def test_they_are_tried_again_a_few_times_only(link: Link, postgres: Postgres, database: str) -> None:
+    refuse(postgres, database.rpartition("/")[2], "40001", times=3)
+    with pytest.raises(Trouble):
+        await link.run("write", several("INSERT INTO kept VALUES ('a')"))
+    assert await link.run("write", several("INSERT INTO kept VALUES ('a')")) == 1
+
+
+# --- connections
+
+
+def spy(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What is sent from now on."""
+    sent: list[bytes] = []
+    send = Connection.send
+
+    def spying(self: Connection, query: bytes) -> None:
+        sent.append(query)
+        send(self, query)
+
+    monkeypatch.setattr(Connection, "send", spying)
+    return sent
+
+
+def lose(monkeypatch: pytest.MonkeyPatch, when: Callable[[bytes], bool], *, before: bool) -> None:
+    """Break the connection once: before what ``when`` is true of is sent, or after it was answered."""
+    send, receive, armed = Connection.send, Connection.receive, [True]
+
+    def sending(self: Connection, query: bytes) -> None:
+        if armed and when(query):
+            armed.clear()
+            if before:
+                self._break()
+            else:
+                monkeypatch.setattr(self, "receive", lambda: losing(self), raising=False)
+        send(self, query)
+
+    async def losing(self: Connection) -> Any:
+        await receive(self)
+        self._results = []
+        self._break()
+        return await receive(self)
+
+    monkeypatch.setattr(Connection, "send", sending)
+
+
+async def test_a_connection_that_the_server_closed_is_not_used(link: Link, postgres: Postgres, database: str) -> None:
+    await link.run("write", several("INSERT INTO kept VALUES ('a')"))
+    kinds: tuple[Kind, ...] = ("read", "write")
+    for kind in kinds:
+        postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'agui-gate'")
+        assert await link.run(kind, one("SELECT 1")) == [(1,)]
+    postgres.kill()
+    postgres.start()
+    await asyncio.gather(*(link.run("write", several(f"INSERT INTO kept VALUES ('{n}')")) for n in range(20)))
+    assert len(kept(postgres, database)) == 21
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_what_broke_before_anything_was_committed_is_done_again(
+    link: Link, postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    lose(monkeypatch, lambda query: b"INSERT" in query, before=before)
+    assert await link.run("write", several("INSERT INTO kept VALUES ('a')", "SELECT 1")) == 1
+    assert kept(postgres, database) == [("a", None)]
+
+
+async def test_what_was_never_sent_is_done_again(
+    link: Link, postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose(monkeypatch, lambda query: b"INSERT" in query, before=True)
+    assert await link.run("write", several("INSERT INTO kept VALUES ('a')")) == 1
+    assert kept(postgres, database) == [("a", None)]
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+async def test_a_commit_whose_answer_is_lost_is_not_done_again(
+    link: Link, postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch, batches: int
+) -> None:
+    texts = ["SELECT 1", "INSERT INTO kept VALUES ('a')"][-batches:]
+    lose(monkeypatch, lambda query: b"INSERT" in query, before=False)
+    with pytest.raises(OutcomeUnknown, match="not known whether it was saved"):
+        await link.run("write", several(*texts))
+    assert kept(postgres, database) == [("a", None)]
+
+
+async def test_who_is_cancelled_stops_nothing_that_has_begun(link: Link, postgres: Postgres, database: str) -> None:
+    await link.run("write", several("INSERT INTO kept VALUES ('a', 0)"))
+    async with linked(database) as other:
+        holding = asyncio.create_task(other.run("write", holds := Holding("UPDATE kept SET number = 1")))
+        await holds.held.wait()
+        waiting = asyncio.create_task(link.run("write", several("SELECT 1", "UPDATE kept SET number = number + 10")))
+        await blocked(postgres, 1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        holds.go_on.set()
+        await holding
+    await link.aclose()  # waits for it
+    assert kept(postgres, database) == [("a", 11)]
+
+
+class Holding:
+    """An operation that keeps its transaction open until it may `go_on`."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.held, self.go_on = text, asyncio.Event(), asyncio.Event()
+
+    def __call__(self) -> Steps[None]:
+        yield [Statement(self.text)]
+        self.held.set()
+        while not self.go_on.is_set():
+            yield [Statement("SELECT 1")]
+        yield Last([Statement("SELECT 1")])
+
+
+async def blocked(postgres: Postgres, number: int) -> None:
+    """Wait until so many wait for a lock."""
+    text = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    async with asyncio.timeout(30):
+        while (await asyncio.to_thread(postgres.execute, text))[0][0] != number:
+            pass
+
+
+async def test_who_finds_no_connection_free_waits_and_is_told(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "WAIT_SECONDS", 0.05)
+    pool = pools.Pool(lambda: links.connect(parameters(database)), size=1)
+    only = await pool.take()
+    with pytest.raises(Unavailable, match="all of its connections are busy"):
+        await pool.take()
+    waiting = asyncio.create_task(pool.take())
+    await asyncio.sleep(0)
+    pool.give(only)
+    assert await waiting is only
+    pool.close()
+    pool.give(only)
+    with pytest.raises(Unavailable, match="closed"):
+        await pool.take()
+
+
+async def test_a_connection_that_was_idle_for_long_is_asked_first(
+    database: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = pools.Pool(lambda: links.connect(parameters(database)), size=1)
+    first = await pool.take()
+    pool.give(first)
+    monkeypatch.setattr(pools, "IDLE_SECONDS", -1.0)
+    assert await pool.take() is first
+    pool.give(first)
+    lose(monkeypatch, lambda query: query == b"SELECT 1", before=False)
+    second = await pool.take()
+    assert second is not first
+    pool.give(second)
+    pool.close()
+
+
+async def test_a_server_that_says_nothing_is_given_up(
+    database: str, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agui_gate.stores.postgres.connection.ANSWER_SECONDS", 0.05)
+    with pytest.raises(OutcomeUnknown):
+        await link.run("write", one("SELECT pg_sleep(1)"))
+    with pytest.raises(Trouble, match="can't be reached"):
+        await link.run("read", one("SELECT pg_sleep(1)"))
+
+
+async def test_what_is_longer_than_the_network_takes_at_once_is_sent_whole(link: Link) -> None:
+    text = "x" * 30_000_000
+    assert await link.run("read", one("SELECT length(:a), :a::text", a=text)) == [(30_000_000, text)]
