@@ -5,10 +5,9 @@ from typing import Protocol
 from agui_gate.core.audit import Chains, Event, Head
 from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.base import Store
-from agui_gate.stores.outbox import OutboxStore
 
 
-class Trailed(Store, AuditStore, OutboxStore, Protocol):
+class Trailed(Store, AuditStore, Protocol):
     """A store with all that it keeps."""
 
 

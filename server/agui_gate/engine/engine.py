@@ -30,6 +30,7 @@ from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
+from agui_gate.engine.outbox import ApprovalsFeed, Courier
 from agui_gate.engine.replicas import Replicas
 from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
@@ -79,7 +80,7 @@ class Engine:
         self._reservations: dict[str, Reservation] = {}  # by run key, of the runs that have a lease
         self.inbox = Inbox(store)
         self._watch = Watch(store)
-        self._replicas = Replicas(self._bus, self._watch, self.inbox, self._hurry)
+        self._replicas = Replicas(self._bus, self._watch, self.inbox, self._hurry, self._deliver)
         self._connecting = Connecting(
             store, self._bus, self._watch, self.budget, self.following, deployment, self._downgrades, new_id
         )
@@ -93,7 +94,9 @@ class Engine:
             store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
         )
         self._heart: Heart | None = None
+        self._courier: Courier | None = None
         self._beating: asyncio.Task[None] | None = None
+        self._delivering: asyncio.Task[None] | None = None
         self._finder: asyncio.Task[None] | None = None
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
@@ -116,6 +119,8 @@ class Engine:
         self._watch.open()
         self._heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
         self._beating = asyncio.create_task(beating(self._heart, self._bus.expire), name="agui-gate heart")
+        self._courier = Courier(self.store, new_id(), [ApprovalsFeed(self._replicas.tell)])
+        self._delivering = asyncio.create_task(self._courier.work(), name="agui-gate outbox")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self.inbox.open()
         self._started, self._closing = True, False
@@ -139,9 +144,11 @@ class Engine:
         """Drain, with ``grace`` seconds, then close everything. Safe to call twice; `start` opens it again."""
         await self.drain(grace)
         self._started, self._starting = False, None
-        for task in (self._beating, self._finder):
-            if task is not None:
-                task.cancel()
+        tasks = [task for task in (self._beating, self._finder, self._delivering) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         try:
             for agent in self.agents.values():
                 await agent.adapter.aclose()
@@ -352,6 +359,11 @@ class Engine:
         place = (principal, thread_id)
         if self._heart is not None and (place in self._by_thread or place in self._decisions.working):
             self._heart.hurry()
+
+    def _deliver(self) -> None:
+        """Something was written that others may be to be told."""
+        if self._courier is not None:
+            self._courier.wake()
 
     def _lost(self, run_key: str) -> None:
         """A lease is held no more. A decision needs no word: its claim is refused, and its tool is not cut off."""

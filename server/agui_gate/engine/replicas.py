@@ -17,17 +17,28 @@ from agui_gate.engine.watch import Watch
 
 
 class Replicas:
-    """This replica among the others. ``stop`` is told of which thread somebody wants what works on it stopped."""
+    """This replica among the others. ``stop`` is told of which thread somebody wants what works on it stopped;
+    ``deliver``, that there may be something in the outbox (`engine/outbox.py`).
+    """
 
-    def __init__(self, bus: Bus, watch: Watch, inbox: Inbox, stop: Callable[[str, str], None]) -> None:
-        self._bus, self._watch, self._inbox, self._stop = bus, watch, inbox, stop
+    def __init__(
+        self, bus: Bus, watch: Watch, inbox: Inbox, stop: Callable[[str, str], None], deliver: Callable[[], None]
+    ) -> None:
+        self._bus, self._watch, self._inbox, self._stop, self._deliver = bus, watch, inbox, stop, deliver
         bus.listen(self._hear)
 
     def written(self, principal: str, thread_id: str, what: What) -> None:
         """Wake who waits for what was written here."""
-        self._wake(principal, thread_id, what == "approvals")
-        if what != "saved":
-            self._bus.tell(Signal("approvals" if what == "approvals" else "written", principal, thread_id))
+        if what == "saved":
+            self._wake(principal, thread_id, approvals=False)
+        else:
+            self.tell(principal, thread_id, approvals=what == "approvals")
+            self._deliver()
+
+    def tell(self, principal: str, thread_id: str, *, approvals: bool = True) -> None:
+        """Wake who waits for a thread, and perhaps for approvals of it, on every replica."""
+        self._wake(principal, thread_id, approvals)
+        self._bus.tell(Signal("approvals" if approvals else "written", principal, thread_id))
 
     def ask_to_stop(self, principal: str, thread_id: str) -> None:
         """A `StopRequest` waits in the store for what works on that thread."""

@@ -1,4 +1,4 @@
-"""The seam to storage: three small Protocols that one store object satisfies.
+"""The seam to storage: small Protocols that one store object satisfies.
 
 A *thread* belongs to a principal: (principal, client's thread id) names it. One other id finds it: the provider's
 current id of the thread, as long as the principal has no thread of that id (`provider_id`, S2). A thread's journal only
@@ -24,6 +24,7 @@ from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import TooLarge
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
+from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.tombstones import Tombstone
 
 STOP_MS = 1_000
@@ -354,8 +355,8 @@ class StoreLifecycle(Protocol):
         ...
 
 
-class Store(ThreadStore, ApprovalStore, StoreLifecycle, Protocol):
-    """All three."""
+class Store(ThreadStore, ApprovalStore, OutboxStore, StoreLifecycle, Protocol):
+    """All of them."""
 
 
 def provider_id(ref: ConversationRef | None) -> str | None:

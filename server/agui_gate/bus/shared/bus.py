@@ -38,7 +38,7 @@ from agui_gate.errors import Unavailable
 ASK_SECONDS = 1.0
 """How long the process of a run has for an answer."""
 
-UNKNOWN_SECONDS = 0.3
+UNKNOWN_SECONDS = 0.5
 """The same, for a run of which nothing is kept: it would be soon (`sender.LAZY`), if there were one."""
 
 CALL_SECONDS = 3.0

@@ -3,9 +3,11 @@
 Theory of operation
 -------------------
 A run's log is the queue. Saying a frame costs what it costs on the bus in memory; a run that was silent since the last
-time has its log wake the task. What has gathered is sent together. Of a run that somebody elsewhere follows that is
-every `PACE` seconds, of any other every `LAZY` seconds: whoever begins to follow it asks (`Ask`), and is answered with
-everything. All runs, and all notes, go in one `Wire.send`.
+time has its log wake the task. What has gathered is sent together: all runs and all notes in one `Wire.send`.
+
+A run that somebody elsewhere follows is sent every `PACE` seconds. With many such runs it is a little more (`EACH`), so
+that sending takes a small part of the processor only. Any other run is sent every `LAZY` seconds. Whoever begins to
+follow it asks (`Ask`), and is answered with everything.
 
 While the wire is away the runs go on. The logs keep some of what they say. What they can't keep is lost to readers
 elsewhere, who are told. The same batches are sent until that goes well; the wire knows them by their numbers.
@@ -26,8 +28,16 @@ from agui_gate.errors import Unavailable
 PACE = 0.015
 """Seconds between two sends, where somebody waits for them."""
 
-LAZY = 0.05
-"""Seconds that anything else may take to be sent."""
+EACH = 0.0005
+"""Seconds more for each run of which something was sent; `PACE_MOST` at most."""
+
+PACE_MOST = 0.1
+
+TELL = 0.05
+"""Seconds that a note may wait for others."""
+
+LAZY = 0.25
+"""Seconds that a run may wait to be sent which nobody elsewhere follows."""
 
 SEND_BYTES = 1024 * 1024
 """About how much is sent at once."""
@@ -55,9 +65,11 @@ class Sender:
         self._runs: dict[str, Outgoing] = {}
         self._done: dict[str, None] = {}
         self._stirred: dict[str, Outgoing] = {}
+        self._lazy: dict[str, Outgoing] = {}
         self._words: dict[tuple[str, Word], None] = {}
         self._wake = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
+        self._telling: asyncio.TimerHandle | None = None
+        self._sweeping: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._task: asyncio.Task[None] | None = None
@@ -88,7 +100,11 @@ class Sender:
             del self._words[next(iter(self._words))]
         self._words.pop((address, word), None)
         self._words[address, word] = None
-        self._soon(now)
+        self._idle.clear()
+        if now:
+            self._wake.set()
+        elif self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(TELL, self._wake.set)
 
     def asked(self, ask: Ask) -> None:
         """Somebody wants what is known of a run, which may be another process's."""
@@ -110,7 +126,8 @@ class Sender:
 
     async def flush(self, seconds: float) -> None:
         """Until everything is sent that was said. Raises `Unavailable` if that takes longer."""
-        self._soon(now=True)
+        self._idle.clear()
+        self._sweep()
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -167,15 +184,24 @@ class Sender:
         """There may be something to send of the run."""
         if out.is_over:
             return
-        self._stirred[out.run.run_key] = out
-        self._soon(out.hurries)
-
-    def _soon(self, now: bool) -> None:
         self._idle.clear()
-        if now:
+        if out.hurries:
+            self._lazy.pop(out.run.run_key, None)
+            self._stirred[out.run.run_key] = out
             self._wake.set()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LAZY, self._wake.set)
+            return
+        self._lazy[out.run.run_key] = out
+        if self._sweeping is None:
+            self._sweeping = asyncio.get_running_loop().call_later(LAZY, self._sweep)
+
+    def _sweep(self) -> None:
+        """Send what was left for later."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        self._stirred |= self._lazy
+        self._lazy = {}
+        self._wake.set()
 
     # --- the task -----------------------------------------------------------------------------------------------------
 
@@ -183,15 +209,15 @@ class Sender:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            if self._telling is not None:
+                self._telling.cancel()
+                self._telling = None
             batches, notes = self._collect()
             if batches or notes:
                 await self._send(batches, notes)
-            if not (self._stirred or self._words or self._openings):
+            if not (self._stirred or self._lazy or self._words or self._openings):
                 self._idle.set()
-            await asyncio.sleep(PACE)
+            await asyncio.sleep(min(PACE + EACH * len(batches), PACE_MOST))
 
     def _collect(self) -> tuple[list[Batch], list[Note]]:
         """What is sent together. Of what is too much for once, the rest comes next."""

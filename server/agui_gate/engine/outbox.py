@@ -1,0 +1,121 @@
+"""Tells others what the store says they are to be told.
+
+A notice is written in the same transaction as what it tells (`stores/outbox.py`). A `Courier` takes notices, tells
+each `Consumer`, and has them removed with the step that takes the next ones. One replica does that at a time, whoever
+comes first. What is written here wakes it, after a moment in which more may come: so many runs are one batch. It looks
+for what others have left every `LOOK_SECONDS`.
+
+Nothing waits for it. While the store is away, or a consumer fails, it tries again with growing delays. So each notice
+is told at least once, and those of a thread in their order.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import structlog
+
+from agui_gate.errors import AguiGateError
+from agui_gate.stores.outbox import Notice, OutboxStore
+
+GATHER_SECONDS = 1.0
+"""How long it lets notices gather."""
+LOOK_SECONDS = 5.0
+"""How often it looks for what nobody here has written."""
+BATCH = 200
+"""How many it takes at once."""
+TELL_SECONDS = 5.0
+"""How long a consumer may take for a batch. Less than notices are left to whoever took them."""
+LONGEST = 60.0
+"""Seconds between two tries, at most."""
+
+log = structlog.get_logger("agui_gate.outbox")
+
+
+class Consumer(Protocol):
+    """One who is to be told."""
+
+    async def tell(self, notices: Sequence[Notice]) -> None:
+        """Take these, oldest first; some may come again. What it raises is tried again with all of them.
+
+        It is cancelled after `TELL_SECONDS`. Kinds that it doesn't know are none of its business.
+        """
+        ...
+
+
+class Courier:
+    """Brings the notices of one store to ``consumers``, as ``taker``: a name that no other process has."""
+
+    def __init__(self, store: OutboxStore, taker: str, consumers: Sequence[Consumer]) -> None:
+        self._store, self._taker, self._consumers = store, taker, consumers
+        self._written = asyncio.Event()
+        self._told: list[int] = []
+        self._failures = 0
+
+    def wake(self) -> None:
+        """Something was written here."""
+        self._written.set()
+
+    async def work(self) -> None:
+        """Deliver for ever. Cancelled, it lets another one go on at once, if the store is there."""
+        try:
+            while True:
+                await self._round()
+                if not self._failures:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK_SECONDS):
+                            await self._written.wait()
+                await asyncio.sleep(min(GATHER_SECONDS * 2**self._failures, LONGEST))
+                self._written.clear()
+        finally:
+            with suppress(AguiGateError, TimeoutError):
+                async with asyncio.timeout(GATHER_SECONDS):
+                    await self._store.take_notices(self._taker, told=self._told, limit=0)
+
+    async def _round(self) -> None:
+        """Deliver what there is."""
+        try:
+            while await self.deliver():
+                pass
+            self._failures = 0
+        except Exception as error:
+            if self._failures == 0:
+                known = isinstance(error, AguiGateError | TimeoutError)
+                log.warning("not_told_yet", error=str(error) or type(error).__name__, exc_info=not known)
+            self._failures = min(self._failures + 1, 10)
+
+    async def deliver(self) -> bool:
+        """One batch; whether there may be more. What hinders it is raised: then nothing of it counts as told."""
+        notices = await self._store.take_notices(self._taker, told=self._told, limit=BATCH)
+        self._told = []
+        if not notices:
+            return False
+        for consumer in self._consumers:
+            async with asyncio.timeout(TELL_SECONDS):
+                await consumer.tell(notices)
+        self._told = [notice.id for notice in notices]
+        if len(notices) == BATCH:
+            return True
+        await self._store.take_notices(self._taker, told=self._told, limit=0)
+        self._told = []
+        return False
+
+
+class ApprovalsFeed:
+    """Has those who watch a principal's approvals look, on all replicas: `GET /approvals/events`.
+
+    They were told by a signal when it happened. This is for those whom that has not reached, and for what a process
+    that died had no time to tell. ``tell`` is told a principal and one of their threads.
+    """
+
+    def __init__(self, tell: Callable[[str, str], None]) -> None:
+        self._tell = tell
+
+    async def tell(self, notices: Sequence[Notice]) -> None:
+        """See `Consumer`."""
+        for principal, thread_id in dict.fromkeys((n.principal, n.thread_id) for n in notices if n.kind in _APPROVALS):
+            self._tell(principal, thread_id)
+
+
+_APPROVALS = ("approval_pending", "approval_decided")

@@ -1,0 +1,220 @@
+"""Telling what is to be told: at least once, in order, by whoever is free, whatever fails meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.engine import inbox, outbox
+from agui_gate.engine.inbox import Waiting
+from agui_gate.engine.outbox import BATCH, ApprovalsFeed, Courier
+from agui_gate.errors import Unavailable
+from agui_gate.stores.base import Change
+from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.outbox import TAKE_MS, Notice
+from tests.engine.house import DONE, LOOKS, PAYS
+from tests.engine.test_replicas import Mute, replicas
+from tests.requirements import shows
+from tests.stores.support import Clock, ask, gated
+
+pytestmark = [pytest.mark.anyio, shows("B17")]
+
+
+class Told:
+    """A consumer that remembers; ``fails`` is raised as often as there are any."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.calls = 0
+        self.fails: list[Exception] = []
+        self._more = asyncio.Event()
+
+    async def tell(self, notices: Sequence[Notice]) -> None:
+        self.calls += 1
+        if self.fails:
+            raise self.fails.pop()
+        self.heard += [notice.about for notice in notices]
+        self._more.set()
+
+    async def until(self, about: str) -> None:
+        async with asyncio.timeout(10):
+            while about not in self.heard:
+                self._more.clear()
+                await self._more.wait()
+
+
+class Counted(MemoryStore):
+    """Counts how often it is asked. ``away``: for so many times it is."""
+
+    takes = 0
+    away = 0
+
+    async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
+        self.takes += 1
+        if self.away:
+            self.away -= 1
+            raise Unavailable("The store is away.")
+        return await super().take_notices(taker, told=told, limit=limit)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def store(clock: Clock) -> Counted:
+    made = Counted(clock=clock)
+    await made.start()
+    return made
+
+
+async def runs(store: MemoryStore, *keys: str) -> None:
+    for key in keys:
+        thread = await store.lease_thread("alice", "t", "a", key)
+        await store.commit(thread, Change(status="finished"), key)
+
+
+@asynccontextmanager
+async def working(courier: Courier) -> AsyncIterator[None]:
+    task = asyncio.create_task(courier.work())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def left(store: MemoryStore) -> list[str]:
+    """What nobody was told yet, for one who looks at it."""
+    notices = await store.take_notices("looker", limit=1000)
+    await store.take_notices("looker", limit=0)
+    return [notice.about for notice in notices]
+
+
+async def test_many_runs_are_one_batch_and_two_steps(store: Counted) -> None:
+    await runs(store, *(f"r{n}" for n in range(BATCH - 1)))
+    told = Told()
+    assert await Courier(store, "me", [told]).deliver() is False
+    assert (told.heard, told.calls, store.takes) == ([f"r{n}" for n in range(BATCH - 1)], 1, 2)
+    assert await left(store) == []
+
+
+async def test_more_than_a_batch_is_delivered_batch_by_batch(store: Counted) -> None:
+    keys = [f"r{n}" for n in range(2 * BATCH + 1)]
+    await runs(store, *keys)
+    told = Told()
+    courier = Courier(store, "me", [told])
+    assert [await courier.deliver() for _ in range(3)] == [True, True, False]
+    assert (told.heard, store.takes) == (keys, 4)
+    assert await left(store) == []
+
+
+async def test_what_a_consumer_did_not_take_comes_again_and_in_order(store: Counted) -> None:
+    await runs(store, "r1", "r2")
+    told, other = Told(), Told()
+    told.fails = [ValueError("no")]
+    courier = Courier(store, "me", [told, other])
+    with pytest.raises(ValueError, match="no"):
+        await courier.deliver()
+    assert other.heard == []
+    await runs(store, "r3")
+    await courier.deliver()
+    assert (told.heard, other.heard) == (["r1", "r2", "r3"], ["r1", "r2", "r3"])
+
+
+async def test_a_consumer_that_does_not_come_back_is_not_waited_for(
+    store: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "TELL_SECONDS", 0.001)
+    await runs(store, "r1")
+
+    class Stuck(Told):
+        async def tell(self, notices: Sequence[Notice]) -> None:
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await Courier(store, "me", [Stuck()]).deliver()
+    assert await left(store) == [], "somebody else may not have it yet"
+
+
+async def test_a_replica_that_dies_leaves_it_to_another_one(store: Counted, clock: Clock) -> None:
+    await runs(store, "r1")
+    first, second = Told(), Told()
+    first.fails = [RuntimeError("it dies here")]
+    with pytest.raises(RuntimeError):
+        await Courier(store, "first", [first]).deliver()
+    await Courier(store, "second", [second]).deliver()
+    assert second.heard == []
+    clock.advance(TAKE_MS)
+    await Courier(store, "second", [second]).deliver()
+    assert second.heard == ["r1"]
+
+
+async def test_it_works_by_itself_when_woken_and_after_failures(
+    store: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "GATHER_SECONDS", 0.001)
+    monkeypatch.setattr(outbox, "LOOK_SECONDS", 1000.0)
+    await runs(store, "before")
+    told = Told()
+    courier = Courier(store, "me", [told])
+    async with working(courier):
+        await told.until("before")
+        await runs(store, "after")
+        store.away, told.fails = 2, [ValueError("no")]
+        courier.wake()
+        await told.until("after")
+    assert told.heard == ["before", "after"]
+    assert await left(store) == []
+
+
+async def test_who_stops_lets_another_one_go_on_at_once(store: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "GATHER_SECONDS", 0.001)
+    monkeypatch.setattr(outbox, "TELL_SECONDS", 1000.0)
+    await runs(store, "r1")
+    begun = asyncio.Event()
+
+    class Slow(Told):
+        async def tell(self, notices: Sequence[Notice]) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(10), working(Courier(store, "me", [Slow()])):
+        await begun.wait()
+    assert await left(store) == ["r1"]
+
+
+async def test_only_approvals_wake_who_watches_them(store: Counted) -> None:
+    woken: list[Any] = []
+    await ask(store, gated("a1"), gated("a2"))
+    await runs(store, "r1")
+    await Courier(store, "me", [ApprovalsFeed(lambda *place: woken.append(place))]).deliver()
+    assert woken == [("alice", "t")]
+
+
+async def test_a_stream_of_approvals_is_told_though_its_signal_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that died told nobody; another one does, from the outbox."""
+    monkeypatch.setattr(outbox, "GATHER_SECONDS", 0.001)
+    monkeypatch.setattr(outbox, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(inbox, "LOOK_SECONDS", 1000.0)
+    async with replicas(PAYS) as (r, _, there, _), aclosing(there.inbox.watch("alice")) as told:
+        assert await anext(told) == Waiting([])
+        await ask(r.store, gated("a1"))
+        now = await anext(told)
+        assert isinstance(now, Approval)
+        assert (now.id, now.state) == ("a1", State.PENDING)
+
+
+async def test_a_run_leaves_nothing_behind_in_the_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with replicas(LOOKS, DONE, bus=Mute()) as (r, here, *_):
+        r.go.set()
+        live = await r.run(here)
+        assert live.task is not None
+        await live.task
+        assert here._courier is not None
+        await here._courier.deliver()
+        assert await left(r.store) == []
