@@ -1,7 +1,5 @@
 """The audit trail as stores keep it: each change of an approval is in it, in the same transaction, and nothing else."""
 
-from collections.abc import AsyncIterator
-
 import msgspec
 import pytest
 
@@ -9,11 +7,11 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import ApprovalRefused, IllegalMove, InvalidRequest, LeaseLost, NotFound
-from agui_gate.stores.base import Change
+from agui_gate.stores.base import Change, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.memory.trail import Trail
 from tests.stores.support import Clock, ask, gated, pending, said
-from tests.stores.trails import Trailed, heads, kinds, trail, whole_trail
+from tests.stores.trails import heads, kinds, trail, whole_trail
 
 pytestmark = pytest.mark.anyio
 
@@ -21,20 +19,12 @@ YES = Decision(True, "bob", edited_arguments='{"amount":20}', way="card")
 NO = Decision(False, "bob", way="http")
 
 
-@pytest.fixture
-async def store(clock: Clock) -> AsyncIterator[Trailed]:
-    made = MemoryStore(clock=clock)
-    await made.start()
-    yield made
-    await made.aclose()
-
-
-async def delete(store: Trailed, thread_id: str = "t", principal: str = "alice") -> None:
+async def delete(store: Store, thread_id: str = "t", principal: str = "alice") -> None:
     thread = await store.lease_thread(principal, thread_id, "support", "delete", whole=False)
     await store.delete_thread(thread, "delete")
 
 
-async def test_what_happens_to_an_approval_from_asking_to_its_end(store: Trailed, clock: Clock) -> None:
+async def test_what_happens_to_an_approval_from_asking_to_its_end(store: Store, clock: Clock) -> None:
     thread = await ask(store, gated(expires_at=100))
     clock.advance(5)
     await store.move("a1", State.CLAIMED, decision=YES)
@@ -59,7 +49,7 @@ async def test_what_happens_to_an_approval_from_asking_to_its_end(store: Trailed
     assert [e.run_key for e in events] == ["r1", "", "", ""]
 
 
-async def test_a_move_under_a_lease_names_its_run(store: Trailed) -> None:
+async def test_a_move_under_a_lease_names_its_run(store: Store) -> None:
     await ask(store, gated())
     await store.lease_thread("alice", "t", "support", "r2")
     await store.move("a1", State.REJECTED, decision=NO, run_key="r2")
@@ -67,7 +57,7 @@ async def test_a_move_under_a_lease_names_its_run(store: Trailed) -> None:
     assert (event.kind, event.by, event.way, event.run_key) == ("rejected", "bob", "http", "r2")
 
 
-async def test_a_held_call_that_is_passed_on_twice(store: Trailed) -> None:
+async def test_a_held_call_that_is_passed_on_twice(store: Store) -> None:
     await ask(store, gated(runner="provider"))
     await store.move("a1", State.CLAIMED, decision=YES)
     for to in (State.PASSED, State.GIVEN_BACK, State.PASSED, State.UNKNOWN):
@@ -75,7 +65,7 @@ async def test_a_held_call_that_is_passed_on_twice(store: Trailed) -> None:
     assert await kinds(store) == ["asked", "approved", "claimed", "passed", "given_back", "passed", "unknown"]
 
 
-async def test_what_the_clock_does_is_in_it_once(store: Trailed, clock: Clock) -> None:
+async def test_what_the_clock_does_is_in_it_once(store: Store, clock: Clock) -> None:
     await ask(store, gated(expires_at=10), gated("a2", expires_at=10), gated("a3", expires_at=10))
     clock.advance(10)
     assert await store.read_calls("alice", "t")
@@ -87,7 +77,7 @@ async def test_what_the_clock_does_is_in_it_once(store: Trailed, clock: Clock) -
 
 
 @pytest.mark.parametrize("by", ["list", "one", "calls", "lease"])
-async def test_whoever_notices_that_it_expired_says_so(store: Trailed, clock: Clock, by: str) -> None:
+async def test_whoever_notices_that_it_expired_says_so(store: Store, clock: Clock, by: str) -> None:
     await ask(store, gated(expires_at=10))
     clock.advance(10)
     match by:
@@ -102,7 +92,7 @@ async def test_whoever_notices_that_it_expired_says_so(store: Trailed, clock: Cl
     assert await kinds(store) == ["asked", "expired"]
 
 
-async def test_what_changes_nothing_goes_along_with_a_commit(store: Trailed) -> None:
+async def test_what_changes_nothing_goes_along_with_a_commit(store: Store) -> None:
     await ask(store, gated())
     thread = await store.lease_thread("alice", "t", "support", "r2")
     refused = audit.refused(gated(), "bob", "card", ApprovalRefused("No: 5 is too much"), "r2")
@@ -112,7 +102,7 @@ async def test_what_changes_nothing_goes_along_with_a_commit(store: Trailed) -> 
     assert (await whole_trail(store))[1].body == '{"code":"approval_refused","why":"No"}'
 
 
-async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: Trailed) -> None:
+async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: Store) -> None:
     await ask(store, gated())
     await store.lease_thread("alice", "t", "support", "r2")
     refused = audit.refused(gated(), "bob", "http", ApprovalRefused("No."), "")
@@ -121,7 +111,7 @@ async def test_a_note_needs_no_lease_and_is_about_what_is_there(store: Trailed) 
     assert [(e.kind, e.approval_id) for e in await whole_trail(store)] == [("asked", "a1"), ("refused", "a1")]
 
 
-async def test_what_did_not_happen_is_not_in_it(store: Trailed) -> None:
+async def test_what_did_not_happen_is_not_in_it(store: Store) -> None:
     thread = await ask(store, gated())
     shown = audit.shown(gated(), "bob", "card", "r2")
     with pytest.raises(LeaseLost):
@@ -139,7 +129,7 @@ async def test_what_did_not_happen_is_not_in_it(store: Trailed) -> None:
     assert len(await whole_trail(store)) == 1
 
 
-async def test_a_run_without_approvals_leaves_nothing(store: Trailed) -> None:
+async def test_a_run_without_approvals_leaves_nothing(store: Store) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(entries=said("hello"), status="finished"), "r1")
     await delete(store)
@@ -147,7 +137,7 @@ async def test_a_run_without_approvals_leaves_nothing(store: Trailed) -> None:
     assert await heads(store) == []
 
 
-async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begins_anew(store: Trailed) -> None:
+async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begins_anew(store: Store) -> None:
     first = await ask(store, gated())
     await store.move("a1", State.CLAIMED, decision=YES)
     await delete(store)
@@ -160,7 +150,7 @@ async def test_a_deleted_thread_keeps_its_trail_and_another_one_of_its_name_begi
     assert [(e.kind, e.seq) for e in events[second.key]] == [("asked", 1)]
 
 
-async def test_it_is_read_in_pages_by_thread_principal_and_time(store: Trailed, clock: Clock) -> None:
+async def test_it_is_read_in_pages_by_thread_principal_and_time(store: Store, clock: Clock) -> None:
     for number, principal in enumerate(["alice", "bob", "alice"]):
         for name in ("x", "y"):
             about = gated(f"a{number}{name}", principal=principal, thread_id=f"t{number}")
@@ -177,7 +167,7 @@ async def test_it_is_read_in_pages_by_thread_principal_and_time(store: Trailed, 
     assert await heads(store, limit=1) == [e.head for e in everything if e.seq == 2]
 
 
-async def test_a_page_goes_on_while_events_are_added(store: Trailed) -> None:
+async def test_a_page_goes_on_while_events_are_added(store: Store) -> None:
     await ask(store, gated(), gated("a2"))
     page = await store.read_events(limit=1)
     await store.move("a1", State.REJECTED)

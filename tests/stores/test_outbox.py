@@ -1,29 +1,17 @@
 """The outbox: notices are written with what they tell, and taken by one at a time, in order, at least once."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.errors import LeaseLost
-from agui_gate.stores.base import LEASE_MS, Change
-from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.base import LEASE_MS, Change, Store
 from agui_gate.stores.outbox import TAKE_MS
 from tests.stores.support import Clock, ask, gated
-from tests.stores.trails import Trailed
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def store(clock: Clock) -> AsyncIterator[Trailed]:
-    made = MemoryStore(clock=clock)
-    await made.start()
-    yield made
-    await made.aclose()
-
-
-async def taken(store: Trailed, taker: str = "one", limit: int = 100) -> list[tuple[str, str, str]]:
+async def taken(store: Store, taker: str = "one", limit: int = 100) -> list[tuple[str, str, str]]:
     return [(n.kind, n.about, n.body) for n in await store.take_notices(taker, limit=limit)]
 
 
@@ -33,7 +21,7 @@ ASKED = [
 ]
 
 
-async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Trailed, clock: Clock) -> None:
+async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Store, clock: Clock) -> None:
     assert await taken(store) == []
     await ask(store, gated())
     clock.advance(1)
@@ -50,7 +38,7 @@ async def test_what_waits_was_decided_and_ended_is_told_in_its_order(store: Trai
     assert [n.created_at for n in notices] == [clock.now - 1, clock.now - 1, clock.now, clock.now]
 
 
-async def test_one_takes_them_and_says_which_were_told(store: Trailed) -> None:
+async def test_one_takes_them_and_says_which_were_told(store: Store) -> None:
     await ask(store, gated())
     (first,) = await store.take_notices("one", limit=1)
     assert await taken(store, "two") == []
@@ -59,7 +47,7 @@ async def test_one_takes_them_and_says_which_were_told(store: Trailed) -> None:
     assert await taken(store, "one") == []
 
 
-async def test_who_dies_leaves_them_to_another(store: Trailed, clock: Clock) -> None:
+async def test_who_dies_leaves_them_to_another(store: Store, clock: Clock) -> None:
     await ask(store, gated())
     notices = await store.take_notices("one", limit=100)
     clock.advance(TAKE_MS - 1)
@@ -70,21 +58,21 @@ async def test_who_dies_leaves_them_to_another(store: Trailed, clock: Clock) -> 
     assert await taken(store, "two") == []
 
 
-async def test_a_run_whose_lease_is_taken_over_has_ended(store: Trailed, clock: Clock) -> None:
+async def test_a_run_whose_lease_is_taken_over_has_ended(store: Store, clock: Clock) -> None:
     await store.lease_thread("alice", "t", "support", "r1")
     clock.advance(LEASE_MS)
     await store.lease_thread("alice", "t", "support", "r2")
     assert await taken(store) == [("run_ended", "r1", '{"status":"interrupted"}')]
 
 
-async def test_what_did_not_happen_is_not_told(store: Trailed) -> None:
+async def test_what_did_not_happen_is_not_told(store: Store) -> None:
     thread = await ask(store, gated())
     with pytest.raises(LeaseLost):
         await store.commit(thread, Change(approvals=[gated("a2")], status="waiting"), "other")
     assert await taken(store) == ASKED
 
 
-async def test_a_commit_that_does_not_end_its_run_tells_nothing(store: Trailed) -> None:
+async def test_a_commit_that_does_not_end_its_run_tells_nothing(store: Store) -> None:
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(state={"a": 1}), "r1")
     assert await taken(store) == []

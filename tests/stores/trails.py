@@ -1,14 +1,7 @@
 """How the store tests read an audit trail."""
 
-from typing import Protocol
-
 from agui_gate.core.audit import Chains, Event, Head
 from agui_gate.stores.audit import AuditStore
-from agui_gate.stores.base import Store
-
-
-class Trailed(Store, AuditStore, Protocol):
-    """A store with all that it keeps."""
 
 
 async def trail(

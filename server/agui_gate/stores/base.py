@@ -23,6 +23,7 @@ from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import TooLarge
+from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.tombstones import Tombstone
@@ -355,7 +356,7 @@ class StoreLifecycle(Protocol):
         ...
 
 
-class Store(ThreadStore, ApprovalStore, OutboxStore, StoreLifecycle, Protocol):
+class Store(ThreadStore, ApprovalStore, AuditStore, OutboxStore, StoreLifecycle, Protocol):
     """All of them."""
 
 

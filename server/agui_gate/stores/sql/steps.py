@@ -30,10 +30,16 @@ Kind = Literal["read", "write", "durable"]
 
 
 class Statement(NamedTuple):
-    """One statement. ``:name`` in ``text`` stands for the value of that name; the text is one of ours, never input."""
+    """One statement. ``:name`` in ``text`` stands for the value of that name; the text is one of ours, never input.
+
+    ``after``, ``unless``: the place in its batch of an earlier statement. Where that found and changed nothing (with
+    ``unless``: where it did), this one finds nothing either, and a driver that has the answer may leave it out.
+    """
 
     text: str
     values: Mapping[str, object] = NOTHING
+    after: int | None = None
+    unless: int | None = None
 
 
 class Result(NamedTuple):
@@ -41,6 +47,9 @@ class Result(NamedTuple):
 
     rows: list[tuple[Any, ...]]
     changed: int
+
+
+NONE = Result([], 0)
 
 
 class Last(list[Statement]):
@@ -69,8 +78,15 @@ def run(operation: Operation[T], execute: Callable[[Statement], Result]) -> T:
 
 
 def _next(steps: Steps[Any], batch: Sequence[Statement], execute: Callable[[Statement], Result]) -> Sequence[Statement]:
+    results: list[Result] = []
     try:
-        results = [execute(statement) for statement in batch]
+        for statement in batch:
+            results.append(NONE if _is_needless(statement, results) else execute(statement))
     except Conflict as error:
         return steps.throw(error)
     return steps.send(results)
+
+
+def _is_needless(statement: Statement, results: Sequence[Result]) -> bool:
+    _, _, after, unless = statement
+    return (after is not None and not results[after].changed) or (unless is not None and bool(results[unless].changed))

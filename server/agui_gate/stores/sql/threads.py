@@ -14,6 +14,7 @@ from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.rows import ThreadRow
 from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
+from agui_gate.stores.sql.trail import ended, telling_end
 
 _ROW = f"SELECT {', '.join(ThreadRow.__struct_fields__[:-2])}, :now, :ticks FROM threads WHERE "  # noqa: S608 our names
 _BY_KEY = "tenant = :tenant AND key = :key"
@@ -85,6 +86,7 @@ class Threads:
         self._lease_by_id = self._leasing(_BY_ID, _FREE)
         self._lease_by_key = self._leasing(_BY_KEY, _FREE)
         self._take_over = self._leasing(_BY_KEY, _LEFT)
+        self._tell_left = telling_end(f"{_BY_KEY} AND {_LEFT}{dialect.lock}")
         self._read_whole = [_ROW + _BY_EITHER, *self._rest(f"{_BY_EITHER} AND bytes <= :largest")]
         self._calls = [
             _ROW + _BY_EITHER,
@@ -106,7 +108,7 @@ class Threads:
 
     def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
         batch = _statements(self._lease_by_id, wish, values)
-        results = yield Last([*batch, Statement(_CREATE, values)] if wish.create else batch)
+        results = yield Last([*batch, Statement(_CREATE, values, unless=0)] if wish.create else batch)
         if results[0].rows:
             return (yield from self._leased(wish, values, results))
         if wish.create and (created := results[-1].rows):
@@ -119,8 +121,12 @@ class Threads:
             return None
         return (yield from self._lease_by(self._lease_by_key, wish, {**values, "key": key}))
 
-    def _lease_by(self, texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
-        """By the thread's key; None if it is there no more."""
+    def _lease_by(
+        self, texts: Sequence[str], wish: Wish, values: Mapping[str, object], *first: Statement
+    ) -> Steps[Thread | None]:
+        """By the thread's key; None if it is there no more. What tells of it goes ``first``."""
+        if first:
+            yield first
         results = yield Last(_statements(texts, wish, values))
         return (yield from self._leased(wish, values, results)) if results[0].rows else None
 
@@ -132,8 +138,9 @@ class Threads:
                 self._bounds.check_readable(row.bytes)
             if "held" in values or not row.lapsed():
                 raise ThreadBusy("Another run is active on this thread.")
-            left = {"key": row.key, "held": row.run_key, "until": row.lease_until}
-            return (yield from self._lease_by(self._take_over, wish, {**values, **left}))
+            left = {"key": row.key, "held": row.run_key, "until": row.lease_until, "body": ended("interrupted")}
+            tell = Statement(self._tell_left, {**values, **left})
+            return (yield from self._lease_by(self._take_over, wish, {**values, **left}, tell))
         thread = row.head()
         if "held" in values:
             thread.run_status = "interrupted"
@@ -266,7 +273,9 @@ class Threads:
 
 
 def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) -> list[Statement]:
-    return [Statement(text, values) for text in (texts if wish.whole else texts[:2])]
+    look, take, *rest = texts
+    statements = [Statement(look, values), Statement(take, values, after=0)]
+    return statements + [Statement(text, values, after=1) for text in rest] if wish.whole else statements
 
 
 def _new_thread(wish: Wish, key: int, now: int) -> Thread:

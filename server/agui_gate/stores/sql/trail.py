@@ -33,10 +33,6 @@ _TELL = (
     f"INSERT INTO outbox (tenant, {', '.join(_TELLING)}, created_at) "  # noqa: S608 our names
     f"VALUES (:tenant, :{', :'.join(_TELLING)}, :now)"
 )
-_TELL_END = (
-    "INSERT INTO outbox (tenant, kind, principal, thread_id, about, body, created_at) "  # noqa: S608 our names
-    f"SELECT tenant, 'run_ended', principal, id, run_key, :body, :now FROM threads WHERE {UNDER_LEASE}"
-)
 _TAKE = (
     "INSERT INTO outbox_taker (tenant, taker, until) SELECT :tenant, :taker, :now + :stays "
     "WHERE EXISTS (SELECT 1 FROM outbox WHERE tenant = :tenant) "
@@ -49,6 +45,22 @@ _NOTICES = (
     f"SELECT {', '.join(_NOTICE)} FROM outbox WHERE tenant = :tenant AND EXISTS "  # noqa: S608 our names
     "(SELECT 1 FROM outbox_taker WHERE tenant = :tenant AND taker = :taker AND until > :now) ORDER BY id LIMIT :limit"
 )
+
+
+def telling_end(condition: str) -> str:
+    """What tells that the run ends which has the lease of the thread of that condition; ``:body`` of `ended`."""
+    return (
+        "INSERT INTO outbox (tenant, kind, principal, thread_id, about, body, created_at) "  # noqa: S608 our names
+        f"SELECT tenant, 'run_ended', principal, id, run_key, :body, :now FROM threads WHERE {condition}"
+    )
+
+
+def ended(status: str) -> str:
+    """What is told of a run that ends like that."""
+    return run_ended("", "", "", status).body
+
+
+_TELL_END = telling_end(UNDER_LEASE)
 
 
 def head_of(thread: str) -> str:
@@ -83,8 +95,7 @@ class Trail:
     @staticmethod
     def ended(key: int, run_key: str, status: str) -> Statement:
         """What tells that a run ends, which holds the lease as yet."""
-        body = run_ended("", "", run_key, status).body
-        return Statement(_TELL_END, {"key": key, "run_key": run_key, "body": body})
+        return Statement(_TELL_END, {"key": key, "run_key": run_key, "body": ended(status)})
 
     def events(
         self, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int
