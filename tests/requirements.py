@@ -38,6 +38,7 @@ DANGLING = "bytedance/deer-flow, DanglingToolCallMiddleware: ids are not globall
 CANCEL = "loopstack#214: cancel leaves tool_use without tool_result"
 AHEAD = "our own promises"
 HOUSE = "the house, ready for more rooms"
+KEPT = "what is kept, and for how long it is true"
 TRUTH = "what is judged, what runs and what people see are one and the same"
 
 
@@ -171,6 +172,14 @@ REQUIREMENTS: dict[str, Requirement] = {
         {
             "H1": "A tool's own events are the protocol's types, checked, sequenced, and kept with the run",
             "H2": "Whoever decides sees approvals come and go without asking again and again",
+        },
+    ),
+    **_lines(
+        KEPT,
+        {
+            "K1": "What happened to an approval is kept with it, and no later change of that goes unnoticed",
+            "K2": "After a restored backup nothing is carried out by an answer of before; what waited is asked again",
+            "K3": "An approval after weeks has one clear outcome, whatever became of its tool and its agent",
         },
     ),
 }

@@ -35,7 +35,7 @@ def test_every_test_of_the_product_names_a_requirement() -> None:
 
 def test_ids_are_permanent() -> None:
     assert list(REQUIREMENTS) == [
-        f"{kind}{n}" for kind, last in (("S", 33), ("B", 28), ("T", 24), ("H", 2)) for n in range(1, last + 1)
+        f"{kind}{n}" for kind, last in (("S", 33), ("B", 28), ("T", 24), ("H", 2), ("K", 3)) for n in range(1, last + 1)
     ]
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.replicas.balancer import balancing
+from examples.replicas.proxy import serving
 from tests.servers import Postgres, Valkey
 
 HERE = Path(__file__).parent
@@ -130,8 +130,8 @@ async def run(replicas: int, port: int, *, with_valkey: bool) -> None:
         settings = stack.enter_context(databases(with_valkey=with_valkey))
         started = stack.enter_context(processes(directory))
         ports = await _start(started, replicas, directory, settings)
-        async with balancing(ports, port) as balancer:
-            _announce(balancer.url, started[1:], ports, directory)
+        async with serving(ports, port) as (front, _):
+            _announce(f"http://127.0.0.1:{front}", started[1:], ports, directory)
             await _until(over, started)
     print("All ended.", flush=True)
 

@@ -1,4 +1,4 @@
-"""`examples/replicas/`: what its files have to say, and what the proxy of `make replicas` does.
+"""`examples/replicas/`: what its files have to say, and what its proxy does.
 
 Whether Docker, nginx and Caddy take the files is theirs to say, where they are installed; what must be in them isn't.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from examples.replicas.proxy import serving
 from tests.examples.conftest import EXAMPLES
-from tests.replicas.balancer import balancing
 
 pytestmark = pytest.mark.anyio
 
@@ -128,43 +128,43 @@ async def server(name: bytes) -> AsyncIterator[tuple[int, list[bytes], asyncio.E
         serves.close()
 
 
-async def ask(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+async def ask(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET / HTTP/1.1\r\nHost: shop\r\nConnection: keep-alive\r\n\r\n")
     return reader, writer
 
 
 async def test_each_request_goes_to_the_next_server_and_what_it_says_comes_at_once() -> None:
-    async with asyncio.timeout(20), server(b"one") as one, server(b"two") as two, balancing([one[0], two[0]]) as proxy:
+    async with asyncio.timeout(20), server(b"one") as one, server(b"two") as two, serving([one[0], two[0]]) as front:
         for name, (_, heads, more) in ((b"one", one), (b"two", two)):
-            reader, writer = await ask(proxy.url)
+            reader, writer = await ask(front[0])
             assert await reader.readexactly(len(HEADERS + name)) == HEADERS + name, "the rest isn't said yet"
             assert heads == [b"GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n"]
             more.set()
             assert await reader.read() == b" and more"
             writer.close()
-        assert proxy.served == {one[0]: 1, two[0]: 1}
+        assert front[1].answered == {one[0]: 1, two[0]: 1}
 
 
 async def test_a_server_that_is_gone_is_passed_over() -> None:
     async with asyncio.timeout(20), server(b"one") as one, server(b"two") as two:
         gone = two[0]
-    async with asyncio.timeout(20), server(b"one") as one, balancing([gone, one[0]]) as proxy:
+    async with asyncio.timeout(20), server(b"one") as one, serving([gone, one[0]]) as front:
         one[2].set()
         for _ in range(3):
-            reader, writer = await ask(proxy.url)
+            reader, writer = await ask(front[0])
             assert (await reader.read()).startswith(HEADERS)
             writer.close()
-        assert proxy.served == {one[0]: 3}
-    async with asyncio.timeout(20), balancing([gone]) as proxy:
-        reader, writer = await ask(proxy.url)
-        assert (await reader.read()).startswith(b"HTTP/1.1 502 ")
+        assert front[1].answered == {gone: 0, one[0]: 3}
+    async with asyncio.timeout(20), serving([gone]) as front:
+        reader, writer = await ask(front[0])
+        assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
         writer.close()
 
 
 async def test_a_client_that_leaves_is_gone_for_the_server_too() -> None:
-    async with asyncio.timeout(20), server(b"one") as one, balancing([one[0]]) as proxy:
-        reader, writer = await ask(proxy.url)
+    async with asyncio.timeout(20), server(b"one") as one, serving([one[0]]) as front:
+        reader, writer = await ask(front[0])
         await reader.readexactly(len(HEADERS + b"one"))
         writer.close()
         while len(one[1]) < 2:  # noqa: ASYNC110  (a list has no event)

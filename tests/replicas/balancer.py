@@ -63,10 +63,10 @@ class Balancer:
             if answers.at_eof():
                 await _closed(writer)
         finally:
-            asks.transport.abort()
             for pipe in both:
                 pipe.cancel()
             await asyncio.gather(*both, return_exceptions=True)
+            asks.transport.abort()
         return None
 
     async def _reach(self) -> Streams | None:
@@ -93,10 +93,10 @@ async def _closed(writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def balancing(ports: Sequence[int], port: int = 0) -> AsyncIterator[Balancer]:
-    """A balancer in front of these ports, in the running loop, at ``port`` (0: any that is free)."""
+async def balancing(ports: Sequence[int]) -> AsyncIterator[Balancer]:
+    """A balancer in front of these ports, in the running loop."""
     balancer = Balancer(ports)
-    server = await asyncio.start_server(balancer.serve, "127.0.0.1", port, limit=HEAD, backlog=512)
+    server = await asyncio.start_server(balancer.serve, "127.0.0.1", 0, limit=HEAD, backlog=512)
     balancer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield balancer

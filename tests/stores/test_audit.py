@@ -10,10 +10,11 @@ from agui_gate.errors import ApprovalRefused, IllegalMove, InvalidRequest, Lease
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.memory.trail import Trail
+from tests.requirements import shows
 from tests.stores.support import Clock, ask, gated, pending, said
 from tests.stores.trails import heads, kinds, trail, whole_trail
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("K1")]
 
 YES = Decision(True, "bob", edited_arguments='{"amount":20}', way="card")
 NO = Decision(False, "bob", way="http")

@@ -19,6 +19,7 @@ from agui_gate.stores.base import Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, pending
+from tests.stores.trails import whole_trail
 
 T = TypeVar("T")
 
@@ -136,6 +137,10 @@ class Ledger(RuleBasedStateMachine):
             row.look(now)
 
     def teardown(self) -> None:
+        """The audit trail says what the model believes of each record, as the last thing that happened to it."""
+        events = self.run(whole_trail(self.store))
+        last = {event.approval_id: event.kind for event in events}
+        assert last == {key: "asked" if row.state is State.PENDING else row.state for key, row in self.model.items()}
         self.run(self.store.aclose())
         self.runner.close()
         shutil.rmtree(self.folder)

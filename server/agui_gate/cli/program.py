@@ -24,6 +24,8 @@ COMMANDS = {
     "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider; say what to fix."),
     "check": ("agui_gate.cli.commands.check", "Hold any AG-UI server against the specification."),
     "backup": ("agui_gate.cli.commands.backup", "Copy the store while it is in use."),
+    "migrate": ("agui_gate.cli.commands.migrate", "Bring the store's schema up to date; begin anew after a restore."),
+    "audit": ("agui_gate.cli.commands.audit", "Check and export what happened to approvals."),
     "settings": ("agui_gate.cli.commands.settings", "Print the settings and where each came from."),
     "emulator": ("agui_gate.cli.commands.emulator", "The strict provider emulator by itself."),
 }

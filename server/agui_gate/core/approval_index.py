@@ -8,6 +8,10 @@ the key in there.
 What waits is in a `PendingApprovalRegistry`. Its `consume` holds an answer against the call's name and arguments, and a
 call that was answered is not found again. What was decided before is found too, to say so to whoever answers late.
 
+What is asked again since a backup was restored is answered by its new id, or by a card that was shown since. By the id
+that it had, its call's, or an older card it is found too, but only to say that such an answer is not taken (`is_old`).
+It may have been given, and carried out, before.
+
 An index is made of a thread's records for one request, under the thread's lease. It never decides: the ledger's
 conditional update is the authority.
 """
@@ -25,12 +29,19 @@ class ApprovalIndex:
     def __init__(self, approvals: Iterable[Approval] = (), cards: Mapping[str, str] | None = None) -> None:
         self._records = {_key("approval", approval.id): approval for approval in approvals}
         self._decided: dict[str, Approval] = {}
+        self._old: dict[str, Approval] = {}
         self._pending = PendingApprovalRegistry(max(1, len(self._records)))
         shown: dict[str, list[str]] = {}
         for card_id, approval_id in (cards or {}).items():
             shown.setdefault(approval_id, []).append(_key("card", card_id))
         for key, approval in self._records.items():
             keys = [key, _key("call", approval.call_id), *shown.get(approval.id, ())]
+            before = [_key("approval", approval.was), *shown.get(approval.was, ())] if approval.was else []
+            if not approval.is_pending:
+                keys += before
+            elif before:
+                self._old |= dict.fromkeys([*before, _key("call", approval.call_id)], approval)
+                keys.remove(_key("call", approval.call_id))
             if approval.is_pending:
                 self._pending.register(keys, approval.tool, approval.arguments)
             else:
@@ -47,7 +58,14 @@ class ApprovalIndex:
                 return self._records[self._pending[key].keys[0]]
             if key in self._decided:
                 return self._decided[key]
+            if key in self._old:
+                return self._old[key]
         return None
+
+    def is_old(self, some_id: str, *targets: Target) -> bool:
+        """Whether this names a question of before a backup was restored, which is asked again."""
+        keys = [_key(target, some_id) for target in targets]
+        return any(key in self._old for key in keys) and not any(key in self._pending for key in keys)
 
     def check(self, approval: Approval, name: str | None = None, arguments: str | None = None) -> Status:
         """Whether an answer that found ``approval`` is about it: `consume` without using it up.

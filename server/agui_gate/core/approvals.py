@@ -137,6 +137,8 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ``run_key`` and ``run_id`` are the run in which the model made the call: the server's key, and the client's id.
     ``run_id`` is "" for what was asked before it was recorded. ``runner``: who runs the call. ``protocol_version``: by
     which rules its client is told (`core/dialect.py`); None for those of 0.x.
+
+    ``was``: the id under which it was asked before an older backup was restored (`stores/epochs.py`); "" for most.
     """
 
     id: str
@@ -164,6 +166,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     run_id: str = ""
     runner: Runner = "here"
     protocol_version: str | None = None
+    was: str = ""
 
     @property
     def is_pending(self) -> bool:

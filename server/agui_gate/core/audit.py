@@ -196,9 +196,12 @@ def late(gone: Event, to: State, output: Output) -> Happened:
     )
 
 
-def restored(approval: Approval, epoch: int) -> Happened:
-    """A backup was restored in which it was in that state. ``epoch``: of the store, from then on."""
-    return _about(approval, "restored", body={"epoch": epoch, "state": approval.state.value})
+def restored(approval: Approval, epoch: int, again: str | None = None) -> Happened:
+    """A backup was restored in which it was in that state. ``epoch``: of the store, from then on. ``again``: the id
+    under which it is asked again.
+    """
+    more = {} if again is None else {"again": again}
+    return _about(approval, "restored", body={"epoch": epoch, "state": approval.state.value, **more})
 
 
 def _agreed(approval: Approval, decision: Decision) -> Body:

@@ -64,6 +64,6 @@ class CardsShown:
         """What was said to it so far."""
         return self._said.get(card_id, ())
 
-    def open_of(self, approval_id: str) -> list[CardEntry]:
-        """The open cards that ask about this record, oldest first."""
-        return list(self._open.get(approval_id, {}).values())
+    def open_of(self, *approval_ids: str) -> list[CardEntry]:
+        """The open cards that ask about this record, by any of its ids; of each the oldest first."""
+        return [card for name in approval_ids for card in self._open.get(name, {}).values()]

@@ -26,6 +26,7 @@ from agui_gate.agent import Agent
 from agui_gate.bus.base import Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
+from agui_gate.core.cards_shown import REPLACED
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.journal import Journal
 from agui_gate.core.sequencer import Sequencer
@@ -184,8 +185,11 @@ def _conversation(thread: Thread, journal: Journal, frames: PrivateFrames, style
 def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Entry]:
     """What the next run says of calls that were decided elsewhere; without it their cards keep their buttons."""
     for approval in approvals:
+        if approval.was and approval.is_pending:
+            for card in journal.cards.open_of(approval.was):
+                yield CardClosedEntry(card.id, result_id(card.id), REPLACED, retired=True)
         if approval.output:
-            for card in journal.cards.open_of(approval.id):
+            for card in journal.cards.open_of(approval.id, approval.was):
                 yield CardClosedEntry(card.id, result_id(card.id), approval.output.content, retired=True)
             if journal.shows(approval.call_id):
                 yield ReportedEntry(approval.call_id)

@@ -11,6 +11,7 @@ from agui_gate.core import answers as an
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import Output
 from agui_gate.engine import belonging, outcomes, telling
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.intake import NewId
@@ -104,23 +105,29 @@ class Decisions:
     async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """As `decide`, without waiting."""
         approval = await self._approval(principal, approval_id)
-        if not approval.is_pending:
+        if not approval.is_pending or approval.was == approval_id:
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:
             raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
-        agent = self._agents.get(approval.agent)
-        if agent is None:
-            raise Unavailable(f"The agent {approval.agent!r} that asked is not served here now.")
-        if answer.choice == "approve":  # a rejection needs no tools
-            agent = await agent.ready()
+        agent = None  # a rejection needs no tools, and no agent
+        if answer.choice == "approve":
+            agent = await self.agent(approval).ready()
         return await self._carry_out(agent, approval, answer)
 
-    async def _carry_out(self, agent: Agent, approval: Approval, answer: Answer) -> Decided:
+    def agent(self, approval: Approval) -> Agent:
+        """The agent that asked. Raises `Unavailable` if there is none of its name."""
+        if approval.agent not in self._agents:
+            raise Unavailable(
+                f"The agent {approval.agent!r} that asked is not served here now. It can be rejected, or go on waiting."
+            )
+        return self._agents[approval.agent]
+
+    async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
         run_key = f"decide_{self._new_id()}"
         opened, reservation = await self._leaser.lease(
-            approval.principal, approval.thread_id, agent.name, run_key, create=False
+            approval.principal, approval.thread_id, approval.agent, run_key, create=False
         )
         thread = opened.thread
         status: RunStatus = thread.run_status if thread.run_status not in (None, "running") else "waiting"
@@ -144,24 +151,24 @@ class Decisions:
                 await opened.end(status, END_SECONDS)
                 reservation.release()
 
-    def _verdict(self, agent: Agent, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
+    def _verdict(self, agent: Agent | None, opened: LeasedThread, index: ApprovalIndex, answer: Answer) -> Verdict:
         """What the answer amounts to. Raises `ApprovalRefused` and `Unavailable`."""
         principal = opened.thread.principal
 
         def why_not(approval: Approval) -> AguiGateError | None:
-            return belonging.why_not(agent, approval)
+            return belonging.why_not(agent or self.agent(approval), approval)
 
-        judgement = judge([answer], index, agent.by_name, principal, why_not)
+        judgement = judge([answer], index, agent.by_name if agent else {}, principal, why_not)
         for refused in judgement.refused:
             opened.refused(refused)
             raise refused.error
         return judgement.verdicts[0]
 
     async def _carry_out_unless_stopped(
-        self, agent: Agent, opened: LeasedThread, verdict: Verdict, work: Work
+        self, agent: Agent | None, opened: LeasedThread, verdict: Verdict, work: Work
     ) -> Approval:
-        """Carry it out, unless it is stopped meanwhile; then, what is true of it."""
-        run_call = Toolbox(agent, opened).approved
+        """Carry it out, unless it is stopped meanwhile; then, what is true of it. A yes needs the ``agent``."""
+        run_call = Toolbox(agent, opened).approved if agent else _nothing
         gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
             return await work.carry(gated_calls.decide(verdict))
@@ -175,6 +182,11 @@ class Decisions:
             if now.state is State.CLAIMED and not now.is_held:  # stopped between the claim and its tool
                 (now,) = await gated_calls.recover([now], lambda _: False)
             return now
+
+
+async def _nothing(claimed: Approval) -> Output:
+    """What runs where there is no agent. Nothing is claimed there."""
+    return outcomes.failed(f"The agent {claimed.agent} is not served here.")
 
 
 def _decided_before(approval: Approval) -> Decided:

@@ -326,7 +326,8 @@ class Engine:
         said = f"continue_{new_id()}"
         run = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
         try:
-            live = await self.run(self.agents[record.agent], run, record.principal, stop_alone=False, create=False)
+            agent = self._decisions.agent(record)
+            live = await self.run(agent, run, record.principal, stop_alone=False, create=False)
         except AguiGateError as error:
             return msgspec.structs.replace(decided, not_continued=error.message)
         return msgspec.structs.replace(decided, run_key=live.key)

@@ -31,6 +31,7 @@ from agui_gate.engine.verdicts import agrees
 from agui_gate.protocol.inbound import Message, RunInput, parts, says_nothing
 
 ANSWERED_BEFORE = "it is to a card that was answered before"
+ASKED_BEFORE = "it is to a question of before a backup was restored, which is asked again"
 
 
 class Intake(msgspec.Struct, kw_only=True):
@@ -104,6 +105,8 @@ class _Comparison:
         if found is None:
             self.intake.unknown.append(answer.id)
         elif found.is_pending:
+            if self.index.is_old(answer.id, answer.target, "approval", "call"):
+                answer = msgspec.structs.replace(answer, problem=ASKED_BEFORE)
             self.intake.answers.append(msgspec.structs.replace(answer, target="approval", id=found.id))
         else:
             self._too_late(found, answer)

@@ -110,7 +110,7 @@ class Asker:
         return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval: Approval, content: str) -> None:
-        for card in self._thread.journal.cards.open_of(approval.id):
+        for card in self._thread.journal.cards.open_of(approval.id, approval.was):
             message_id = f"{card.id}-result"
             if self._scope.dialect.v1:  # it is the page's call, which we don't answer (TOOL-4)
                 self._scope.withdrawn.add(card.id)

@@ -15,6 +15,8 @@ from agui_gate.core.browser import for_browser, schema_for_browser
 from agui_gate.core.events import METADATA, Interrupt
 from agui_gate.core.jsontext import canonical, parse_object
 
+RESTORED = "(From a restored backup: it may have been answered before, and may have run then.)"
+
 
 class AlreadyRan(msgspec.Struct, frozen=True):
     """The same tool's earlier calls in this thread. ``words``: a sentence about those that are easily overlooked."""
@@ -40,10 +42,12 @@ def card_arguments(
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
         "function_arguments": arguments,
-        "steps": [{"description": _sentences(refused, asked, ran), "status": "enabled"}],
+        "steps": [{"description": _sentences(approval, refused, asked, ran), "status": "enabled"}],
     }
     if ran:
         card["already_ran"] = ran.calls
+    if approval.was:
+        card["restored"] = True
     if refused:
         card["refused"] = refused
     if approval.editable:
@@ -70,6 +74,8 @@ def interrupt(
         metadata["expires_at"] = iso(approval.expires_at)
     if ran:
         metadata["already_ran"] = ran.calls
+    if approval.was:
+        metadata["restored"] = True
     if refused:
         metadata["refused"] = refused
     asked = approval.message or f"Run {approval.tool}?"
@@ -77,14 +83,15 @@ def interrupt(
         id=approval.id,
         reason="tool_call",
         tool_call_id=approval.call_id,
-        message=_sentences(refused, asked, ran),
+        message=_sentences(approval, refused, asked, ran),
         response_schema=replies.schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata={**metadata, METADATA: metadata},
     )
 
 
-def _sentences(refused: str | None, asked: str, ran: AlreadyRan | None) -> str:
-    return " ".join(part for part in (refused, asked, ran.words if ran else None) if part)
+def _sentences(approval: Approval, refused: str | None, asked: str, ran: AlreadyRan | None) -> str:
+    restored = RESTORED if approval.was else None
+    return " ".join(part for part in (refused, asked, ran.words if ran else None, restored) if part)
 
 
 def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:

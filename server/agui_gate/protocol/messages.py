@@ -89,7 +89,7 @@ class _Shown:
         self._places: dict[int, int] = {}
         self._never = len(entries)
         self._records = {(approval.turn_id, approval.call_id): approval for approval in approvals}
-        self._by_id = {approval.id: approval for approval in approvals}
+        self._by_id = {name: approval for approval in approvals for name in (approval.was, approval.id) if name}
         self._order: dict[str, dict[str, Any]] = {}
         self._metadata: dict[str, Message] = {}
         self._by_call = {approval.call_id: approval for approval in approvals}

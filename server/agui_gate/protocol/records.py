@@ -20,6 +20,7 @@ MAX_ARGUMENTS = 20_000
 Json = dict[str, Any]
 
 _WORDS = {
+    State.PENDING: "This was asked before a backup was restored, and is asked again. Look at it, and answer that.",
     State.REJECTED: "Already rejected{by}{at}.",
     State.CANCELLED: "Already cancelled{by}{at}.",
     State.CLAIMED: "Already approved{by}{at}. It is being carried out.",
@@ -56,6 +57,7 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "message": approval.message,
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
+        **({"restored": True} if approval.was else {}),
     }
 
 

@@ -3,7 +3,7 @@
 from agui_gate.errors import ConfigurationError
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
 
-__all__ = ["Store", "open_store", "sqlite_path"]
+__all__ = ["Store", "open_store", "schema_of", "sqlite_path"]
 
 _SCHEMES = (
     "memory://, sqlite:///file.db (relative), sqlite:////absolute/path/file.db "
@@ -63,3 +63,17 @@ def _file(rest: str) -> str:
     if path == rest or not path or path == ":memory:":
         raise ConfigurationError("A SQLite store needs a file: sqlite:///file.db or sqlite:////absolute/path/file.db.")
     return path
+
+
+async def schema_of(url: str) -> int:
+    """The version of the schema that a store has as it is; 0 if it has none yet. Raises `ConfigurationError`."""
+    if (path := sqlite_path(url)) is not None:
+        from agui_gate.stores.sqlite.database import schema_of as of_file
+
+        return of_file(path)
+    if url.startswith("postgres"):
+        _postgres(url, NO_BOUNDS)  # which says what is wrong with it
+        from agui_gate.stores.postgres.standing import schema_of as of_database
+
+        return await of_database(url)
+    return 0

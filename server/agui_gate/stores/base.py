@@ -24,6 +24,7 @@ from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import TooLarge
 from agui_gate.stores.audit import AuditStore
+from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.tombstones import Tombstone
@@ -356,8 +357,8 @@ class StoreLifecycle(Protocol):
         ...
 
 
-class Store(ThreadStore, ApprovalStore, AuditStore, OutboxStore, StoreLifecycle, Protocol):
-    """All of them."""
+class Store(ThreadStore, ApprovalStore, AuditStore, OutboxStore, EpochStore, StoreLifecycle, Protocol):
+    """All of it."""
 
 
 def provider_id(ref: ConversationRef | None) -> str | None:

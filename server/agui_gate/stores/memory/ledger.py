@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from agui_gate.core import audit
-from agui_gate.core.approvals import Approval, Decision, State, check_move
+from agui_gate.core.approvals import UNFINISHED, Approval, Decision, State, check_move
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import ApprovalPage, Which
+from agui_gate.stores.epochs import OUTCOMES, Epoch, asked_again
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.paging import Place, to_cursor
 
@@ -35,12 +36,22 @@ class MemoryLedger:
         """Ids of those that wait, by principal, oldest first."""
 
     def get(self, approval_id: str) -> Approval | None:
-        """One record."""
+        """One record, by its id."""
         return self._approvals.get(approval_id)
+
+    def find(self, principal: str, approval_id: str) -> Approval | None:
+        """One record of this principal's, by its id or the one that it had before a restore."""
+        was = (a for a in map(self.get, self._mine.get(principal, ())) if a is not None and a.was == approval_id)
+        found = self.get(approval_id) or next(was, None)
+        return found if found is not None and found.principal == principal else None
 
     def thread_of(self, approval_id: str) -> str:
         """The key of the thread that a record belongs to."""
         return self._threads[approval_id]
+
+    def of(self, thread_key: str) -> list[str]:
+        """The ids of one thread's records, oldest first. Takes as long as there are records."""
+        return [approval_id for approval_id, key in self._threads.items() if key == thread_key]
 
     def all(self, approval_ids: Iterable[str], now: int) -> list[Approval]:
         """These records, after the overdue ones were expired."""
@@ -116,6 +127,29 @@ class MemoryLedger:
         self._approvals[approval_id] = moved = msgspec.structs.replace(approval, **changes)
         self._trail.add(self._threads[approval_id], now, audit.moved(approval, to, decision, output, run_key))
         return moved
+
+    def begin_epoch(self, epoch: int, now: int) -> Epoch:
+        """See `EpochStore`."""
+        unfinished = [approval for approval in self._approvals.values() if approval.state in UNFINISHED]
+        waiting = [approval for approval in unfinished if approval.is_pending]
+        for approval in unfinished:
+            again = asked_again(approval, epoch) if approval.is_pending else None
+            happened = audit.restored(approval, epoch, again.id if again else None)
+            self._trail.add(self._threads[approval.id], now, [happened, *([audit.asked(again)] if again else [])])
+            if approval.state in OUTCOMES:
+                to, output = OUTCOMES[approval.state]
+                self.move(approval.id, to, now, output=output)
+        self._rename({approval.id: asked_again(approval, epoch) for approval in waiting})
+        return Epoch(epoch, len(waiting), len(unfinished) - len(waiting))
+
+    def _rename(self, again: dict[str, Approval]) -> None:
+        """Keep records, by their ids until now, under other ones."""
+        names = {old: approval.id for old, approval in again.items()}
+        self._approvals = {names.get(key, key): again.get(key, record) for key, record in self._approvals.items()}
+        self._threads = {names.get(key, key): thread for key, thread in self._threads.items()}
+        self._seq = {names.get(key, key): seq for key, seq in self._seq.items()}
+        for ids in (self._mine, self._pending):
+            ids |= {who: {names.get(key, key): None for key in mine} for who, mine in ids.items()}
 
     def forget(self, thread_key: str, approval_ids: Iterable[str], now: int, run_key: str) -> None:
         """Remove these records of one thread."""

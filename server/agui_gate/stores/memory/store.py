@@ -10,10 +10,8 @@ import msgspec
 
 from agui_gate.core import audit
 from agui_gate.core.approvals import Approval, Decision, State, dated
-from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import LeaseLost, NotFound, ThreadBusy, Unavailable
-from agui_gate.stores.audit import EventPage, HeadPage
 from agui_gate.stores.base import (
     LEASE_MS,
     NO_BOUNDS,
@@ -31,11 +29,13 @@ from agui_gate.stores.base import (
     provider_id,
 )
 from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
+from agui_gate.stores.epochs import Epoch, not_continued
+from agui_gate.stores.memory.kept_beside import KeptBeside
 from agui_gate.stores.memory.ledger import MemoryLedger
 from agui_gate.stores.memory.record import Record, bare, changed_fields, grown
 from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
-from agui_gate.stores.outbox import Notice, run_ended
+from agui_gate.stores.outbox import run_ended
 from agui_gate.stores.paging import from_cursor, to_cursor
 from agui_gate.stores.tombstones import Tombstone
 
@@ -43,7 +43,7 @@ MAX_PENDING = 1000
 """Pending approvals kept of one principal."""
 
 
-class MemoryStore:
+class MemoryStore(KeptBeside):
     """A `Store` that lives as long as its process. ``clock`` is the wall clock (`stores.clock`)."""
 
     def __init__(
@@ -62,6 +62,7 @@ class MemoryStore:
         self._keys: dict[tuple[str, str], str] = {}
         self._aliases: dict[tuple[str, str], dict[str, None]] = {}  # → thread keys, latest last
         self._trail = Trail()
+        self._epoch = 1
         self._ledger = MemoryLedger(max_pending, self._trail)
         self._tombs = Tombs()
 
@@ -315,10 +316,8 @@ class MemoryStore:
     async def approval(self, principal: str, approval_id: str) -> Approval | None:
         """See `ApprovalStore`."""
         self._require_open()
-        found = self._ledger.get(approval_id)
-        if found is None or found.principal != principal:
-            return None
-        return self._ledger.all([approval_id], self._clock())[0]
+        found = self._ledger.find(principal, approval_id)
+        return self._ledger.all([found.id], self._clock())[0] if found else None
 
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
@@ -363,34 +362,13 @@ class MemoryStore:
         if gone and output is not None:
             self._trail.add(gone.thread, self._clock(), [audit.late(gone, to, output)])
 
-    # --- what happened, and what others are to be told
-
-    async def note(self, happened: Sequence[Happened]) -> None:
-        """See `AuditStore`."""
+    async def begin_epoch(self) -> Epoch:
+        """See `EpochStore`. This store has no backup; it is for tests of what comes after one."""
         self._require_open()
-        for one in happened:
-            if self._ledger.get(one.approval_id) is not None:
-                self._trail.add(self._ledger.thread_of(one.approval_id), self._clock(), [one])
-
-    async def read_events(
-        self,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        principal: str | None = None,
-        thread_id: str | None = None,
-        since: int = 0,
-    ) -> EventPage:
-        """See `AuditStore`."""
-        self._require_open()
-        return self._trail.events(limit, cursor, principal, thread_id, since)
-
-    async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
-        """See `AuditStore`."""
-        self._require_open()
-        return self._trail.heads(limit, cursor)
-
-    async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
-        """See `OutboxStore`."""
-        self._require_open()
-        return self._trail.take(taker, told, limit, self._clock())
+        self._epoch += 1
+        for record in self._threads.values():
+            record.ref = not_continued(record.ref)
+        epoch = self._ledger.begin_epoch(self._epoch, self._clock())
+        for record in self._threads.values():
+            record.approvals = self._ledger.of(record.key)
+        return epoch

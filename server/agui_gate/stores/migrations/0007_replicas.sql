@@ -43,7 +43,7 @@ CREATE TABLE new_journal (
 
 INSERT INTO new_journal (thread, seq, count, body) SELECT thread, seq, count, body FROM journal;
 
--- epoch: that in which it was asked, or in which a person decided it (see below).
+-- was: the id under which it was asked before this store was put back from a backup; '' for most.
 CREATE TABLE new_approvals (
     seq INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL DEFAULT '',
@@ -72,7 +72,7 @@ CREATE TABLE new_approvals (
     decision TEXT,
     decided_at INTEGER,
     replaced INTEGER NOT NULL DEFAULT 0,
-    epoch INTEGER NOT NULL DEFAULT 1,
+    was TEXT NOT NULL DEFAULT '',
     output TEXT,
     UNIQUE (tenant, id),
     UNIQUE (tenant, thread, call_id),
@@ -127,6 +127,7 @@ CREATE INDEX threads_running ON threads (tenant, run_key) WHERE run_status = 'ru
 CREATE INDEX threads_listed ON threads (tenant, principal, archived, updated_at);
 CREATE INDEX approvals_pending ON approvals (tenant, principal, seq) WHERE state = 'pending';
 CREATE INDEX approvals_decided ON approvals (tenant, principal, seq) WHERE state <> 'pending';
+CREATE INDEX approvals_asked_again ON approvals (tenant, was) WHERE was <> '';
 CREATE INDEX approvals_waiting ON approvals (tenant, thread) WHERE state = 'pending';
 CREATE INDEX tombstones_by_thread ON tombstones (tenant, principal, deleted_at);
 

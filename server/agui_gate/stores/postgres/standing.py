@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.postgres import schema
-from agui_gate.stores.postgres.link import Link
+from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.troubles import NOT_OURS, Trouble
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
@@ -105,6 +105,18 @@ async def migrate(link: Link) -> int:
         return await link.run("durable", schema.migrate)
     except Trouble as error:
         raise _refusal(error, version) from None
+
+
+async def schema_of(url: str) -> int:
+    """The version of the tables as they are; 0 if there are none. Raises `ConfigurationError`."""
+    link = Link(parameters(url), DatabaseClock().given)
+    try:
+        version, _ = await link.run("read", schema.read)
+    except Unavailable as error:
+        raise ConfigurationError(error.message) from None
+    finally:
+        await link.aclose()
+    return version
 
 
 def _refusal(error: Trouble, version: int) -> ConfigurationError | Trouble:

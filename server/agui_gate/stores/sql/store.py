@@ -24,11 +24,13 @@ from agui_gate.stores.base import (
     ThreadHead,
     Which,
 )
+from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ends import Ends
+from agui_gate.stores.sql.epochs import Epochs
 from agui_gate.stores.sql.heads import Heads
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
@@ -53,6 +55,7 @@ class Operations:
         self.ends = Ends(self.trail)
         self.threads = Threads(dialect, self.ledger, self.journal, self.heads, bounds)
         self.records = Records(dialect, self.ledger)
+        self.epochs = Epochs(dialect, self.ledger, self.trail)
         self.changes = Changes(dialect, self.ledger, self.journal, self.trail, self.ends)
 
 
@@ -163,11 +166,19 @@ class SQLStore(ABC):
 
     async def approval(self, principal: str, approval_id: str) -> Approval | None:
         """See `ApprovalStore`."""
-        mine = ("principal = :principal AND id = :id", {"principal": principal, "id": approval_id})
-        found = await self._do("read", lambda: self._sql.ledger.read(*mine))
-        if found is None:
-            found = await self._do("write", lambda: self._sql.ledger.fresh(*mine))
-        return found[0] if found else None
+        for name in ("id = :id", "was = :id AND was <> ''"):
+            mine = (f"principal = :principal AND {name}", {"principal": principal, "id": approval_id})
+            if found := await self._fresh(*mine):
+                return found[0]
+        return None
+
+    async def _fresh(self, condition: str, values: Mapping[str, object]) -> list[Approval]:
+        found = await self._do("read", lambda: self._sql.ledger.read(condition, values))
+        return await self._do("write", lambda: self._sql.ledger.fresh(condition, values)) if found is None else found
+
+    async def begin_epoch(self) -> Epoch:
+        """See `EpochStore`."""
+        return await self._do("durable", self._sql.epochs.begin)
 
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"

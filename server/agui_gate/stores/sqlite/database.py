@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 
 from agui_gate.errors import ConfigurationError, Unavailable
@@ -123,6 +123,17 @@ def open_database(path: str) -> Database:
         connection.close()
         raise
     return database
+
+
+def schema_of(path: str) -> int:
+    """The version of the file's schema; 0 if there is none yet. Raises `ConfigurationError`, also for a newer one."""
+    if not os.path.exists(path):
+        return 0
+    with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
+        try:
+            return _version(Database(connection), path)
+        except sqlite3.Error as error:
+            raise ConfigurationError(_refusal(path, error)) from error
 
 
 @contextmanager

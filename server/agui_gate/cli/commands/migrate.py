@@ -1,0 +1,55 @@
+"""`agui-gate migrate`: the store's schema, and the new epoch after a backup was restored."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from agui_gate.cli.opened_store import opened
+from agui_gate.cli.program import config_option, debug_option
+from agui_gate.errors import ConfigurationError
+from agui_gate.settings import Settings, load_settings
+from agui_gate.stores import schema_of
+from agui_gate.stores.epochs import Epoch
+
+HELP = """Bring the store's schema up to date.
+
+Servers do it when they start; this is for a role that may change tables, or for a moment of your choice.
+
+\b
+After you have put back a backup, before any server starts:
+  agui-gate migrate --restored
+What waited in the backup may have been answered since, and may have run. So it is asked again under a new id,
+and no answer to the old question is taken. What was at work in the backup is unknown, and never runs again by itself.
+
+\b
+Exit codes: 0 done; 1 the store is not available; 2 it can't be done like this (the message says why).
+"""
+
+
+@click.command("migrate", help=HELP)
+@click.option("--restored", is_flag=True, help="The store is a backup that was just put back: begin a new epoch.")
+@click.option("--store", metavar="URL", help="Another store than the one in the settings.")
+@config_option
+@debug_option
+def command(restored: bool, store: str | None, config: Path | None) -> None:
+    """Migrate, and say what was done."""
+    settings = load_settings(config, options={"store": store})
+    before, after, epoch = asyncio.run(_migrate(settings, restored))
+    shown = settings.shown("store")
+    click.echo(f"{shown}: schema {before} → {after}." if before != after else f"{shown}: schema {after}, up to date.")
+    if epoch is not None:
+        click.echo(
+            f"Epoch {epoch.number} has begun. Of what waited, asked again: {epoch.asked_again:,}. "
+            f"Of what was at work, settled as unknown, or as not run: {epoch.settled:,}."
+        )
+
+
+async def _migrate(settings: Settings, restored: bool) -> tuple[int, int, Epoch | None]:
+    before = await schema_of(settings.store)
+    async with opened(settings) as store:
+        if restored and store.neighbours:
+            pids = ", ".join(map(str, store.neighbours))
+            raise ConfigurationError(f"Servers use this store (process {pids}). Stop them first, then begin the epoch.")
+        epoch = await store.begin_epoch() if restored else None
+    return before, await schema_of(settings.store), epoch

@@ -1,0 +1,60 @@
+"""What a store says after a backup was restored: nothing of it is carried out by an answer that was given before.
+
+A backup is the past. What waited in it may have been answered since, and may have run; the answers are still in pages,
+in histories that clients send again, and in other systems. So a restore begins an *epoch*, and in one transaction:
+
+* What waits is asked again: its record gets another id (`asked_again`), and says which it had (`Approval.was`). No
+  answer that names the old id, its call, or a card of before is taken (`core/approval_index.py`).
+* What was claimed, or passed on, and not ended, is ``unknown``, also where its tool is idempotent. What the provider
+  had not acted on (``given_back``) has ``failed``.
+* What a provider keeps as one conversation went on without us. So it is not continued; all is sent again.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import ConversationRef, Output
+
+_MAY_HAVE_RUN = (
+    '{"status":"unknown","message":"This was approved, and then an older backup of this server was restored. Whether '
+    'it took effect is not known. It does not run again by itself; check before trying again."}'
+)
+_LOST = (
+    '{"status":"cancelled","message":"This was approved, and then an older backup of this server was restored. It is '
+    'not carried out by that approval. Ask again if it is still wanted."}'
+)
+OUTCOMES = {
+    State.CLAIMED: (State.UNKNOWN, Output(_MAY_HAVE_RUN, is_error=True)),
+    State.PASSED: (State.UNKNOWN, Output(_MAY_HAVE_RUN, is_error=True)),
+    State.GIVEN_BACK: (State.FAILED, Output(_LOST, is_error=True)),
+}
+"""What becomes of records that had been approved and had not ended."""
+
+
+class Epoch(msgspec.Struct, frozen=True):
+    """What a restore came to: the number of the epoch that began, and how many approvals were concerned."""
+
+    number: int
+    asked_again: int
+    settled: int
+
+
+class EpochStore(Protocol):
+    """Beginning an epoch."""
+
+    async def begin_epoch(self) -> Epoch:
+        """Do all of the above, in one step. For a store that no server has opened since the backup was put back."""
+        ...
+
+
+def asked_again(approval: Approval, epoch: int) -> Approval:
+    """A record that waits, as it is asked again."""
+    was = approval.was or approval.id
+    return msgspec.structs.replace(approval, id=f"{was}.{epoch}", was=was)
+
+
+def not_continued(ref: ConversationRef | None) -> ConversationRef | None:
+    """What is left of a reference."""
+    return msgspec.structs.replace(ref, turn_id="") if ref is not None and ref.conversation_id else ref

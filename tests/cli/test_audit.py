@@ -1,0 +1,232 @@
+"""`agui-gate audit` and `agui-gate migrate`: is the trail whole, what is in it, and which schema the store has."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.stores.base import Store
+from agui_gate.stores.postgres import PostgresStore
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.cli.conftest import Cli
+from tests.requirements import shows
+from tests.stores.support import Clock, ask, gated, pending
+
+pytestmark = shows("K1")
+
+DAY = 86_400_000
+STORE = ("--store", "sqlite:///gate.db")
+
+
+async def filled(store: Store, clock: Clock) -> None:
+    """Two threads of alice's and one of bob's, a day apart."""
+    await store.start()
+    try:
+        for number, principal in enumerate(["alice", "alice", "bob"]):
+            about = gated(f"a{number}", principal=principal, thread_id=f"t{number}")
+            await ask(store, about, principal=principal, thread_id=f"t{number}")
+            await store.move(f"a{number}", State.CLAIMED, decision=Decision(True, principal, "s3cret", way="card"))
+            await store.move(f"a{number}", State.DONE, output=Output("s3cret"))
+            clock.advance(DAY)
+    finally:
+        await store.aclose()
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    clock = Clock(1_793_491_200_000)  # 2026-11-01
+    asyncio.run(filled(SQLiteStore(str(tmp_path / "gate.db"), clock=clock), clock))
+    return tmp_path / "gate.db"
+
+
+@pytest.fixture
+def events(gate: Path, cli: Cli) -> list[dict[str, Any]]:
+    result = cli("audit", "export", *STORE)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def changed(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        assert db.execute(statement).rowcount > 0
+
+
+def test_an_export_can_be_checked_by_anybody(events: list[dict[str, Any]]) -> None:
+    assert len(events) == 12
+    assert [e["kind"] for e in events[:4]] == ["asked", "approved", "claimed", "done"]
+    prev: dict[str, str] = {}
+    for event in events:
+        stated = event.pop("hash")
+        assert event["prev"] == prev.get(event["thread"], "")
+        text = json.dumps(
+            {k: v for k, v in event.items() if k != "prev"}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        assert sha256((event["prev"] + text).encode()).hexdigest() == stated
+        prev[event["thread"]] = stated
+    assert "s3cret" not in json.dumps(events)
+
+
+def test_an_export_of_a_principal_of_a_thread_and_since(gate: Path, cli: Cli) -> None:
+    def ids(*arguments: str) -> set[str]:
+        result = cli("audit", "export", *STORE, *arguments)
+        assert result.exit_code == 0
+        return {json.loads(line)["approval_id"] for line in result.stdout.splitlines()}
+
+    assert ids("--principal", "alice") == {"a0", "a1"}
+    assert ids("--thread", "t2") == {"a2"}
+    assert ids("--since", "2026-11-02") == {"a1", "a2"}
+    assert ids("--since", "2026-11-02T00:00:01", "--principal", "alice") == set()
+    assert cli("audit", "export", *STORE, "--since", "yesterday").exit_code == 2
+
+
+def test_chains_that_are_whole(gate: Path, cli: Cli) -> None:
+    result = cli("audit", "verify", *STORE)
+    assert (result.exit_code, result.stdout) == (0, "12 events in 3 chains: whole.\n")
+    told = cli("audit", "verify", *STORE, "--json")
+    assert (told.exit_code, json.loads(told.stdout)) == (0, {"events": 12, "chains": 3, "broken": []})
+
+
+@pytest.mark.parametrize(
+    ("statement", "seq", "why"),
+    [
+        ("UPDATE approval_events SET by = 'mallory' WHERE thread_id = 't1' AND seq = 2", 2, "it was changed"),
+        ("UPDATE approval_events SET body = '{}' WHERE thread_id = 't1' AND seq = 4", 4, "it was changed"),
+        ("DELETE FROM approval_events WHERE thread_id = 't1' AND seq = 2", 3, "events before it are missing"),
+        ("UPDATE approval_events SET seq = 9 WHERE thread_id = 't1' AND seq = 4", 9, "it was changed"),
+    ],
+)
+def test_a_broken_chain_is_named(gate: Path, cli: Cli, statement: str, seq: int, why: str) -> None:
+    changed(gate, statement)
+    result = cli("audit", "verify", *STORE)
+    assert result.exit_code == 1
+    line, *_, end = result.stdout.splitlines()
+    assert line.startswith("thread t1 (key ")
+    assert line.endswith(f"event {seq}: {why}")
+    assert end.endswith(": broken.")
+    broken = json.loads(cli("audit", "verify", *STORE, "--json").stdout)["broken"]
+    assert broken[0] | {"thread": ""} == {
+        "principal": "alice",
+        "thread_id": "t1",
+        "thread": "",
+        "seq": seq,
+        "why": why,
+    }
+
+
+def test_heads_that_were_kept_find_what_a_chain_alone_can_t(gate: Path, cli: Cli, tmp_path: Path) -> None:
+    printed = cli("audit", "heads", *STORE)
+    assert (printed.exit_code, len(printed.stdout.splitlines())) == (0, 3)
+    (tmp_path / "heads.jsonl").write_text(printed.stdout)
+    assert cli("audit", "verify", *STORE, "--heads", "heads.jsonl").exit_code == 0
+    changed(gate, "DELETE FROM approval_events WHERE thread_id = 't1' AND seq = 4")
+    changed(gate, "DELETE FROM approval_events WHERE thread_id = 't2'")
+    assert cli("audit", "verify", *STORE).exit_code == 0, "the end of a chain was cut off"
+    found = cli("audit", "verify", *STORE, "--heads", "heads.jsonl")
+    assert found.exit_code == 1
+    assert found.stdout.count("it is not what its head was, which was kept") == 2
+
+
+def test_what_can_t_be_read(gate: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "heads.jsonl").write_text('{"thread": 1}\n')
+    wrong = cli("audit", "verify", *STORE, "--heads", "heads.jsonl")
+    assert (wrong.exit_code, "agui-gate audit heads" in wrong.stderr) == (2, True)
+    memory = cli("audit", "verify", "--store", "memory://")
+    assert (memory.exit_code, "ends with its server" in memory.stderr) == (2, True)
+
+
+# --- migrate
+
+
+def test_a_new_store_and_one_that_is_up_to_date(cli: Cli) -> None:
+    first = cli("migrate", *STORE)
+    assert (first.exit_code, first.stdout) == (0, "sqlite:///gate.db: schema 0 → 7.\n")
+    assert cli("migrate", *STORE).stdout == "sqlite:///gate.db: schema 7, up to date.\n"
+
+
+@shows("K2")
+def test_a_restored_store_begins_an_epoch(cli: Cli, tmp_path: Path) -> None:
+    async def wait() -> None:
+        store = SQLiteStore(str(tmp_path / "gate.db"))
+        await store.start()
+        await ask(store, gated(), gated("a2"))
+        await store.move("a2", State.CLAIMED, decision=Decision(True, "alice", way="http"))
+        await store.aclose()
+
+    async def after() -> list[str]:
+        store = SQLiteStore(str(tmp_path / "gate.db"))
+        await store.start()
+        try:
+            return [approval.id for approval in await pending(store, "alice")]
+        finally:
+            await store.aclose()
+
+    asyncio.run(wait())
+    result = cli("migrate", "--restored", *STORE)
+    assert result.exit_code == 0
+    assert (
+        "Epoch 2 has begun. Of what waited, asked again: 1. Of what was at work, settled as unknown, or as not run: 1."
+        in result.stdout
+    )
+    assert asyncio.run(after()) == ["a1.2"]
+    assert cli("audit", "verify", *STORE).exit_code == 0
+
+
+@shows("K2")
+def test_no_epoch_begins_under_a_server_that_runs(cli: Cli, tmp_path: Path, another: int) -> None:
+    refused = cli("migrate", "--restored", *STORE)
+    assert (refused.exit_code, str(another) in refused.stderr) == (2, True)
+    assert "Stop them first" in refused.stderr
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Iterator[int]:
+    """Another process that has the store open."""
+    import subprocess
+    import sys
+
+    program = (
+        "import asyncio, sys\n"
+        "from agui_gate.stores.sqlite import SQLiteStore\n"
+        "async def main():\n"
+        "    store = SQLiteStore('gate.db')\n"
+        "    await store.start()\n"
+        "    print('open', flush=True)\n"
+        "    await asyncio.to_thread(sys.stdin.read)\n"
+        "    await store.aclose()\n"
+        "asyncio.run(main())\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"open\n"
+        yield process.pid
+    finally:
+        process.communicate(timeout=60)
+
+
+@pytest.mark.anyio
+async def test_the_same_on_postgresql(cli: Cli, tables: str) -> None:
+    clock = Clock(1_793_491_200_000)
+    await filled(PostgresStore(tables, clock=clock), clock)
+    place = ("--store", tables)
+    checked = await asyncio.to_thread(cli, "audit", "verify", *place)
+    assert (checked.exit_code, checked.stdout) == (0, "12 events in 3 chains: whole.\n")
+    exported = await asyncio.to_thread(cli, "audit", "export", *place, "--principal", "bob")
+    assert [json.loads(line)["kind"] for line in exported.stdout.splitlines()] == [
+        "asked",
+        "approved",
+        "claimed",
+        "done",
+    ]
+    migrated = await asyncio.to_thread(cli, "migrate", "--restored", *place)
+    assert (migrated.exit_code, "up to date" in migrated.stdout, "Epoch 2" in migrated.stdout) == (0, True, True)
