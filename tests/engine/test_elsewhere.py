@@ -22,6 +22,7 @@ from agui_gate.protocol.encoder import PING, FrameEncoder
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import LEASE_MS, Change, Thread
 from agui_gate.stores.memory import MemoryStore
+from tests.conforming import conforms
 from tests.engine.test_following import contents, events, said, types
 from tests.interop.validate import assert_valid
 from tests.product.inprocess import Parrot
@@ -215,6 +216,36 @@ async def test_another_run_that_took_the_thread_over_is_followed() -> None:
         assert types(told) == ["MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "CUSTOM"]
         assert events(told)[-1]["value"] == {"runKey": "run_next"}
         reader.close()
+
+
+@conforms("IN-1")
+async def test_a_run_that_goes_on_after_a_decision_is_read_as_it_speaks() -> None:
+    async with two() as t:
+        thread = await t.store.lease_thread("alice", "t", "support", "decide_1")
+        reader = await t.connect()
+        first = await reader.read()
+        assert events(first)[-1]["name"] == "agui-gate:at_work"
+        await t.store.commit(thread, Change(status="waiting"), "decide_1")
+        await t.begin()  # before anybody has looked
+        first += await reader.read()
+        assert types(first)[-2:] == ["MESSAGES_SNAPSHOT", "STATE_SNAPSHOT"]
+        t.half()
+        first += await reader.read()
+        t.say(*ends_of(first), ev.RunFinished("t", "first"))
+        t.publisher.end()
+        first += await rest(reader)
+        end = events(first)[-1]
+        assert (end["type"], end["threadId"], end["runId"]) == ("RUN_FINISHED", "t", events(first)[0]["runId"])
+        assert end["runId"] == "second"
+        assert_valid(first.decode(), resumed=True)
+        assert not t.engine._watch._watchers
+        assert t.engine.budget.reserved == 0
+
+
+def ends_of(data: bytes) -> list[ev.Event]:
+    half = HalfSaid()
+    half.heard(data)
+    return half.ends()
 
 
 @pytest.mark.parametrize("kind", ["connect", "read"])

@@ -54,7 +54,7 @@ class PrivateFrames:
     """
 
     def __init__(self, thread_id: str, run_id: str, key: str, dialect: Dialect, lost: Callable[[Lost], None]) -> None:
-        self.dialect, self._lost = dialect, lost
+        self.run_id, self.dialect, self._lost = run_id, dialect, lost
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
         self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), dialect)

@@ -78,10 +78,10 @@ class Connecting:
         if thread.run_status != "running":
             whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, who.frames(run.run_id))
             return Reserving(Whole(whole), reservation), None
-        elsewhere = await self._elsewhere(agent, run, thread, who)
+        elsewhere = await self._elsewhere(agent, run, thread, who, None)
         if elsewhere is not None:
             return Reserving(elsewhere, reservation), None
-        return self._following(agent, run, thread, reservation, who.frames(run.run_id)), None
+        return self._following(agent, run, thread, reservation, who, who.frames(run.run_id)), None
 
     async def read(self, run_key: str, after: int) -> Reader | None:
         """See `Engine.read`."""
@@ -102,14 +102,19 @@ class Connecting:
         for reader in list(self._readers):
             reader.stop()
 
-    async def _elsewhere(self, agent: Agent, run: RunInput, thread: Thread, who: "Client") -> Reader | None:
-        """A reader of the run that another replica has at work there; None where its events can't be had."""
+    async def _elsewhere(
+        self, agent: Agent, run: RunInput, thread: Thread, who: "Client", frames: PrivateFrames | None
+    ) -> Reader | None:
+        """A reader of the run that another replica has at work there; None where its events can't be had.
+
+        ``frames``: what the client was told already, if it was told anything.
+        """
         try:
             published = await self._bus.find(thread.run_key or "")
             if published is None:
                 return None
-            frames = who.frames(published.run_id)
-            joined = await self._bus.join(published.run_key, frames.opening)
+            told = frames or who.frames(published.run_id)
+            joined = await self._bus.join(published.run_key, told.opening)
         except Unavailable:  # the bus is away: what is saved is all there is to tell
             return None
         if joined is None:
@@ -117,16 +122,16 @@ class Connecting:
 
         async def what_stands(_: Exception | None, ends: Sequence[ev.Event]) -> Reader:
             for event in ends:
-                frames.sequencer.other(event)
+                told.sequencer.other(event)
             try:
                 found = await self.read_thread(thread.principal, thread.id)
             except AguiGateError as error:
-                return Whole(failed(frames, error))
+                return Whole(failed(told, error))
             if found is None:
-                return Whole(failed(frames, NotFound("This thread has been deleted.")))
-            return self._following(agent, run, *found, frames)
+                return Whole(failed(told, NotFound("This thread has been deleted.")))
+            return self._following(agent, run, *found, who, told)
 
-        return self._far(who.rejoined(joined, published.run_id), published, what_stands)
+        return self._far(who.rejoined(joined, told.run_id), published, what_stands)
 
     def _far(self, reader: Reader, published: Published, over: Over) -> Reader:
         made = Elsewhere(reader, published, self._watch, over)
@@ -134,10 +139,19 @@ class Connecting:
         return made
 
     def _following(
-        self, agent: Agent, run: RunInput, thread: Thread, reservation: Reservation, frames: PrivateFrames
+        self,
+        agent: Agent,
+        run: RunInput,
+        thread: Thread,
+        reservation: Reservation,
+        who: "Client",
+        frames: PrivateFrames,
     ) -> Following:
+        async def join(now: Thread) -> Reader | None:
+            return await self._elsewhere(agent, run, now, who, frames)
+
         again = partial(self.read_thread, thread.principal, thread.id)
-        return Following(agent, run, thread, reservation, frames, self._watch, again)
+        return Following(agent, run, thread, reservation, frames, self._watch, again, join)
 
     def _client(self, run: RunInput, principal: str) -> "Client":
         asked = run.protocol_version

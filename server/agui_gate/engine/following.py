@@ -6,12 +6,16 @@ client is told what was saved so far, and by CUSTOM `agui-gate:at_work` that som
 it is told that. In the end, when nothing is at work any more, it is told what stands then, what waits for a person, and
 RUN_FINISHED; or that the process that was at work has died. For a person it is a chat in which something happens, in
 larger steps than usual.
+
+What was at work may be followed by a run whose live events can be had: the conversation goes on after a decision. Then
+the client reads these.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 from agui_gate.agent import Agent
+from agui_gate.bus.base import Reader
 from agui_gate.engine.budget import Reservation
 from agui_gate.engine.connect import PrivateFrames, as_it_stands, cut_off, failed, so_far
 from agui_gate.engine.conversation import heaviness
@@ -28,9 +32,14 @@ FOLLOW_SECONDS = 3600.0
 ReadThread = Callable[[], Awaitable[tuple[Thread, Reservation] | None]]
 """The whole thread now, and its part of the budget."""
 
+Join = Callable[[Thread], Awaitable[Reader | None]]
+"""A reader of the run that is at work on the thread, if its live events can be had."""
+
 
 class Following:
-    """A `Reader` of a thread that is at work. ``thread`` is as it was read, ``again`` reads it again."""
+    """A `Reader` of a thread that is at work. ``thread`` is as it was read; ``again`` reads it again, ``join`` the next
+    run on it.
+    """
 
     def __init__(
         self,
@@ -41,8 +50,10 @@ class Following:
         frames: PrivateFrames,
         watch: Watch,
         again: ReadThread,
+        join: Join,
     ) -> None:
-        self._agent, self._run, self._frames, self._again = agent, run, frames, again
+        self._agent, self._run, self._frames, self._again, self._join = agent, run, frames, again, join
+        self._live: Reader | None = None
         self._watch, self._place = watch, (thread.principal, thread.id)
         self._watcher: Watcher = watch.enter(self._place, at_work(thread))
         self._new: tuple[Thread, Reservation] | None = (thread, reservation)
@@ -59,7 +70,7 @@ class Following:
             except AguiGateError as error:
                 self._over = True
                 return failed(self._frames, error)
-        return b""
+        return await self._live.read() if self._live and not self._closed else b""
 
     async def _next(self) -> bytes:
         """What there is to say now, after a wait if that is nothing. Raises what ends it."""
@@ -90,20 +101,37 @@ class Following:
     async def _tell(self, thread: Thread, reservation: Reservation) -> bytes:
         """What there is to say of ``thread``. Its ``reservation`` lasts as long as this does, also after `close`."""
         working = at_work(thread)
+        if working and self._known and working.run_key != self._known.run_key and await self._joined(thread):
+            return b""
         over = cut_off if thread.run_status == "interrupted" else as_it_stands
         make = over if working is None else so_far
         data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._frames)
         self._new, self._known, self._over = None, working, working is None
         return data
 
+    async def _joined(self, thread: Thread) -> bool:
+        """Whether the client reads a run from now on."""
+        self._live = await self._join(thread)
+        if self._live is None:
+            return False
+        self._new, self._over = None, True
+        self._watch.leave(self._place, self._watcher)
+        if self._closed:
+            self._live.close()
+        return True
+
     def ping(self) -> None:
         """See `Reader`."""
+        if self._live is not None:
+            self._live.ping()
         self._pinged = True
         self._watcher.wake()
 
     def close(self) -> None:
         """See `Reader`."""
         self._closed = True
+        if self._live is not None:
+            self._live.close()
         self._new = None
         self._watch.leave(self._place, self._watcher)
         self._watcher.wake()

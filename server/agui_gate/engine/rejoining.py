@@ -1,8 +1,8 @@
 """A run that goes on, for a client that has come back to its thread: it is told as that client knows it.
 
 The thread may have another id there than the run was begun with (S2), and the run may be told by other rules than the
-client's. Both are in the last frame, and the shapes of messages in snapshots (VER-6). The rest is as it was said: every
-client reads it.
+client's. It may be a part of what its client reads, under another run id. All of that is in the last frame, and the
+shapes of messages in snapshots (VER-6). The rest is as it was said: every client reads it.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,9 @@ _decode, _encode = msgspec.json.decode, msgspec.json.encode
 
 
 class Rejoined:
-    """``reader`` of the run with ``run_id``. ``lost`` is called with what the client's rules have no word for."""
+    """``reader`` of a run, to a client to which it is ``run_id``. ``lost`` is called with what the client's rules have
+    no word for.
+    """
 
     __slots__ = ("_dialect", "_lost", "_reader", "_run_id", "_thread_id")
 
@@ -81,7 +83,8 @@ class Rejoined:
             if not self._dialect.v1:
                 self._lost(Lost.CANCELLED)
             return ends[-1]
-        named = event if event["type"] == "RUN_ERROR" else {**event, "threadId": self._thread_id}
+        own = {"threadId": self._thread_id, "runId": self._run_id}
+        named = event if event["type"] == "RUN_ERROR" else event | own
         return named if self._dialect.extras else _without_extras(named)
 
 
