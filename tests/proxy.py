@@ -82,7 +82,7 @@ class Proxy:
         self.accepted += 1
         try:
             await self._connect(reader, writer)
-        except OSError:
+        except (OSError, asyncio.CancelledError):  # the latter by the end of the proxy
             pass
         finally:
             writer.transport.abort()

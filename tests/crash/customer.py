@@ -131,6 +131,10 @@ class Customer(Chat):
         response = await self.http.delete(f"{self.url}/threads/{self.thread_id}", headers=self.headers)
         assert response.status_code in (200, 404), response.text
 
+    async def alive(self) -> None:
+        """Its server answers, whatever its store does."""
+        assert (await self.http.get(f"{self.url}/healthz")).status_code == 200
+
     async def until_ready(self) -> str:
         """Wait until its server can use its store again; its address."""
         async with asyncio.timeout(TIMEOUT):
