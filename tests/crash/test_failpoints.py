@@ -138,7 +138,7 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Ground:
 
 @pytest.fixture
 async def street(replicas: Nursery, ground: Ground, tmp_path: Path) -> AsyncIterator[World]:
-    async with world(replicas, tmp_path, ground.url, ORDERS) as found:
+    async with world(replicas, tmp_path, ground.url, ORDERS, bus="memory://") as found:
         yield found
 
 
