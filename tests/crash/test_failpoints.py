@@ -121,12 +121,16 @@ SCENES: dict[Place, Scene] = {
     Place.RENEW: stalling,
     Place.STOPPED: stalling,
     Place.STOP: stopping,
+    Place.DELIVER: stalling,
     Place.RENAME: renaming,
     Place.DELETE: deleting,
 }
+UNREACHED = {Place.NOTE}
+"""What no server does yet."""
+POINTS = [point for point in EVERY if point.place not in UNREACHED]
 ONCE = SCENES.keys() | {Place.SAVE, Place.PASS, Place.CLOSE}
 """What `shopping` does not come to a second time."""
-AGAIN = [Failpoint(point.side, point.place, 2) for point in EVERY if point.place not in ONCE]
+AGAIN = [Failpoint(point.side, point.place, 2) for point in POINTS if point.place not in ONCE]
 
 
 @pytest.fixture
@@ -179,7 +183,7 @@ async def walk(found: World, ground: Ground, scene: Scene, **first: Any) -> None
 
 @pytest.mark.parametrize(
     ("ground", "point"),
-    [*(("sqlite", point) for point in (*EVERY, *AGAIN)), *(("postgres", point) for point in EVERY)],
+    [*(("sqlite", point) for point in (*POINTS, *AGAIN)), *(("postgres", point) for point in POINTS)],
     ids=str,
     indirect=["ground"],
 )
