@@ -1,7 +1,7 @@
 """How the PostgreSQL store speaks to its database: texts as they are, few round trips, broken connections."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from agui_gate.errors import Unavailable
 from agui_gate.stores.postgres import link as links
 from agui_gate.stores.postgres import pool as pools
-from agui_gate.stores.postgres.connection import Connection
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.quoting import MARK, bind, literal
 from agui_gate.stores.postgres.troubles import OutcomeUnknown, Trouble
 from agui_gate.stores.sql.steps import Conflict, Kind, Last, Operation, Statement, Steps
 from tests.servers import Postgres
+from tests.stores.breaking import lose, spy
 
 pytestmark = pytest.mark.anyio
 
@@ -300,41 +300,6 @@ async def test_they_are_tried_again_a_few_times_only(link: Link, postgres: Postg
 
 
 # --- connections
-
-
-def spy(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What is sent from now on."""
-    sent: list[bytes] = []
-    send = Connection.send
-
-    def spying(self: Connection, query: bytes) -> None:
-        sent.append(query)
-        send(self, query)
-
-    monkeypatch.setattr(Connection, "send", spying)
-    return sent
-
-
-def lose(monkeypatch: pytest.MonkeyPatch, when: Callable[[bytes], bool], *, before: bool) -> None:
-    """Break the connection once: before what ``when`` is true of is sent, or after it was answered."""
-    send, receive, armed = Connection.send, Connection.receive, [True]
-
-    def sending(self: Connection, query: bytes) -> None:
-        if armed and when(query):
-            armed.clear()
-            if before:
-                self._break()
-            else:
-                monkeypatch.setattr(self, "receive", lambda: losing(self), raising=False)
-        send(self, query)
-
-    async def losing(self: Connection) -> Any:
-        await receive(self)
-        self._results = []
-        self._break()
-        return await receive(self)
-
-    monkeypatch.setattr(Connection, "send", sending)
 
 
 async def test_a_connection_that_the_server_closed_is_not_used(link: Link, postgres: Postgres, database: str) -> None:

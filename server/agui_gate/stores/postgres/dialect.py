@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+from agui_gate.stores.postgres.quoting import MARK
+
 
 class PostgresDialect:
     """See `Dialect`. Rows come as one JSON value, since each value of a row costs the driver something."""
@@ -46,10 +48,11 @@ class PostgresDialect:
         return f"({column} <> 0)"
 
     def beginning(self, column: str, member: str, characters: int) -> str:
-        """See `Dialect`. A text with NUL in it (``\\u0000``, which no text of PostgreSQL can hold) stays whole."""
+        """See `Dialect`. What PostgreSQL can't count stays whole: NUL (``\\u0000``), and what stands for a pair."""
         whole = f"CAST({column} AS jsonb)"
         short = f"jsonb_set({whole}, '{{{member}}}', to_jsonb(left({whole} ->> '{member}', {characters})))"
+        odd = f"position('\\u0000' IN {column}) + position('{MARK}' IN {column})"
         return (
-            f"CASE WHEN length({column}) > {characters} AND position('\\u0000' IN {column}) = 0 "
+            f"CASE WHEN length({column}) > {characters} AND {odd} = 0 "
             f"THEN CAST({short} AS json) ELSE CAST({column} AS json) END"
         )

@@ -87,7 +87,7 @@ def _json(value: bytes) -> str:
 
 def _unmarked(text: str, nul: str) -> str:
     """``text`` as it was before it was `literal`; one that was cut in the middle of a pair lacks that."""
-    return re.sub(f"{MARK}(.?)", lambda pair: {"0": nul, "1": MARK}.get(pair[1], ""), text)
+    return re.sub(f"{MARK}([01]?)", lambda pair: {"0": nul, "1": MARK}.get(pair[1], ""), text)
 
 
 _READERS: Mapping[int, Callable[[bytes], object]] = {20: int, 21: int, 23: int, 114: _json}

@@ -54,4 +54,5 @@ class SQLiteDialect:
         """See `Dialect`."""
         path = f"'$.{member}'"
         short = f"json_set({column}, {path}, substr(json_extract({column}, {path}), 1, {characters}))"
-        return f"json(iif(length({column}) > {characters}, {short}, {column}))"
+        cut = f"length({column}) > {characters} AND instr({column}, '\\u0000') = 0"  # SQLite ends texts at NUL here
+        return f"json(iif({cut}, {short}, {column}))"

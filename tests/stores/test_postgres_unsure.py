@@ -1,0 +1,194 @@
+"""A connection to PostgreSQL breaks while something is saved: what stands is found out, and nothing is done twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Literal, TypeVar
+
+import pytest
+
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import IllegalMove, LeaseLost, NotFound, Unavailable
+from agui_gate.stores.base import Change
+from agui_gate.stores.postgres import PostgresStore
+from agui_gate.stores.postgres import sure as sure_module
+from agui_gate.stores.postgres.sure import Sure
+from agui_gate.stores.postgres.troubles import OutcomeUnknown
+from agui_gate.stores.sql.ledger import Move
+from agui_gate.stores.sql.steps import Kind, Operation
+from tests.stores.breaking import lose
+from tests.stores.support import ask, gated, ids, said
+
+T = TypeVar("T")
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def store(tables: str) -> AsyncIterator[PostgresStore]:
+    made = PostgresStore(tables)
+    await made.start()
+    yield made
+    await made.aclose()
+
+
+def changes(query: bytes) -> bool:
+    """Whether this saves something, and commits it."""
+    return b"UPDATE threads SET" in query or b"UPDATE approvals" in query or b"DELETE FROM threads" in query
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("status", [None, "finished"])
+async def test_entries_are_saved_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool, status: Literal["finished"] | None
+) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(entries=said("one")), "r1")
+    lose(monkeypatch, changes, before=before)
+    await store.commit(thread, Change(entries=said("two"), status=status), "r1")
+    after = await store.read_thread("alice", "t")
+    assert ids(after) == ["one", "two"]
+    assert after is not None
+    assert after.run_status == (status or "running")
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_approvals_are_asked_for_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    lose(monkeypatch, changes, before=before)
+    await store.commit(thread, Change(approvals=[gated("a1"), gated("a2")]), "r1")
+    assert [one.id for one in (await store.list_approvals("alice", limit=10)).approvals] == ["a1", "a2"]
+    await store.commit(thread, Change(status="waiting"), "r1")
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_a_call_is_claimed_and_its_result_saved_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    await ask(store, gated())
+    yes = Decision(True, by="alice", way="http")
+    lose(monkeypatch, changes, before=before)
+    claimed = await store.move("a1", State.CLAIMED, decision=yes)
+    assert (claimed.state, claimed.decision) == (State.CLAIMED, yes)
+    lose(monkeypatch, changes, before=before)
+    done = await store.move("a1", State.DONE, output=Output("refunded"))
+    assert (done.state, done.output) == (State.DONE, Output("refunded"))
+    with pytest.raises(IllegalMove):
+        await store.move("a1", State.DONE, output=Output("refunded"))
+    events = (await store.read_events(limit=100)).events
+    assert [event.kind for event in events] == ["asked", "approved", "claimed", "done"]
+
+
+async def test_a_claim_of_another_one_is_not_taken_for_ours(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks before ours is there, and before it is looked somebody else has claimed it."""
+    await ask(store, gated())
+    bob = Decision(True, by="bob", way="card")
+    committed, tries = store._do, iter([True])
+
+    async def overtaken(kind: Kind, operation: Operation[T]) -> T:
+        if next(tries, False):
+            await committed("durable", lambda: store._sql.ledger.move(Move("a1", State.CLAIMED, bob, None, None)))
+            raise OutcomeUnknown
+        return await committed(kind, operation)
+
+    monkeypatch.setattr(store, "_do", overtaken)
+    with pytest.raises(IllegalMove):
+        await store.move("a1", State.CLAIMED, decision=Decision(True, by="alice", way="http"))
+    record = await store.approval("alice", "a1")
+    assert record is not None
+    assert record.decision == bob
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_a_thread_is_deleted_once(store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
+    await ask(store, gated())
+    await store.move("a1", State.REJECTED, decision=Decision(False, by="alice", way="http"))
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    lose(monkeypatch, changes, before=before)
+    await store.delete_thread(thread, "r1")
+    assert await store.read_thread("alice", "t") is None
+    assert [tomb.id for tomb in await store.tombstones("alice")] == ["a1"]
+
+
+async def test_a_lease_of_which_nobody_knows_is_given_back(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose(monkeypatch, changes, before=False)
+    with pytest.raises(OutcomeUnknown):
+        await store.lease_thread("alice", "t", "support", "r1")
+    async with asyncio.timeout(30):
+        while (await store.at_work([("alice", "t")])) != {}:
+            pass
+    thread = await store.lease_thread("alice", "t", "support", "r2")
+    assert thread.run_status == "interrupted"
+    with pytest.raises(LeaseLost):
+        await store.commit(thread, Change(entries=said("late")), "r1")
+
+
+async def test_what_was_overtaken_is_lost_and_not_saved(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done again after a look is under the same fence as ever."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(status="finished"), "r1")
+    await store.lease_thread("alice", "t", "support", "r2")
+    sure = Sure()
+    with pytest.raises(LeaseLost):
+        await sure.do("x", failing(OutcomeUnknown(), lambda: store.commit(thread, Change(), "r1")), nothing)
+
+
+# --- what is not found out at once
+
+
+def failing(error: Exception, then: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+    """Raises ``error`` the first time."""
+    errors = iter([error])
+
+    async def once() -> T:
+        if (first := next(errors, None)) is not None:
+            raise first
+        return await then()
+
+    return once
+
+
+async def nothing() -> None:
+    """It was not done."""
+
+
+async def something() -> str:
+    return "done"
+
+
+async def test_it_is_looked_until_the_database_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sure_module, "PAUSE_SECONDS", 0)
+    looks = failing(Unavailable("away"), failing(Unavailable("away"), something))
+
+    async def never() -> str:
+        raise AssertionError("done twice")
+
+    assert await Sure().do("x", failing(OutcomeUnknown(), never), looks) == "done"
+
+
+async def test_what_is_not_found_out_in_time_is_looked_for_first_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sure_module, "LOOK_SECONDS", -1)
+    sure = Sure()
+
+    async def never() -> str:
+        raise AssertionError("done twice")
+
+    change = failing(OutcomeUnknown(), never)
+    with pytest.raises(OutcomeUnknown):
+        await sure.do("x", change, failing(Unavailable("away"), something))
+    assert await sure.do("y", something, never) == "done", "another change is none of its business"
+    assert await sure.do("x", change, something) == "done"
+    with pytest.raises(AssertionError, match="done twice"):
+        await sure.do("x", change, something)
+
+
+async def test_errors_of_the_change_itself_come_through() -> None:
+    for error in (LeaseLost(), NotFound("no"), Unavailable("away")):
+        with pytest.raises(type(error)):
+            await Sure().do("x", failing(error, something), something)
