@@ -41,7 +41,8 @@ _EMPTY = b"""
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     DELETE FROM threads; DELETE FROM tombstones; DELETE FROM approval_events; DELETE FROM outbox;
-    DELETE FROM outbox_taker; UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
+    DELETE FROM outbox_taker; DELETE FROM run_heads; DELETE FROM run_events; DELETE FROM run_openings;
+    UPDATE epoch SET number = 1; UPDATE clock SET seen = 0;
 """
 
 

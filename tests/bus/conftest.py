@@ -6,6 +6,7 @@ import pytest
 
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
+from agui_gate.bus.postgres import PostgresWire
 from agui_gate.bus.redis import RedisWire
 from agui_gate.bus.shared.bus import SharedBus
 from tests.bus.distant import DistantBus
@@ -31,6 +32,12 @@ def redis(request: pytest.FixtureRequest) -> tuple[SharedBus, SharedBus]:
     return here, there
 
 
+def postgres(request: pytest.FixtureRequest) -> tuple[SharedBus, SharedBus]:
+    url = request.getfixturevalue("tables")
+    here, there = (SharedBus(PostgresWire(url, 300.0), run_bytes=RUN_BYTES) for _ in range(2))
+    return here, there
+
+
 BUSES: dict[str, Callable[[pytest.FixtureRequest], tuple[Bus, Bus]]] = {
     "memory": lambda _: memory(),
     "distant": lambda _: distant(),
@@ -38,6 +45,8 @@ BUSES: dict[str, Callable[[pytest.FixtureRequest], tuple[Bus, Bus]]] = {
     "across": lambda _: across(shared(RUN_BYTES)),
     "redis": redis,
     "redis across": lambda request: across(redis(request)),
+    "postgres": postgres,
+    "postgres across": lambda request: across(postgres(request)),
 }
 """Two of each that lead to the same place."""
 

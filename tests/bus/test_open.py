@@ -1,14 +1,18 @@
 """A bus from its URL, and from the settings."""
 
+from pathlib import Path
+
 import pytest
 
 from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.shared.bus import SharedBus
-from agui_gate.errors import ConfigurationError
+from agui_gate.engine.engine import Engine
+from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.from_settings import bus_from
 from agui_gate.settings import Settings
+from agui_gate.stores.sqlite import SQLiteStore
 from tests.bus.test_contract import to_the_end
 from tests.product.kit import product
 from tests.product.live import starting
@@ -24,7 +28,14 @@ def opened(url: str) -> Bus:
 
 
 @pytest.mark.parametrize(
-    ("url", "kind"), [("memory://", MemoryBus), ("redis://host", SharedBus), ("rediss://:secret@host:1/2", SharedBus)]
+    ("url", "kind"),
+    [
+        ("memory://", MemoryBus),
+        ("redis://host", SharedBus),
+        ("rediss://:secret@host:1/2", SharedBus),
+        ("postgresql://a:secret@host:5432/agui", SharedBus),
+        ("postgres:///agui", SharedBus),
+    ],
 )
 def test_a_url_names_a_bus(url: str, kind: type[Bus]) -> None:
     assert type(opened(url)) is kind
@@ -38,6 +49,7 @@ def test_a_url_names_a_bus(url: str, kind: type[Bus]) -> None:
         ("memory://secret", "memory:// with nothing after it"),
         ("nats://secret@host", "There is no bus nats://"),
         ("redis://secret:secret@host:secret", "must be a URL such as redis://"),
+        ("postgresql://a:secret@[secret", "URL"),
     ],
 )
 def test_what_names_none_is_one_sentence_without_what_was_given(url: str, said: str) -> None:
@@ -48,6 +60,9 @@ def test_what_names_none_is_one_sentence_without_what_was_given(url: str, said: 
 
 def test_without_a_bus_it_goes_by_the_store() -> None:
     assert type(bus_from(Settings())) is MemoryBus
+    assert type(bus_from(Settings(), store="")) is MemoryBus
+    assert type(bus_from(Settings(store="postgresql://host/agui"))) is SharedBus
+    assert type(bus_from(Settings(), store="postgres://host/agui")) is SharedBus
     assert type(bus_from(Settings(bus="redis://host"), store="sqlite:///a.db")) is SharedBus
     assert type(bus_from(Settings(bus="redis://host"), "memory://")) is MemoryBus
 
@@ -62,3 +77,12 @@ async def test_what_an_application_says_is_read_over_another_bus_of_the_same_url
         assert again is not None
         assert await to_the_end(again) == reader.raw.encode()
         await there.aclose()
+
+
+async def test_where_the_bus_can_not_be_used_no_store_stays_open(tmp_path: Path) -> None:
+    store = SQLiteStore(str(tmp_path / "store.db"))
+    engine = Engine([], store, bus=opened("postgresql://127.0.0.1:9/agui"))
+    with pytest.raises(ConfigurationError, match="nothing listens there"):
+        await engine.start()
+    with pytest.raises(Unavailable):
+        await store.check()

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
+from agui_gate import Agent, create_app
 from agui_gate.bus.base import FellBehind, Opening, Reader, Signal
+from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.shared import bus as shared_bus
 from agui_gate.bus.shared import follower, outgoing, sender
 from agui_gate.bus.shared.bus import SharedBus
@@ -14,8 +16,11 @@ from agui_gate.bus.shared.notes import Answer, Came, Left, Told, Word, pack, unp
 from agui_gate.bus.shared.wire import NOTE_BYTES
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from tests.bench.counting import answered, counting
 from tests.bus.test_contract import Then, frame, said, say, to_the_end, told, until
 from tests.bus.wire_in_memory import Place, WireInMemory
+from tests.product.inprocess import run, run_body, started, user
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
@@ -71,6 +76,20 @@ async def test_a_short_run_that_nobody_follows_is_sent_at_once(here: SharedBus, 
     publisher.end()
     await sent(place, 10)
     assert place.sends == 1, "its head, its frames and its end"
+
+
+async def test_a_delta_costs_what_it_costs_on_the_bus_in_memory() -> None:
+    """Counted are calls of functions in a whole run, its provider's bytes included (`make bench` measures time)."""
+    calls = []
+    for bus in (MemoryBus(), SharedBus(WireInMemory(Place()))):
+        model = OpenAIResponses("bench", mode="stateless", base_url="http://127.0.0.1/v1", api_key="bench")
+        with answered(deltas=1000):
+            async with started(create_app(Agent(name="a", model=model), store="memory://", bus=bus)) as app:
+                await run(app, run_body("first", user("hello", "m1")))  # in which things are loaded
+                with counting() as counted:
+                    await run(app, run_body("second", user("hello", "m1")))
+        calls.append(counted.calls)
+    assert calls[1] < 1.1 * calls[0]
 
 
 async def test_twenty_readers_cost_what_one_does(here: SharedBus, there: SharedBus, place: Place) -> None:

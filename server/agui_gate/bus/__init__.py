@@ -6,7 +6,7 @@ from agui_gate.errors import ConfigurationError
 
 __all__ = ["open_bus"]
 
-_SCHEMES = "memory://, redis://host:6379 and rediss://host:6379"
+_SCHEMES = "memory://, postgresql://host:5432/database, redis://host:6379 and rediss://host:6379"
 
 
 def open_bus(url: str, *, kept_seconds: float, run_bytes: int) -> Bus:
@@ -26,6 +26,8 @@ def open_bus(url: str, *, kept_seconds: float, run_bytes: int) -> Bus:
             return MemoryBus(kept_seconds=kept_seconds, run_bytes=run_bytes)
         case "redis" | "rediss":
             return _redis(url, kept_seconds, run_bytes)
+        case "postgresql" | "postgres":
+            return _postgres(url, kept_seconds, run_bytes)
         case _:
             raise ConfigurationError(f"There is no bus {scheme}://; this version knows {_SCHEMES}.")
 
@@ -35,3 +37,13 @@ def _redis(url: str, kept_seconds: float, run_bytes: int) -> Bus:
     from agui_gate.bus.shared.bus import SharedBus
 
     return SharedBus(RedisWire(url, kept_seconds), kept_seconds=kept_seconds, run_bytes=run_bytes)
+
+
+def _postgres(url: str, kept_seconds: float, run_bytes: int) -> Bus:
+    from agui_gate.bus.shared.bus import SharedBus
+
+    try:
+        from agui_gate.bus.postgres import PostgresWire
+    except ImportError:
+        raise ConfigurationError('A PostgreSQL bus needs its driver: pip install "agui-gate[postgres]".') from None
+    return SharedBus(PostgresWire(url, kept_seconds), kept_seconds=kept_seconds, run_bytes=run_bytes)

@@ -115,7 +115,11 @@ class Engine:
 
     async def _start(self) -> None:
         await self.store.start()
-        await self._bus.start()
+        try:
+            await self._bus.start()
+        except BaseException:
+            await self.store.aclose()
+            raise
         self._watch.open()
         self._heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
         self._beating = asyncio.create_task(beating(self._heart, self._bus.expire), name="agui-gate heart")

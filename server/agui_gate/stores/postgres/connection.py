@@ -8,6 +8,7 @@ anybody uses it.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from psycopg import AsyncConnection, Error, OperationalError, pq
@@ -39,13 +40,15 @@ class Refused(Exception):
 
 
 class Connection:
-    """An open connection, used by one transaction at a time.
+    """An open connection, used by one transaction at a time. `gone` is set when it breaks.
+
+    ``hear`` gets the payload of each NOTIFY, if it was told to LISTEN.
 
     `send`, then `receive` until it returns. A caller that is cancelled in `receive` has stopped nothing: whoever calls
     `receive` next gets the answer.
     """
 
-    def __init__(self, driver: AsyncConnection[Any]) -> None:
+    def __init__(self, driver: AsyncConnection[Any], hear: Callable[[bytes], None] | None = None) -> None:
         self._driver = driver  # which closes the connection when it is collected
         self._pg = driver.pgconn
         self._loop = asyncio.get_running_loop()
@@ -57,6 +60,8 @@ class Connection:
         self._lost = False
         self.busy = False
         self.broken = False
+        self.gone = asyncio.Event()
+        self._hear = hear
         self.used_at = self._loop.time()
         self._socket = self._pg.socket
         self._loop.add_reader(self._socket, self._readable)
@@ -119,6 +124,8 @@ class Connection:
     def _readable(self) -> None:
         try:
             self._pg.consume_input()
+            while self._hear is not None and (note := self._pg.notifies()) is not None:
+                self._hear(note.extra)
             if self._writes:
                 self._flush()
             while self.busy and not self._pg.is_busy():
@@ -140,6 +147,7 @@ class Connection:
         """Take it as broken. Who waits is told so, unless PostgreSQL has said before that it refuses."""
         if not self.broken:
             self.broken = True
+            self.gone.set()
             self._loop.remove_reader(self._socket)
             if self._writes:
                 self._loop.remove_writer(self._socket)

@@ -35,25 +35,25 @@ _DEFAULTS: Mapping[str, str | int] = {
 """What a URL may say otherwise. What it can't: the encoding, which `quoting` relies on."""
 
 
-def parameters(url: str) -> str:
+def parameters(url: str, whose: str = "store") -> str:
     """What libpq is told. Raises `ConfigurationError` for a URL that it can't read; the message doesn't repeat it."""
     try:
         given: dict[str, Any] = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise ConfigurationError(
-            "The store's URL can't be read: postgresql://user:password@host:5432/database is how one looks; "
+            f"The {whose}'s URL can't be read: postgresql://user:password@host:5432/database is how one looks; "
             "what is special in a password is written as %-escapes."
         ) from None
     return make_conninfo("", **{**_DEFAULTS, **given, "client_encoding": "UTF8"})
 
 
-async def connect(conninfo: str) -> Connection:
-    """Open one connection. Raises `Unavailable` with the reason, without the driver's words."""
+async def connect(conninfo: str, hear: Callable[[bytes], None] | None = None) -> Connection:
+    """Open one `Connection`. Raises `Unavailable` with the reason, without the driver's words."""
     try:
         driver: AsyncConnection[Any] = await AsyncConnection.connect(conninfo, autocommit=True)
     except (psycopg.Error, OSError) as error:
         raise Trouble(not_let_in(str(error))) from None
-    return Connection(driver)
+    return Connection(driver, hear)
 
 
 class Link:

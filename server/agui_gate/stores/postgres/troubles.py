@@ -65,11 +65,11 @@ def reason(state: str) -> str:
 
 
 class Trouble(Unavailable):
-    """PostgreSQL refuses. ``state``: its SQLSTATE, or "" if it can't be asked."""
+    """PostgreSQL refuses, for people ``why``. ``state``: its SQLSTATE, or "" if it can't be asked."""
 
     def __init__(self, why: str, state: str = "") -> None:
         super().__init__(f"The store is not available: {why}.")
-        self.state = state
+        self.why, self.state = why, state
 
 
 class OutcomeUnknown(Unavailable):

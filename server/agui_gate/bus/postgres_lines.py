@@ -1,0 +1,166 @@
+"""The connections of a bus on PostgreSQL: lines that ask, and an ear that hears what is notified.
+
+They are connections of their own, not those of a store's pool. Hearing takes one that nobody else uses: behind a pooler
+that shares connections between transactions (pgbouncer) nothing can be heard, so there the bus needs a URL that leads
+to PostgreSQL itself.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from agui_gate.errors import Unavailable
+from agui_gate.stores.postgres.connection import Broken, Connection, Refused
+from agui_gate.stores.postgres.link import connect
+from agui_gate.stores.postgres.troubles import AWAY, Trouble, reason
+from agui_gate.stores.sql.steps import Result
+
+QUIET_SECONDS = 10.0
+"""After so long without a note PostgreSQL is asked whether it is there."""
+
+ANSWER_SECONDS = 5.0
+"""How long it has for an answer to that."""
+
+BACKOFF = (0.1, 2.0)
+"""Seconds between tries to hear again: the first, and the longest."""
+
+log = structlog.get_logger("agui_gate.bus")
+
+
+class RefusedByPostgres(Exception):
+    """A statement that will not go well the next time either. Its SQLSTATE."""
+
+
+class Line:
+    """One connection, made when it is needed and again when it broke, for one question at a time."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._lock = asyncio.Lock()
+        self._connection: Connection | None = None
+
+    async def ask(self, query: bytes) -> list[Result]:
+        """The results of one text of statements, which are one transaction. Raises `Unavailable`.
+
+        Who is cancelled leaves nothing under way: the connection is closed.
+        """
+        async with self._lock:
+            connection = self._connection
+            if connection is None or not connection.is_alive():
+                connection = self._connection = await _connected(self._conninfo)
+            connection.send(query)
+            try:
+                return await connection.receive()
+            except Broken:
+                raise away(AWAY) from None
+            except Refused as error:
+                raise _refusal(error.state) from None
+            finally:
+                if connection.busy:
+                    self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next question makes another one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class Ear:
+    """Hears what is notified on ``channels``. ``again`` is told whenever it hears again after it didn't."""
+
+    def __init__(
+        self, conninfo: str, channels: list[str], hear: Callable[[bytes], None], again: Callable[[], None]
+    ) -> None:
+        self._conninfo, self._hear, self._again = conninfo, hear, again
+        self._listen = b"".join(b"LISTEN %b;" % channel.encode() for channel in channels)
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to hear. Raises `Unavailable`."""
+        self._connection = await self._connected()
+        self._task = asyncio.create_task(self._stay(), name="agui-gate bus ear")
+
+    async def aclose(self) -> None:
+        """Hear nothing any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _connected(self) -> Connection:
+        connection = await _connected(self._conninfo, self._hear)
+        try:
+            await _answer(connection, self._listen)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def _stay(self) -> None:
+        while True:
+            assert self._connection is not None  # start made it
+            if not await _is_gone(self._connection):
+                continue
+            self._connection.close()
+            wait, longest = BACKOFF
+            while not await self._reconnected():
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, longest)
+            self._again()
+
+    async def _reconnected(self) -> bool:
+        try:
+            self._connection = await self._connected()
+        except Unavailable:
+            return False
+        return True
+
+
+async def _connected(conninfo: str, hear: Callable[[bytes], None] | None = None) -> Connection:
+    """Raises `Unavailable`."""
+    try:
+        return await connect(conninfo, hear)
+    except Trouble as trouble:
+        raise away(trouble.why) from None
+
+
+async def _is_gone(connection: Connection) -> bool:
+    """Wait until it broke, or until it was quiet for long and has shown that it is there."""
+    try:
+        async with asyncio.timeout(QUIET_SECONDS):
+            await connection.gone.wait()
+    except TimeoutError:
+        try:
+            await _answer(connection, b"SELECT 1")
+        except Unavailable:
+            return True
+        return False
+    return True
+
+
+async def _answer(connection: Connection, query: bytes) -> None:
+    """Raises `Unavailable`."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            connection.send(query)
+            await connection.receive()
+    except (TimeoutError, Broken):
+        raise away(AWAY) from None
+    except Refused as error:
+        raise away(reason(error.state)) from None
+
+
+def away(why: str) -> Unavailable:
+    """The bus can't be used now."""
+    return Unavailable(f"The bus is not available: {why}.")
+
+
+def _refusal(state: str) -> Exception:
+    """Wrong data (classes 22 and 54) stay wrong; anything else may be mended."""
+    return RefusedByPostgres(state) if state[:2] in ("22", "54") else away(reason(state))
