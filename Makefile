@@ -151,7 +151,7 @@ e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp tests/e2e/next/.st
 .PHONY: scenarios
 scenarios: $(VENV)/.test tests/interop/node_modules/.stamp ## Every scenario over 2 and 4 real replicas: PostgreSQL alone, and with Valkey
 	@$(PYTEST) --maxprocesses=4 --dist=worksteal -p tests.replicas.plugin \
-		tests/replicas tests/product tests/conformance tests/interop/test_product_streams.py $(ARGS)
+		tests/replicas tests/product tests/conformance --replay $(ARGS)
 
 .PHONY: load
 load: $(VENV)/.test ## Two hundred readers that never read, next to two hundred that do

@@ -30,18 +30,16 @@ class Balancer:
         self._turn = count()
         self._open: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, which has one request."""
-        task = asyncio.current_task()
-        assert task is not None
+        task = asyncio.ensure_future(self._serve(reader, writer))
         self._open.add(task)
-        try:
+        task.add_done_callback(self._open.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             await self._carry(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            pass  # one of them is gone, or it was no request, or `aclose`
-        finally:
-            self._open.discard(task)
-            writer.transport.abort()
 
     async def aclose(self) -> None:
         """Cut everybody off."""
@@ -63,10 +61,10 @@ class Balancer:
             if answers.at_eof():
                 await _closed(writer)
         finally:
+            asks.transport.abort()
             for pipe in both:
                 pipe.cancel()
             await asyncio.gather(*both, return_exceptions=True)
-            asks.transport.abort()
         return None
 
     async def _reach(self) -> Streams | None:
@@ -96,7 +94,7 @@ async def _closed(writer: asyncio.StreamWriter) -> None:
 async def balancing(ports: Sequence[int]) -> AsyncIterator[Balancer]:
     """A balancer in front of these ports, in the running loop."""
     balancer = Balancer(ports)
-    server = await asyncio.start_server(balancer.serve, "127.0.0.1", 0, limit=HEAD, backlog=512)
+    server = await asyncio.start_server(balancer.accept, "127.0.0.1", 0, limit=HEAD, backlog=512)
     balancer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield balancer

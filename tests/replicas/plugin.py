@@ -3,9 +3,9 @@
 A test makes its agent, starts "the server", and talks to it. Here the server is a fleet: replicas on one store behind a
 balancer that gives every request to another one. The test is the same, and so is what it expects.
 
-``--fleet=2:postgres,4:valkey`` says which fleets: so many replicas on PostgreSQL alone, on PostgreSQL with Valkey as
-bus, or on one SQLite file. ``--once``: of all tests only so many that each fleet shows every requirement of every file
-once. The second fleet chooses from the other end.
+``--fleet=2:postgres,4:postgres+valkey`` says which fleets: so many replicas on PostgreSQL alone, with Valkey as bus,
+or on one SQLite file. ``--once``: of all tests only so many that each fleet shows every requirement of every file once.
+The second fleet chooses from the other end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from tests.replicas.stage import Stage
 from tools.marks import TESTS
 
 HERE = Path(__file__).parent
-FLEETS = "2:postgres,4:valkey"
+FLEETS = "2:postgres,4:postgres+valkey"
 
 
 @pytest.fixture(scope="session")

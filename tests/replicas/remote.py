@@ -7,10 +7,11 @@ cancelled, or whose process is gone, is cancelled here.
 """
 
 import asyncio
+import os
 import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def send_away(agents: Sequence[Agent], path: Path) -> None:
 async def at_home(agents: Sequence[Agent], path: Path) -> AsyncIterator[None]:
     """In the test: run what the replicas' tools are asked for."""
     home = _Home(tools_of(agents))
-    server = await asyncio.start_unix_server(home.serve, path)
+    server = await asyncio.start_unix_server(home.accept, path)
     try:
         yield
     finally:
@@ -59,24 +60,34 @@ def _away(number: int, path: Path) -> Callable[..., Any]:
             _send(writer, (number, kwargs, named, _passed(context) if context else {}))
             answer = asyncio.ensure_future(_answer(reader, context))
             try:
-                return await asyncio.shield(answer)
+                value, error = await asyncio.shield(answer)
             except asyncio.CancelledError:
                 writer.write_eof()
                 await asyncio.wait([answer], timeout=STOP_SECONDS)
                 answer.cancel()
                 raise
+            if error is not None:
+                raise error
+            return value
         finally:
             writer.close()
 
     return away
 
 
+_kept: list[dict[str, Any]] = []
+
+
 def _passed(context: ToolContext) -> dict[str, Any]:
-    return {name: getattr(context, name) for name in PASSED} | {"state": context.state}
+    _kept.append(context.state)  # so that its id stays its own
+    return {name: getattr(context, name) for name in PASSED} | {
+        "state": context.state,
+        "shared": (os.getpid(), id(context.state)),
+    }
 
 
-async def _answer(reader: asyncio.StreamReader, context: ToolContext | None) -> Any:
-    """What a call comes to. On the way: what it tells, and what it made of the shared state."""
+async def _answer(reader: asyncio.StreamReader, context: ToolContext | None) -> tuple[Any, BaseException | None]:
+    """What a call returns or raises. On the way: what it tells, and what it made of the shared state."""
     while True:
         kind, value, state = await _receive(reader)
         if context is not None:
@@ -86,10 +97,8 @@ async def _answer(reader: asyncio.StreamReader, context: ToolContext | None) -> 
             assert context is not None
             assert context.tell is not None
             context.tell(value)
-        elif kind == "raised":
-            raise value
         else:
-            return value
+            return (value, None) if kind == "returned" else (None, value)
 
 
 # --- in the test -----------------------------------------------------------------------------------------------------
@@ -97,21 +106,14 @@ class _Home:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._work = [(tool.fn, tool.is_async) for tool in tools]
         self._calls: set[asyncio.Task[None]] = set()
-        self._states: dict[tuple[str, str], tuple[dict[str, Any], int]] = {}
-        """The shared state of each thread that has calls at work, and how many those are: they share one object."""
+        self._states: dict[tuple[int, int], Shared] = {}
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One call."""
-        task = asyncio.current_task()
-        assert task is not None
+        task = asyncio.ensure_future(self._serve(reader, writer))
         self._calls.add(task)
-        try:
-            await self._serve(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # its process is gone
-        finally:
-            self._calls.discard(task)
-            writer.close()
+        task.add_done_callback(self._calls.discard)
+        task.add_done_callback(lambda _: writer.close())
 
     async def aclose(self) -> None:
         """Cancel what is still at work."""
@@ -120,43 +122,61 @@ class _Home:
         await asyncio.gather(*self._calls, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):  # its process is gone
+            await self._work_for(reader, writer)
+
+    async def _work_for(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, kwargs, named, passed = await _receive(reader)
-        context = self._context(passed, writer) if named else None
+        shared = self._states.setdefault(passed.pop("shared"), Shared()) if named else Shared()
+        context = _context(passed, shared, writer) if named else None
         fn, is_async = self._work[number]
         given = kwargs | ({named: context} if named else {})
+        work = asyncio.ensure_future(_contained(fn, is_async, given))
+        gone = asyncio.ensure_future(reader.read(1))
         try:
-            work = asyncio.ensure_future(_contained(fn, is_async, given))
-            gone = asyncio.ensure_future(reader.read(1))
-            try:
-                await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                gone.cancel()
-                if not work.done():
-                    work.cancel()
-                    await asyncio.wait({work}, timeout=STOP_SECONDS)
-            if work.done() and not work.cancelled():
-                _send(writer, (*work.result(), context.state if context else {}))
-                await writer.drain()
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if context is not None:
-                self._release(context)
+            gone.cancel()
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work}, timeout=STOP_SECONDS)
+        if work.done() and not work.cancelled():
+            shared.known()
+            _send(writer, (*work.result(), shared.state))
+            await writer.drain()
 
-    def _context(self, passed: dict[str, Any], writer: asyncio.StreamWriter) -> ToolContext:
-        loop = asyncio.get_running_loop()
-        key = passed["principal"], passed["thread_id"]
-        state, calls = self._states.get(key, (passed["state"], 0))
-        self._states[key] = state, calls + 1
 
-        def tell(event: Event) -> None:
-            loop.call_soon_threadsafe(_send, writer, ("told", event, dict(state)))
+def _context(passed: dict[str, Any], shared: "Shared", writer: asyncio.StreamWriter) -> ToolContext:
+    loop = asyncio.get_running_loop()
+    shared.met(passed["state"])
 
-        return ToolContext(**{**passed, "state": state}, tell=tell)
+    def tell(event: Event) -> None:
+        shared.known()
+        loop.call_soon_threadsafe(_send, writer, ("told", event, dict(shared.state)))
 
-    def _release(self, context: ToolContext) -> None:
-        key = context.principal, context.thread_id
-        state, calls = self._states.pop(key)
-        if calls > 1:
-            self._states[key] = state, calls - 1
+    return ToolContext(**{**passed, "state": shared.state}, tell=tell)
+
+
+class Shared:
+    """The shared state of a run in a replica. Its calls share one object here, as they do there.
+
+    A call comes with the state as it is in the replica, which may not have heard yet of what another call made of it.
+    """
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+        self._known: set[str] = set()
+
+    def known(self) -> None:
+        """What it is now has been told to the replica, or came from there."""
+        self._known.add(repr(self.state))
+
+    def met(self, state: dict[str, Any]) -> None:
+        """A call came with this. If it never was that, the replica has changed it."""
+        if repr(state) not in self._known:
+            self.state.clear()
+            self.state.update(state)
+            self.known()
 
 
 async def _contained(fn: Callable[..., Any], is_async: bool, kwargs: dict[str, Any]) -> tuple[str, Any]:

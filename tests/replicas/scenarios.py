@@ -18,13 +18,15 @@ from tools.marks import TESTS, marked
 
 SUITE = Path(conformance.__file__).parent
 FOLDERS = ("product", "conformance")
-MORE = ("interop/test_product_streams.py",)
 
 INSIDE = {
     "started": "runs in the test's own process, without a socket",
     "app.state": "looks into the server's process",
     "MemoryStore": "brings a store of its own",
     "SQLiteStore": "brings a store of its own",
+    "sqlite3": "looks into the store's file",
+    "open_store": "looks into the store's file",
+    "capture_logs": "looks at the server's log",
     "monkeypatch": "changes the server's code while it runs",
 }
 """What a test may not use, by name."""
@@ -57,8 +59,7 @@ WANTED = [i for i in REQUIREMENTS if i[0] in "SB"]
 
 def files() -> list[Path]:
     """The files that scenarios are taken from."""
-    found = [path for folder in FOLDERS for path in sorted((TESTS / folder).glob("test_*.py"))]
-    return found + [TESTS / name for name in MORE]
+    return [path for folder in FOLDERS for path in sorted((TESTS / folder).glob("test_*.py"))]
 
 
 @cache
@@ -76,7 +77,7 @@ def shown() -> dict[str, list[str]]:
 def why_not(test: str) -> str | None:
     """Why a test (`file::test`, from `tests/` on) is none for replicas; None where it is."""
     file, _, name = test.partition("::")
-    if not (file.startswith(tuple(f"{folder}/" for folder in FOLDERS)) or file in MORE):
+    if not file.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
         return "not a test of the whole product"
     if reason := LEFT_OUT.get(test) or LEFT_OUT.get(file):
         return reason

@@ -12,8 +12,8 @@ from agui_gate.stores.base import LEASE_MS
 from tests.replicas.fleet import App, Fleet, fleet
 from tests.servers import Postgres
 
-KINDS = ("sqlite", "postgres", "valkey")
-"""One SQLite file; PostgreSQL alone; PostgreSQL with Valkey as bus."""
+STORES, BUSES = ("sqlite", "postgres"), ("", "valkey")
+"""One SQLite file or PostgreSQL; the store's own bus or Valkey."""
 
 
 @dataclass
@@ -22,16 +22,19 @@ class Stage:
 
     count: int
     kind: str
+    other_bus: str
     request: pytest.FixtureRequest
     stores: dict[str, str] = field(default_factory=dict)
     hosted: int = 0
 
     @classmethod
     def called(cls, name: str, request: pytest.FixtureRequest) -> "Stage":
-        """By its name, such as `2:postgres`."""
-        count, _, kind = name.partition(":")
-        assert kind in KINDS, f"a fleet is such as 2:postgres, 4:valkey or 2:sqlite, not {name}"
-        return cls(int(count), kind, request)
+        """By its name, such as `4:postgres+valkey`."""
+        count, _, kinds = name.partition(":")
+        kind, _, bus = kinds.partition("+")
+        assert kind in STORES, f"a fleet is such as 2:postgres, 4:postgres+valkey or 2:sqlite, not {name}"
+        assert bus in BUSES, f"the bus is the store's own or valkey, not {bus}"
+        return cls(int(count), kind, bus, request)
 
     @asynccontextmanager
     async def running(self, app: Any) -> AsyncIterator[str]:
@@ -77,4 +80,4 @@ class Stage:
 
     def _bus(self) -> dict[str, str]:
         """The bus, where it isn't the store's own."""
-        return {"bus": self.request.getfixturevalue("valkey").url} if self.kind == "valkey" else {}
+        return {"bus": self.request.getfixturevalue("valkey").url} if self.other_bus else {}
