@@ -17,8 +17,8 @@ EVERY_SECONDS = 2.0
 HELP = """Copy the store to FILE, consistently, while servers use it.
 
 Copying the database file by other means loses what is beside it in its write-ahead log (-wal).
-To restore: stop the servers, put the copy in the store's place, and remove the -wal and -shm files there.
-A restored store is the past: an approval that was given since waits again, although its call ran.
+To restore: stop the servers, put the copy in the store's place, remove the -wal and -shm files there, and run
+`agui-gate migrate --restored`. A restored store is the past: what waits in it may have been answered since.
 
 \b
 Examples:
