@@ -1,8 +1,16 @@
 """A TCP proxy for tests, with the faults of a network: connections that are cut, refused, slow, or silent."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
+
+Look = Callable[[int, bytes], Awaitable[None]]
+"""Is awaited with the number of a connection and each piece of it, before that goes on. `ConnectionError` cuts it."""
+
+
+async def passes(connection: int, piece: bytes) -> None:
+    """Let it through."""
 
 
 class Proxy:
@@ -23,6 +31,10 @@ class Proxy:
         self.delay = 0.0
         self.accepted = 0
         """Connections that were made so far."""
+        self.asked: Look = passes
+        """What is done with what goes to the server."""
+        self.answered: Look = passes
+        """What is done with what comes back."""
 
     async def __aenter__(self) -> Self:
         await self.restore()
@@ -70,7 +82,7 @@ class Proxy:
         self.accepted += 1
         try:
             await self._connect(reader, writer)
-        except OSError:
+        except (OSError, asyncio.CancelledError):  # the latter by the end of the proxy
             pass
         finally:
             writer.transport.abort()
@@ -78,20 +90,23 @@ class Proxy:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection(*self._target)
-        ends = {writer, far_writer}
+        ends, number = {writer, far_writer}, self.accepted
         self._pairs |= ends
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._forward(reader, far_writer))
-                group.create_task(self._forward(far_reader, writer))
+                group.create_task(self._forward(reader, far_writer, lambda piece: self.asked(number, piece)))
+                group.create_task(self._forward(far_reader, writer, lambda piece: self.answered(number, piece)))
         except* OSError:
             pass
         finally:
             self._pairs -= ends
             far_writer.transport.abort()
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, look: Callable[[bytes], Awaitable[None]]
+    ) -> None:
         while data := await reader.read(64 * 1024):
+            await look(data)
             if self.delay:
                 await asyncio.sleep(self.delay)
             await self._flowing.wait()

@@ -13,17 +13,22 @@ from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
 from agui_gate.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
 from agui_gate.settings import Settings
+from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.base import ApprovalStore, Change, ThreadStore
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.outbox import OutboxStore
 from tests.product.inprocess import Parrot
 
 pytestmark = pytest.mark.anyio
 
+PROTOCOLS = (ThreadStore, ApprovalStore, AuditStore, OutboxStore)
 READS = {
     "approval",
     "at_work",
     "list_approvals",
     "list_threads",
+    "read_events",
+    "read_heads",
     "read_calls",
     "read_thread",
     "tombstones",
@@ -41,7 +46,7 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_every_method_of_a_store_that_writes_is_a_failpoint() -> None:
-    methods = {name for protocol in (ThreadStore, ApprovalStore) for name in vars(protocol) if name[0] != "_"}
+    methods = {name for protocol in PROTOCOLS for name in vars(protocol) if name[0] != "_"}
     assert set(WRITES) | READS == methods, "a new method is one or the other"
     assert not set(WRITES) & READS
 

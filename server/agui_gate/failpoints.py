@@ -60,6 +60,10 @@ class Place(StrEnum):
     """A thread's title changes, or it goes into the archive."""
     DELETE = "delete"
     """A thread is deleted."""
+    NOTE = "note"
+    """Something is kept that changed nothing."""
+    DELIVER = "deliver"
+    """Notices are taken out of the outbox, or forgotten because they were told."""
     EVENT = "event"
     """An event of a run is published."""
     TERMINAL = "terminal"
@@ -162,6 +166,8 @@ WRITES: Mapping[str, Callable[..., Place]] = {
     "take_stops": _always(Place.STOPPED),
     "update_thread": _always(Place.RENAME),
     "delete_thread": _always(Place.DELETE),
+    "note": _always(Place.NOTE),
+    "take_notices": _always(Place.DELIVER),
 }
 """The methods of a store that write, and what each call of them is for."""
 

@@ -59,7 +59,7 @@ class Crowd:
         return await together([lambda text=text: self._ask(text) for text in orders], ASKING)  # type: ignore[misc]  # a default binds
 
     async def _ask(self, text: str) -> Question:
-        customer = self.world.customer(self.chance.choice(self.replicas), _nowhere)
+        customer = self.world.customer(self.chance.choice(self.replicas), nowhere)
         (asked,) = (await customer.orders(text)).interrupts
         return Question(customer, f"O{text[1:6]}", asked["id"], asked["toolCallId"])
 
@@ -98,7 +98,8 @@ class Crowd:
         return set(found)
 
 
-async def _nowhere() -> str:
+async def nowhere() -> str:
+    """Where customers go whose replica is not to die."""
     raise AssertionError("a replica died")
 
 

@@ -3,6 +3,7 @@
 It remembers what it was told. What was told must be true in the end, whatever died in between.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from agui_gate_adapters.testkit.agui.reducer import apply
-from tests.product.kit import Chat, Stream, parse
+from tests.product.kit import TIMEOUT, Chat, Stream, parse
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -22,6 +23,10 @@ TRIES = 8
 
 class Died(Exception):
     """The server went away in the middle of it."""
+
+
+class Away(Died):
+    """The server says that its store is away."""
 
 
 @dataclass
@@ -89,6 +94,10 @@ class Customer(Chat):
         answers = [(record["id"], {"approved": self.plan[record["arguments"]["order_id"]]}) for record in waiting]
         return await (self.resume(*answers) if answers else self.go())
 
+    async def resumed(self, approval_id: str) -> None:
+        """Agree to one call in a run, and read that to its end."""
+        await self.resume((approval_id, {"approved": True}))
+
     async def decided(self) -> None:
         """Answer by `POST /approvals/{id}` what waits, as planned."""
         for record in await self.surely(self.pending):
@@ -99,6 +108,8 @@ class Customer(Chat):
         """`POST /approvals/{id}`; what it says was decided is remembered."""
         response = await self.http.post(f"{self.url}/approvals/{approval_id}", json=payload, headers=self.headers)
         said: Json = response.json()
+        if response.status_code == 503:
+            raise Away
         assert response.status_code in (200, 409), said
         if response.status_code == 200:
             self.told.decided[approval_id] = said["state"]
@@ -120,6 +131,17 @@ class Customer(Chat):
         response = await self.http.delete(f"{self.url}/threads/{self.thread_id}", headers=self.headers)
         assert response.status_code in (200, 404), response.text
 
+    async def alive(self) -> None:
+        """Its server answers, whatever its store does."""
+        assert (await self.http.get(f"{self.url}/healthz")).status_code == 200
+
+    async def until_ready(self) -> str:
+        """Wait until its server can use its store again; its address."""
+        async with asyncio.timeout(TIMEOUT):
+            while (await self.http.get(f"{self.url}/readyz")).status_code != 200:
+                pass
+        return self.url
+
     async def get(self, path: str) -> Json:
         """A JSON route."""
         response = await self.http.get(self.url + path, headers=self.headers)
@@ -135,5 +157,7 @@ class Customer(Chat):
     async def pending(self) -> list[Json]:
         """Those that wait. None if the thread isn't there."""
         response = await self.http.get(f"{self.url}/threads/{self.thread_id}?view=calls", headers=self.headers)
+        if response.status_code == 503:
+            raise Away
         calls = response.json()["calls"] if response.status_code == 200 else []
         return [call for call in calls if call["state"] == "pending"]

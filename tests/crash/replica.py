@@ -12,6 +12,7 @@ import random
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -36,7 +37,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.failpoints`. ``machine``: what it takes
     for its machine's name, if not that of this one; then nobody can see whether it lives. ``stalls``: whether its
     tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`. ``work_ms``: how long
-    its tools take at most, before they take effect and after it.
+    its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool `wait` comes back
+    when somebody has opened it to write.
     """
 
     store: str
@@ -49,6 +51,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     stalls: bool = True
     fused: bool = False
     work_ms: float = 0
+    door: str = ""
 
 
 class Effects:
@@ -121,7 +124,14 @@ def deadly(start: Start, effects: Effects) -> list[Tool]:
             os.kill(os.getpid(), signal.SIGKILL)
         return f"refunded {order_id}"
 
-    return [stall, fuse]
+    @tool(gate=True)
+    async def wait(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order, and wait for somebody."""
+        effects.note("wait", order_id, ctx.idempotency_key)
+        await asyncio.to_thread(Path(start.door).read_bytes)
+        return f"refunded {order_id}"
+
+    return [stall, fuse, wait]
 
 
 def hasty(effects: Effects, ms: int) -> Tool:

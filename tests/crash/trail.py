@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import cast
 
 import msgspec
 
 from agui_gate.core.audit import Chains, Event
 from agui_gate.stores import open_store
-from agui_gate.stores.audit import AuditStore
 
 ENDS = frozenset({"done", "failed", "unknown", "rejected", "superseded", "cancelled", "expired"})
 
@@ -26,12 +24,9 @@ async def trail(url: str, states: Mapping[str, str]) -> Trail:
     store = open_store(url)
     await store.start()
     try:
-        if not hasattr(store, "read_events"):
-            return Trail({}, [])
-        audit = cast(AuditStore, store)
         cursor: str | None = None
         while True:
-            page = await audit.read_events(limit=1_000, cursor=cursor)
+            page = await store.read_events(limit=1_000, cursor=cursor)
             broken += [
                 f"the chain of {b.thread} is broken at {b.seq}: {b.why}" for e in page.events for b in chains.take(e)
             ]

@@ -124,15 +124,10 @@ class PostgresStore(SQLStore):
     ) -> Approval:
         """See `ApprovalStore`."""
         move = Move(approval_id, to, decision, output, run_key)
-
-        async def look() -> Approval | None:
-            found = await self._do("write", lambda: self._sql.ledger.read("id = :id", {"id": approval_id}))
-            return found[0] if found and sure.has_moved(move, found[0]) else None
-
         return await self._sure.do(
             ("move", approval_id, to, run_key),
             lambda: super(PostgresStore, self).move(approval_id, to, decision=decision, output=output, run_key=run_key),
-            look,
+            lambda: self._do("write", lambda: self._sql.ledger.made(move)),
         )
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:

@@ -8,12 +8,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from agui_gate.core.approvals import Approval
 from agui_gate.core.stored import encode_entries
 from agui_gate.errors import Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.postgres.troubles import OutcomeUnknown
-from agui_gate.stores.sql.ledger import Move
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
 T = TypeVar("T")
@@ -80,12 +78,3 @@ def deleted(key: int) -> Steps[bool | None]:
     """Whether a thread is gone."""
     (held,) = yield Last([Statement(_HELD, {"key": key})])
     return None if held.rows else True
-
-
-def has_moved(move: Move, approval: Approval) -> bool:
-    """Whether a record looks as that move leaves it."""
-    return (
-        approval.state is move.to
-        and (move.output is None or approval.output == move.output)
-        and (move.decision is None or approval.decision == move.decision)
-    )

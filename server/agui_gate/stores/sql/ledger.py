@@ -158,13 +158,10 @@ class Ledger:
 
     def move(self, move: Move) -> Steps[Approval | None]:
         """Move one record and return it; None if there is none. Raises `IllegalMove`, `LeaseLost`."""
-        values = {"id": move.approval_id}
-        lock, end, found = yield [Statement(text, values) for text in self._to_move]
+        lock, end, found = yield self._look(move)
         if not lock.rows:
             return None
-        ((key, run_key, status, at, tenant),) = lock.rows
-        if move.run_key is not None and (move.run_key, "running") != (run_key, status):
-            raise LeaseLost
+        key, at, tenant = _checked(move, lock)
         (approval,) = self.approvals(found)
         after = after_move(approval, move.to, at, move.decision, move.output)
         row = _moved_row(move, at)
@@ -176,6 +173,37 @@ class Ledger:
         if not results[0].changed:
             raise IllegalMove(f"approval {approval.id} can't become {move.to}")
         return after
+
+    def made(self, move: Move) -> Steps[Approval | None]:
+        """The record, if it is as that move leaves it. Who still makes it, and is nearly done, is waited for.
+
+        Raises `LeaseLost` where the move needs a lease: without it, it may as well have been somebody else's.
+        """
+        lock, _, found = yield Last(self._look(move))
+        if not lock.rows:
+            return None
+        _checked(move, lock)
+        (approval,) = self.approvals(found)
+        return approval if _is_as(move, approval) else None
+
+    def _look(self, move: Move) -> list[Statement]:
+        return [Statement(text, {"id": move.approval_id}) for text in self._to_move]
+
+
+def _checked(move: Move, lock: Result) -> tuple[int, int, str]:
+    """The thread's key, the time and the tenant. Raises `LeaseLost`."""
+    ((key, run_key, status, at, tenant),) = lock.rows
+    if move.run_key is not None and (move.run_key, "running") != (run_key, status):
+        raise LeaseLost
+    return key, at, tenant
+
+
+def _is_as(move: Move, approval: Approval) -> bool:
+    return (
+        approval.state is move.to
+        and (move.output is None or approval.output == move.output)
+        and (move.decision is None or approval.decision == move.decision)
+    )
 
 
 def _new_row(thread: int, approval: Approval) -> dict[str, Any]:
