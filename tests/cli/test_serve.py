@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.support import Running, call, running
-from tests.servers import Valkey
+from tests.servers import Valkey, free_port
 
 URL = r"http://127\.0\.0\.1:\d+"
 LIMIT = 8.0
@@ -182,6 +182,16 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(tmp_path: Path, cli: Cli)
     result = cli("serve", "cli_shop:agent", "--port", "0", "--store", "sqlite:///other.db")
     assert result.exit_code == 2
     assert result.stderr == "error: The database other.db belongs to another application; choose another file.\n"
+
+
+def test_a_postgresql_that_cannot_be_used_is_one_sentence(cli: Cli, database: str) -> None:
+    for url, said in (
+        (database + "x", "there is no such database"),
+        (f"postgresql://u:s3cret@127.0.0.1:{free_port()}/db", "nothing listens there"),
+    ):
+        result = cli("serve", "cli_shop:agent", "--port", "0", "--store", url, "--bus", "memory://")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == f"error: The store is not available: {said}.\n"
 
 
 @pytest.mark.parametrize(("level", "told"), [("info", True), ("warning", False)])

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agui_gate.core.approvals import State
-from agui_gate.errors import ConfigurationError, Unavailable, Unreadable
+from agui_gate.errors import Unavailable, Unreadable
 from agui_gate.stores.base import Change
 from agui_gate.stores.clock import wall_clock
 from agui_gate.stores.postgres import PostgresStore, schema, standing
@@ -32,7 +32,7 @@ async def opened(url: str) -> AsyncIterator[PostgresStore]:
 async def refusal(url: str) -> str:
     """What is said when it can't start. It is one sentence or two, without anything of the URL that is secret."""
     store = PostgresStore(url)
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(Unavailable) as caught:
         await store.start()
     await store.aclose()
     with pytest.raises(Unavailable, match="closed"):

@@ -336,7 +336,9 @@ class StoreLifecycle(Protocol):
     """Opening and closing."""
 
     async def start(self) -> None:
-        """Open and migrate. Raises `ConfigurationError` with a sentence (unreachable, not writable, newer version)."""
+        """Open and migrate. Raises `ConfigurationError` with a sentence (no store, not writable, newer version); of a
+        store on another machine `Unavailable`, as it may be there later.
+        """
         ...
 
     async def check(self) -> None:

@@ -13,7 +13,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from agui_gate.errors import ConfigurationError
+from agui_gate.errors import Unavailable
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
 OLDEST_READER = 1
@@ -83,9 +83,9 @@ def migrate() -> Steps[int]:
 
 
 def require(version: int, oldest: int) -> None:
-    """Raise `ConfigurationError` if these tables are too new for this code."""
+    """Raise `Unavailable` if these tables are too new for this code."""
     if oldest > known():
-        raise ConfigurationError(
+        raise Unavailable(
             f"The store's tables were made by a newer agui-gate (schema {version}; this one knows {known()}, and "
             f"{oldest} is the oldest that can work with them). Start that version."
         )

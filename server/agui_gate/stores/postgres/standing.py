@@ -7,7 +7,7 @@ The store's clock is the database's. Leases go by what it says now, ``:ticks``. 
 import time
 from collections.abc import Mapping
 
-from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.errors import Unavailable
 from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.postgres import schema
 from agui_gate.stores.postgres.link import Link, parameters
@@ -69,10 +69,7 @@ async def check(link: Link, clock: DatabaseClock) -> None:
     asked, began = _passed(), wall_clock()
     now, ticks, version, oldest = await link.run("write", _checking)
     clock.read(now, asked)
-    try:
-        schema.require(version, oldest)
-    except ConfigurationError as error:
-        raise Unavailable(error.message) from None
+    schema.require(version, oldest)
     if clock.by_hand is None and not began - SKEW_MS < ticks < wall_clock() + SKEW_MS:
         raise Unavailable(
             f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
@@ -81,26 +78,23 @@ async def check(link: Link, clock: DatabaseClock) -> None:
 
 
 async def prepare(link: Link, clock: DatabaseClock) -> None:
-    """Make sure that it can be worked with, and migrate if that is needed. Raises `ConfigurationError`."""
-    try:
-        await migrate(link)
-        if names := await link.run("read", schema.lacking):
-            raise ConfigurationError(
-                f"The store's role lacks rights on {', '.join(names)}: it needs SELECT, INSERT, UPDATE and DELETE."
-            )
-        await check(link, clock)
-    except Unavailable as error:
-        raise ConfigurationError(error.message) from None
+    """Make sure that it can be worked with, and migrate if that is needed. Raises `Unavailable`."""
+    await migrate(link)
+    if names := await link.run("read", schema.lacking):
+        raise Unavailable(
+            f"The store's role lacks rights on {', '.join(names)}: it needs SELECT, INSERT, UPDATE and DELETE."
+        )
+    await check(link, clock)
 
 
 async def migrate(link: Link) -> int:
-    """Apply the migrations that are missing, and return how many. Raises `ConfigurationError`, `Unavailable`."""
+    """Apply the migrations that are missing, and return how many. Raises `Unavailable`."""
     version, oldest = await link.run("read", schema.read)
     schema.require(version, oldest)
     if version >= schema.known():
         return 0
     if not await link.run("read", _is_utf8):
-        raise ConfigurationError("The store's database has another encoding than UTF8: make one with ENCODING 'UTF8'.")
+        raise Unavailable("The store's database has another encoding than UTF8: make one with ENCODING 'UTF8'.")
     try:
         return await link.run("durable", schema.migrate)
     except Trouble as error:
@@ -108,27 +102,25 @@ async def migrate(link: Link) -> int:
 
 
 async def schema_of(url: str) -> int:
-    """The version of the tables as they are; 0 if there are none. Raises `ConfigurationError`."""
+    """The version of the tables as they are; 0 if there are none. Raises `Unavailable`."""
     link = Link(parameters(url), DatabaseClock().given)
     try:
         version, _ = await link.run("read", schema.read)
-    except Unavailable as error:
-        raise ConfigurationError(error.message) from None
     finally:
         await link.aclose()
     return version
 
 
-def _refusal(error: Trouble, version: int) -> ConfigurationError | Trouble:
+def _refusal(error: Trouble, version: int) -> Unavailable:
     match error.state:
         case "42501" | "3F000":
             state = "old" if version else "missing"
-            return ConfigurationError(
+            return Unavailable(
                 f"The store's tables are {state}, and its role may not make them: "
                 "run agui-gate migrate with a role that may."
             )
         case "42P07":
-            return ConfigurationError(
+            return Unavailable(
                 "The store's database has tables of another application; choose another database or schema."
             )
         case _:

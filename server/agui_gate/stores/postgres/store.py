@@ -43,7 +43,7 @@ class PostgresStore(SQLStore):
         self._owner: LeaseOwner | None = None
 
     async def start(self) -> None:
-        """Connect and migrate; does nothing if it is open. Raises `ConfigurationError`."""
+        """Connect and migrate; does nothing if it is open. Raises `Unavailable`, with what is wrong with it."""
         if self._link is not None:
             return
         link = Link(self._parameters, self._clock.given)
