@@ -96,6 +96,10 @@ tests/e2e/next/.stamp: $(PAGE) tests/e2e/next.config.mjs tests/interop/node_modu
 demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
 	@$(if $(NODE),$(MAKE) --no-print-directory .page &) exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
+.PHONY: replicas
+replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a proxy, no Docker needed (ARGS="--valkey")
+	@exec $(BIN)/python -m examples.replicas.local $(if $(PORT),--port $(PORT)) $(ARGS)
+
 # One process a core (ARGS=-n0: only one); all have to collect the same tests in the same order, hence the seed. What
 # they stream is replayed to the real clients in the end; without Node it is not, except in CI, where that fails.
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto

@@ -287,6 +287,20 @@ async def test_a_user_without_rights(valkey: Valkey) -> None:
         valkey.ask(f"ACL DELUSER u{number}")
 
 
+async def test_a_user_with_the_rights_of_the_documentation(valkey: Valkey) -> None:
+    rights = "~agui-gate:* &agui-gate:* +@string +@stream +@sortedset +@pubsub +@transaction +@connection +del +expire"
+    valkey.ask(f"ACL SETUSER narrow on >right {rights}")
+    ears = Ears()
+    async with wire(f"redis://narrow:right@127.0.0.1:{valkey.port}", ears=ears) as made:
+        await made.send([batch(0, 1, ended=True)], [Note("here", b"heard")])
+        await ears.until(lambda: ears.heard == [b"heard"])
+        await made.put_opening("run", 0, b".")
+        assert (await made.opening("run"), await pieces(made, 0)) == ((0, b"."), [Piece(0, b"0;")])
+        await made.forget("alice", "t")
+        assert await made.find("run") is None
+    valkey.ask("ACL DELUSER narrow")
+
+
 async def test_a_database_that_is_not_there(valkey: Valkey) -> None:
     assert "refuses what is needed" in await refused(f"{valkey.url}/99")
 
