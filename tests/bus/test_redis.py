@@ -305,6 +305,15 @@ async def test_a_database_that_is_not_there(valkey: Valkey) -> None:
     assert "refuses what is needed" in await refused(f"{valkey.url}/99")
 
 
+async def test_a_cluster_is_refused_at_the_start() -> None:
+    server = Valkey("--cluster-enabled", "yes")
+    server.start()
+    try:
+        assert "refuses what is needed" in await refused(f"redis://127.0.0.1:{server.port}")
+    finally:
+        server.close()
+
+
 async def test_what_answers_is_something_else() -> None:
     async with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         assert "is no Redis and no Valkey" in await refused(f"redis://127.0.0.1:{port}")

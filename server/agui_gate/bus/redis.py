@@ -189,10 +189,11 @@ class RedisWire:
             raise away(error) from error
 
     async def _try_out(self) -> None:
-        """Do once what is needed later. Raises what the server says."""
-        async with self._client.pipeline(transaction=False) as pipe:
+        """Do once what is needed later, with several keys at once as no cluster does. Raises what the server says."""
+        async with self._client.pipeline(transaction=True) as pipe:
             pipe.set(PREFIX + b"try", b"", ex=1)
             pipe.xtrim(PREFIX + b"none", minid=1)
+            pipe.publish(_channel("nobody"), b"")
             await pipe.execute()
 
 
