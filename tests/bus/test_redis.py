@@ -17,7 +17,7 @@ from agui_gate.errors import ConfigurationError, Unavailable
 from tests.bus.certificates import tls
 from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Valkey
+from tests.servers import Valkey, free_port
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 
@@ -306,7 +306,7 @@ async def test_a_database_that_is_not_there(valkey: Valkey) -> None:
 
 
 async def test_a_cluster_is_refused_at_the_start() -> None:
-    server = Valkey("--cluster-enabled", "yes")
+    server = Valkey("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     server.start()
     try:
         assert "refuses what is needed" in await refused(f"redis://127.0.0.1:{server.port}")
