@@ -7,7 +7,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
@@ -15,12 +15,17 @@ from typing import Any
 
 import msgspec
 
+from agui_gate.stores.postgres import standing
 from tests.chaos.storm import THREADS_A_KILL, Came, Storm, business, items
 from tests.crash.crowd import Approved, Crowd, Rounds, approve_all, everything_at_once
+from tests.crash.ground import Ground, on_postgres, on_sqlite
 from tests.crash.nursery import Nursery, nursery
 from tests.crash.trail import Trail, trail
 from tests.crash.world import script, world
 
+Options = argparse.Namespace
+States = dict[str, str]
+"""What came of approvals, by their ids."""
 CHECKS = ("storm", "approve", "rounds")
 
 
@@ -45,13 +50,13 @@ def say(text: str) -> None:
     print(f"  {text}", flush=True)
 
 
-async def storm(home: Nursery, folder: Path, url: str, options: argparse.Namespace) -> tuple[Came, dict[str, str]]:
+async def storm(home: Nursery, folder: Path, ground: Ground, options: Options) -> tuple[Came, States]:
     """Kills at random moments."""
     chance = random.Random(options.seed)
     asks = business(options.kills * THREADS_A_KILL, chance)
-    async with world(home, folder, url, {}) as found:
+    async with world(home, folder, ground, {}) as found:
         found.emulator.load(script(items(asks)))
-        raging = Storm(found, asks, chance)
+        raging = Storm(found, ground, asks, chance)
         for _ in range(options.replicas):
             raging.start()
         await raging.rage(options.kills, say)
@@ -59,46 +64,43 @@ async def storm(home: Nursery, folder: Path, url: str, options: argparse.Namespa
         return await raging.calm(), raging.states
 
 
-async def approve(
-    home: Nursery, folder: Path, url: str, options: argparse.Namespace
-) -> tuple[Approved, dict[str, str]]:
+async def approve(home: Nursery, folder: Path, ground: Ground, options: Options) -> tuple[Approved, States]:
     """Each approval approved many times at once."""
-    async with world(home, folder, url, {}) as found:
+    async with world(home, folder, ground, {}) as found:
         crowd = Crowd(found, [found.replica() for _ in range(options.replicas)], options.seed)
         return await approve_all(crowd, options.approvals, each=20), crowd.states
 
 
-async def rounds(home: Nursery, folder: Path, url: str, options: argparse.Namespace) -> tuple[Rounds, dict[str, str]]:
+async def rounds(home: Nursery, folder: Path, ground: Ground, options: Options) -> tuple[Rounds, States]:
     """Approving, rejecting, expiring and cancelling at once."""
-    async with world(home, folder, url, {}) as found:
+    async with world(home, folder, ground, {}) as found:
         crowd = Crowd(found, [found.replica() for _ in range(options.replicas)], options.seed)
         return await everything_at_once(crowd, options.rounds), crowd.states
 
 
 @contextmanager
-def stores(names: list[str]) -> Iterator[dict[str, Any]]:
-    """What makes the URL of a new store, by its name."""
-    makers: dict[str, Any] = {"sqlite": lambda folder: f"sqlite:///{folder}/agui-gate.db"}
+def grounds(names: list[str]) -> Iterator[Mapping[str, Callable[[Path], Ground]]]:
+    """What makes a new store, by its kind."""
     if "postgres" not in names:
-        yield makers
+        yield {"sqlite": on_sqlite}
         return
     from tests.servers import Postgres
 
     server = Postgres()
     server.start()
     try:
-        yield makers | {"postgres": lambda _: server.url(server.create())}
+        yield {"sqlite": on_sqlite, "postgres": lambda _: on_postgres(server, server.url(server.create()))}
     finally:
         server.close()
 
 
-async def part(what: str, store: str, url: str, home: Nursery, folder: Path, options: argparse.Namespace) -> Report:
+async def part(what: str, store: str, ground: Ground, home: Nursery, folder: Path, options: Options) -> Report:
     """One check on one store."""
     began = time.monotonic()
     checks: dict[str, Any] = {"storm": storm, "approve": approve, "rounds": rounds}
-    came, states = await checks[what](home, folder, url, options)
+    came, states = await checks[what](home, folder, ground, options)
     seconds = round(time.monotonic() - began, 1)
-    return Report(what, store, options.seed, seconds, came, await trail(url, states))
+    return Report(what, store, options.seed, seconds, came, await trail(ground.url, states))
 
 
 def shown(report: Report) -> str:
@@ -132,11 +134,12 @@ def main(words: list[str]) -> int:
     """All of it. 1 if a promise was broken."""
     options = parsed(words)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # the provider writes to who was killed
+    standing.SKEW_MS = 1 << 60  # the trail is read of a store whose clock was set forward
     names = options.store or ["sqlite", "postgres"]
     reports = []
     with ExitStack() as exits:
         temporary = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
-        makers, home = exits.enter_context(stores(names)), exits.enter_context(nursery(temporary / "log"))
+        makers, home = exits.enter_context(grounds(names)), exits.enter_context(nursery(temporary / "log"))
         for name, what in product(names, options.what or CHECKS):
             folder = temporary / f"{name}-{what}"
             folder.mkdir()

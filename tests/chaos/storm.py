@@ -12,6 +12,7 @@ import httpx2
 import msgspec
 
 from tests.crash.customer import Customer, Died
+from tests.crash.ground import Ground
 from tests.crash.nursery import Replica
 from tests.crash.world import World, orders_of
 
@@ -23,10 +24,12 @@ LONGEST = 0.4
 """Seconds between two kills at most."""
 WORK_MS = 20
 """How long a tool is at work before it takes effect, and after it: most kills are to hit some."""
-PATIENCE = 60
+PATIENCE = 200
 """How often a customer tries again, before it says that it can't get what it wants."""
 TOOLS = ("look", "refund", "refund", "ship")
 
+Asks = dict[str, list[tuple[str, str]]]
+"""Calls by what is said: of which tool, for which order."""
 Say = Callable[[str], None]
 Json = dict[str, Any]
 
@@ -46,7 +49,7 @@ class Came(msgspec.Struct, frozen=True):
     broken: list[str]
 
 
-def business(threads: int, chance: random.Random) -> dict[str, list[tuple[str, str]]]:
+def business(threads: int, chance: random.Random) -> Asks:
     """What is asked for in so many threads: one to four calls, for orders that nobody else has."""
     return {
         f"#{n:05};": [(chance.choice(TOOLS), f"O{n:05}{letter}") for letter in "abcd"[: chance.randint(1, 4)]]
@@ -58,20 +61,27 @@ class Storm:
     """``chance`` decides everything that can be decided; when a kill hits is for the machine to say."""
 
     def __init__(
-        self, world: World, asks: dict[str, list[tuple[str, str]]], chance: random.Random, **replica: Any
+        self,
+        world: World,
+        ground: Ground,
+        asks: Asks,
+        chance: random.Random,
+        **replica: Any,
     ) -> None:
-        self._world, self._asks, self._chance = world, list(asks), chance
+        self._world, self._ground, self._asks, self._chance = world, ground, list(asks), chance
         self._replica = {"work_ms": WORK_MS, **replica}
         self._plan = {order: chance.random() < 0.8 for calls in asks.values() for _, order in calls}
         self._over = False
         self.replicas: list[Replica] = []
         self.customers: list[Customer] = []
         self.states: dict[str, str] = {}
-        self.kills = self.deaths = 0
+        self.kills = self.deaths = self._started = 0
 
     def start(self) -> None:
         """One more replica."""
-        self.replicas.append(self._world.replica(**self._replica))
+        self._started += 1
+        machine = f"machine {self._started}" * self._ground.apart
+        self.replicas.append(self._world.replica(machine=machine, **self._replica))
 
     async def rage(self, kills: int, say: Say) -> None:
         """Kill so many, one after another, while customers are served; then let them finish."""
@@ -90,6 +100,7 @@ class Storm:
         self.start()
         self.kills += 1
         await victim.kill()
+        self._ground.lapse()
 
     async def _elsewhere(self) -> str:
         self.deaths += 1
@@ -172,6 +183,6 @@ class Storm:
         )
 
 
-def items(asks: dict[str, list[tuple[str, str]]]) -> dict[str, Any]:
+def items(asks: Asks) -> dict[str, Any]:
     """The script's part of it."""
     return {text: orders_of(*calls) for text, calls in asks.items()}

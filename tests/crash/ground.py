@@ -26,6 +26,7 @@ class Ground(NamedTuple):
     url: str
     apart: bool
     lapse: Callable[[], None]
+    bus: str | None = None
 
 
 def on_sqlite(folder: Path) -> Ground:
@@ -43,4 +44,4 @@ def on_postgres(server: "Postgres", url: str) -> Ground:
     def lapse() -> None:
         server.execute(f"UPDATE ahead.ahead SET ms = ms + {LEASE_MS}", name)
 
-    return Ground(url, True, lapse)
+    return Ground(url, True, lapse, "memory://")

@@ -22,6 +22,7 @@ from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_foreve
 from agui_gate.failpoints import VARIABLE
 from agui_gate.settings import Settings
 from agui_gate.stores import lease
+from agui_gate.stores.postgres import standing
 from agui_gate.tool import Tool
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
@@ -35,10 +36,10 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """How a replica is started.
 
     ``effects``: the file of what its tools did. ``failpoint``: see `agui_gate.failpoints`. ``machine``: what it takes
-    for its machine's name, if not that of this one; then nobody can see whether it lives. ``stalls``: whether its
-    tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`. ``work_ms``: how long
-    its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool `wait` comes back
-    when somebody has opened it to write.
+    for its machine's name, if not that of this one. Then nobody can see whether it lives, and any clock is right.
+    ``stalls``: whether its tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
+    ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
+    `wait` comes back when somebody has opened it to write.
     """
 
     store: str
@@ -154,5 +155,6 @@ def serve(start: Start, sock: socket.socket) -> None:
     os.environ[VARIABLE] = start.failpoint
     if start.machine:
         lease._machine = lambda: start.machine
+        standing.SKEW_MS = 1 << 60
     app = create_app(agent(start), store=start.store, bus=start.bus, settings=Settings(log_level="warning"))
     serve_forever(Server(configure(app), lambda: None), sock)

@@ -13,7 +13,7 @@ import pytest
 
 from agui_gate.failpoints import EVERY, Failpoint, Place
 from tests.crash.customer import Customer
-from tests.crash.ground import Ground, on_postgres, on_sqlite
+from tests.crash.ground import Ground
 from tests.crash.nursery import Nursery, Replica
 from tests.crash.trail import trail
 from tests.crash.world import World, dumped, orders_of, world
@@ -134,15 +134,8 @@ AGAIN = [Failpoint(point.side, point.place, 2) for point in POINTS if point.plac
 
 
 @pytest.fixture
-def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Ground:
-    if request.param == "sqlite":
-        return on_sqlite(tmp_path)
-    return on_postgres(request.getfixturevalue("postgres"), request.getfixturevalue("database"))
-
-
-@pytest.fixture
 async def street(replicas: Nursery, ground: Ground, tmp_path: Path) -> AsyncIterator[World]:
-    async with world(replicas, tmp_path, ground.url, ORDERS, bus="memory://") as found:
+    async with world(replicas, tmp_path, ground, ORDERS) as found:
         yield found
 
 

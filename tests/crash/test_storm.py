@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.storm import Storm, business, items
+from tests.crash.ground import Ground
 from tests.crash.nursery import Nursery
 from tests.crash.trail import trail
 from tests.crash.world import dumped, script, world
@@ -18,16 +19,17 @@ pytestmark = [pytest.mark.anyio, shows("B5", "B6", "B9")]
 KILLS = 8
 
 
-async def test_everybody_is_served_whoever_is_killed(replicas: Nursery, tmp_path: Path) -> None:
-    url, chance = f"sqlite:///{tmp_path}/agui-gate.db", random.Random(3)
+@pytest.mark.parametrize("ground", ["sqlite"], indirect=True)
+async def test_everybody_is_served_whoever_is_killed(replicas: Nursery, ground: Ground, tmp_path: Path) -> None:
+    chance = random.Random(3)
     asks = business(40, chance)
-    async with world(replicas, tmp_path, url, {}) as found, asyncio.timeout(3 * TIMEOUT):
+    async with world(replicas, tmp_path, ground, {}) as found, asyncio.timeout(3 * TIMEOUT):
         found.emulator.load(script(items(asks)))
-        storm = Storm(found, asks, chance)
+        storm = Storm(found, ground, asks, chance)
         for _ in range(3):
             storm.start()
         await storm.rage(KILLS, lambda _: None)
         came = await storm.calm()
         assert not came.broken, dumped(came.broken, found)
         assert (came.kills, came.executions > 0) == (KILLS, True)
-        assert (await trail(url, storm.states)).broken == []
+        assert (await trail(ground.url, storm.states)).broken == []

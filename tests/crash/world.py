@@ -12,6 +12,7 @@ import msgspec
 
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.crash.customer import Customer
+from tests.crash.ground import Ground
 from tests.crash.nursery import Nursery, Replica
 from tests.crash.replica import Start
 from tests.product.kit import Product, client_of
@@ -152,13 +153,11 @@ async def contradicted(customer: Customer) -> list[str]:
 
 
 @asynccontextmanager
-async def world(
-    home: Nursery, folder: Path, store: str, orders: dict[str, list[Item]], **more: Any
-) -> AsyncIterator[World]:
-    """A world without a replica. ``more``: see `Start`."""
+async def world(home: Nursery, folder: Path, ground: Ground, orders: dict[str, list[Item]]) -> AsyncIterator[World]:
+    """A world without a replica."""
     emulator = Emulator(script=script(orders))
     async with serve(emulator) as provider, client_of() as client:
-        start = Start(store=store, provider=provider, effects=str(folder / "effects"), **more)
+        start = Start(store=ground.url, bus=ground.bus, provider=provider, effects=str(folder / "effects"))
         try:
             yield World(start, home, emulator, client)
         finally:

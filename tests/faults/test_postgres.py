@@ -74,7 +74,7 @@ class Scene:
 async def scene(replicas: Nursery, postgres: Postgres, database: str, tmp_path: Path) -> AsyncIterator[Scene]:
     ground, door = on_postgres(postgres, database), tmp_path / "door"
     os.mkfifo(door)
-    async with world(replicas, tmp_path, ground.url, ORDERS, bus="memory://") as found, Proxy(postgres.port) as proxy:
+    async with world(replicas, tmp_path, ground, ORDERS) as found, Proxy(postgres.port) as proxy:
         store = ground.url.replace(f":{postgres.port}/", f":{proxy.port}/")
         here = found.replica(machine="here", store=store, door=str(door))
         await found.customer(here, nowhere).until_ready()
