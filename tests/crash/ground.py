@@ -26,7 +26,6 @@ class Ground(NamedTuple):
     url: str
     apart: bool
     lapse: Callable[[], None]
-    bus: str | None = None
 
 
 def on_sqlite(folder: Path) -> Ground:
@@ -44,4 +43,4 @@ def on_postgres(server: "Postgres", url: str) -> Ground:
     def lapse() -> None:
         server.execute(f"UPDATE ahead.ahead SET ms = ms + {LEASE_MS}", name)
 
-    return Ground(url, True, lapse, "memory://")
+    return Ground(url, True, lapse)

@@ -157,7 +157,7 @@ async def world(home: Nursery, folder: Path, ground: Ground, orders: dict[str, l
     """A world without a replica."""
     emulator = Emulator(script=script(orders))
     async with serve(emulator) as provider, client_of() as client:
-        start = Start(store=ground.url, bus=ground.bus, provider=provider, effects=str(folder / "effects"))
+        start = Start(store=ground.url, provider=provider, effects=str(folder / "effects"))
         try:
             yield World(start, home, emulator, client)
         finally:
