@@ -90,6 +90,10 @@ async def test_no_answer_of_before_is_carried_out_and_the_new_question_is(path: 
         waits = await pending(p)
         assert (waits["restored"], waits["call_id"]) == (True, before["call_id"])
         assert waits["id"] != old
+        assert (
+            waits["message"]
+            == "Run refund? (From a restored backup: it may have been answered before, and may have run then.)"
+        )
         if path == "card":
             done = await chat.answer((next(iter(again.cards)), {"accepted": True}))
         else:

@@ -91,7 +91,7 @@ def interrupt(
 
 def _sentences(approval: Approval, refused: str | None, asked: str, ran: AlreadyRan | None) -> str:
     restored = RESTORED if approval.was else None
-    return " ".join(part for part in (refused, asked, ran.words if ran else None, restored) if part)
+    return " ".join(part for part in (refused, asked, restored, ran.words if ran else None) if part)
 
 
 def checked_edit(approval: Approval, edited: dict[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from agui_gate.core.approvals import LOCAL, Approval, Decision, State
 from agui_gate.core.events import METADATA
-from agui_gate.protocol.cards import iso, shown
+from agui_gate.protocol.cards import RESTORED, iso, shown
 
 MAX_REASON = 1_000
 """Characters of a reason in metadata."""
@@ -54,7 +54,7 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "tool": approval.tool,
         "arguments": shown(approval.arguments, parameters),
         "editable": list(approval.editable),
-        "message": approval.message,
+        "message": f"{approval.message or f'Run {approval.tool}?'} {RESTORED}" if approval.was else approval.message,
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
         **({"restored": True} if approval.was else {}),

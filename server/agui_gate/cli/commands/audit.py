@@ -145,6 +145,7 @@ _WORDS = {
     "changed": "it was changed",
     "not_the_head": "it is not what its head was, which was kept",
 }
+_NOT_THERE = "it is not there any more: cut off, removed, or aged out with all of its chain"
 
 
 async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
@@ -160,8 +161,9 @@ async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
 
 
 def _place(broken: Break, event: Event | None) -> Place:
-    principal, thread_id = (event.principal, event.thread_id) if event else ("", "")
-    return Place(principal, thread_id, broken.thread, broken.seq, _WORDS[broken.why])
+    if event is None:
+        return Place("", "", broken.thread, broken.seq, _NOT_THERE)
+    return Place(event.principal, event.thread_id, broken.thread, broken.seq, _WORDS[broken.why])
 
 
 async def _events(
