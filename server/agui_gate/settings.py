@@ -96,6 +96,12 @@ class Settings:
     """What `memory://` keeps of one principal. Over it: 413 `too_large`."""
     principal_threads: int = 10_000
     """Threads that `memory://` keeps of one principal. Over it: 413 `too_large`."""
+    retention_threads_days: int = 0
+    """After how many days without a change a thread is deleted, with its journal and approvals. Never while something
+    of it waits or is at work. 0: never.
+    """
+    retention_records_days: int = 0
+    """After how many days what is left of a deleted thread goes: its tombstones and its audit trail. 0: never."""
     max_connections: int = 0
     """Connections of `agui-gate serve`. 0: as many as the process may have open files for, 10,000 at most. Over it: the
     one that has been silent for longest is closed; if none is silent, 503 `unavailable`.

@@ -15,7 +15,7 @@ def test_all_is_well(cli: Cli) -> None:
         "✓ access: this machine only, as no tokens are set",
         "✓ page: its files are there",
         "✓ cli_shop:agent: 1 agent with 1 tool, 1 of them gated",
-        "✓ store: sqlite:///x.db opens and can be written",
+        "✓ store: sqlite:///x.db opens and can be written; it is empty",
         "✓ bus: memory://",
         "✓ shop: model: answers",
     ]

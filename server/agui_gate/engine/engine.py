@@ -36,6 +36,7 @@ from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
 from agui_gate.engine.strict import refuse, refuse_early
+from agui_gate.engine.sweeping import Sweeper
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.protocol.inbound import ClientTool, RunInput
@@ -93,6 +94,7 @@ class Engine:
         self._endings = Endings(
             store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
         )
+        self._sweeper = Sweeper(store, limits.ages)
         self._heart: Heart | None = None
         self._courier: Courier | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -122,12 +124,16 @@ class Engine:
             raise
         self._watch.open()
         self._heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
-        self._beating = asyncio.create_task(beating(self._heart, self._bus.expire), name="agui-gate heart")
+        self._beating = asyncio.create_task(beating(self._heart, self._tidy), name="agui-gate heart")
         self._courier = Courier(self.store, new_id(), [ApprovalsFeed(self._replicas.tell)])
         self._delivering = asyncio.create_task(self._courier.work(), name="agui-gate outbox")
         self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
         self.inbox.open()
         self._started, self._closing = True, False
+
+    async def _tidy(self) -> None:
+        await self._sweeper.step()
+        await self._bus.expire()
 
     async def drain(self, grace: float = 5.0) -> None:
         """Take no new runs, stop those in flight (each ends its own stream), wait up to ``grace`` seconds for them.

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.errors import TooLarge
+from agui_gate.stores.retention import DAY_MS, Ages
 
 MIB = 1024 * 1024
 
@@ -20,6 +21,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``open_bytes``: what is kept of all threads that are worked on at the same time; half of it for one principal.
     * ``state_bytes``: the shared state of a thread, as JSON.
     * ``principal_runs``: how many runs of one principal are in flight.
+    * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
     """
 
     turn_bytes: int = 4 * MIB
@@ -32,6 +34,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     open_bytes: int = 256 * MIB
     state_bytes: int = MIB // 2
     principal_runs: int = 1000
+    retention_threads_days: int = 0
+    retention_records_days: int = 0
+
+    @property
+    def ages(self) -> Ages:
+        """When the store forgets what."""
+        return Ages(
+            threads=self.retention_threads_days * DAY_MS or None, records=self.retention_records_days * DAY_MS or None
+        )
 
     @property
     def readable_bytes(self) -> int:

@@ -27,6 +27,7 @@ from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 from agui_gate.stores.outbox import OutboxStore
+from agui_gate.stores.retention import RetentionStore
 from agui_gate.stores.tombstones import Tombstone
 
 STOP_MS = 1_000
@@ -359,7 +360,7 @@ class StoreLifecycle(Protocol):
         ...
 
 
-class Store(ThreadStore, ApprovalStore, AuditStore, OutboxStore, EpochStore, StoreLifecycle, Protocol):
+class Store(ThreadStore, ApprovalStore, AuditStore, OutboxStore, EpochStore, RetentionStore, StoreLifecycle, Protocol):
     """All of it."""
 
 

@@ -16,6 +16,7 @@ from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark
 from agui_gate.errors import AguiGateError
 from agui_gate.settings import DEFAULT, Settings, load_settings
+from agui_gate.stores.retention import DAY_MS, Tally
 
 SHORT_TOKEN = 16
 """Characters below which a bearer token is called guessable."""
@@ -142,6 +143,7 @@ async def _store(settings: Settings) -> Finding:
         try:
             await store.start()
             await store.check()
+            holds = _held(await store.tally(), store.now())
         finally:
             await store.aclose()
     except AguiGateError as error:
@@ -149,8 +151,26 @@ async def _store(settings: Settings) -> Finding:
         named = "AGUI_GATE_STORE" if source == DEFAULT else source
         return Finding("store", False, error.message, f"Correct {named}, or what it points at.")
     if settings.source("store") == DEFAULT:
-        return Finding("store", True, f"{shown} in {os.getcwd()} opens and can be written")
-    return Finding("store", True, f"{shown} opens and can be written")
+        return Finding("store", True, f"{shown} in {os.getcwd()} opens and can be written; {holds}")
+    return Finding("store", True, f"{shown} opens and can be written; {holds}")
+
+
+def _held(tally: Tally, now: int) -> str:
+    """What a store holds, and how old it is."""
+    if not tally.threads and not tally.events:
+        return "it is empty"
+    parts = [
+        f"{tally.threads:,} threads ({tally.bytes / 1e6:,.1f} MB{_age(tally.oldest_thread, now)})",
+        f"{tally.approvals:,} approvals ({tally.pending:,} pending)",
+        f"{tally.events:,} audit events{_age(tally.oldest_event, now)}",
+        f"{tally.tombstones:,} tombstones",
+    ]
+    return ", ".join(parts)
+
+
+def _age(oldest: int | None, now: int) -> str:
+    days = 0 if oldest is None else (now - oldest) // DAY_MS
+    return f" for up to {days:,} days" if days else ""
 
 
 async def _bus(settings: Settings) -> Finding:

@@ -1,13 +1,17 @@
-"""What the memory store keeps beside its threads, for others: the audit trail, and the outbox."""
+"""What the memory store keeps beside its threads: the audit trail, the outbox, tombstones; and what it forgets."""
 
 from collections.abc import Collection, Sequence
 
+from agui_gate.core.approvals import UNFINISHED
 from agui_gate.core.audit import Happened
 from agui_gate.stores.audit import EventPage, HeadPage
 from agui_gate.stores.clock import StoreClock
 from agui_gate.stores.memory.ledger import MemoryLedger
+from agui_gate.stores.memory.record import Record
+from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.outbox import Notice
+from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
 
 
 class KeptBeside:
@@ -16,8 +20,13 @@ class KeptBeside:
     _trail: Trail
     _ledger: MemoryLedger
     _clock: StoreClock
+    _threads: dict[str, Record]
+    _tombs: Tombs
 
     def _require_open(self) -> None:
+        raise NotImplementedError
+
+    def _remove(self, record: Record, run_key: str) -> None:
         raise NotImplementedError
 
     async def note(self, happened: Sequence[Happened]) -> None:
@@ -49,3 +58,42 @@ class KeptBeside:
         """See `OutboxStore`."""
         self._require_open()
         return self._trail.take(taker, told, limit, self._clock())
+
+    # --- what is forgotten
+
+    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
+        """See `RetentionStore`. One step looks at everything: there is no more than fits into memory."""
+        self._require_open()
+        now, ticks = self._clock.moment()
+        threads = records = 0
+        if ages.threads is not None:
+            before = now - ages.threads
+            old = [r for r in self._threads.values() if r.updated_at <= before and r.status(ticks) != "running"]
+            idle = [record for record in old if not self._is_unfinished(record, now)]
+            for record in idle[:FORGET]:
+                self._remove(record, "")
+            threads = len(idle[:FORGET])
+        if ages.records is not None:
+            before = now - ages.records
+            records = self._trail.forget(self._threads.keys(), before) + self._tombs.forget(before)
+        return Swept(threads, records, BEGINNING)
+
+    def _is_unfinished(self, record: Record, now: int) -> bool:
+        return any(approval.state in UNFINISHED for approval in self._ledger.all(record.approvals, now))
+
+    async def tally(self) -> Tally:
+        """See `RetentionStore`."""
+        self._require_open()
+        now, records = self._clock(), self._threads.values()
+        ends = self._trail.ages()
+        return Tally(
+            threads=len(records),
+            bytes=sum(record.bytes for record in records),
+            approvals=sum(len(record.approvals) for record in records),
+            pending=sum(self._ledger.waiting(record.approvals, now) for record in records),
+            tombstones=len(self._tombs),
+            events=len(ends),
+            notices=self._trail.waiting,
+            oldest_thread=min((record.updated_at for record in records), default=None),
+            oldest_event=min(ends, default=None),
+        )

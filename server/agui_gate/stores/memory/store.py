@@ -240,7 +240,9 @@ class MemoryStore(KeptBeside):
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
         self._require_open()
-        record = self._under_lease(thread.key, run_key)
+        self._remove(self._under_lease(thread.key, run_key), run_key)
+
+    def _remove(self, record: Record, run_key: str) -> None:
         self._set_ref(record, None)
         now = self._clock()
         self._tombs.bury(self._ledger.all(record.approvals, now), now)

@@ -33,6 +33,20 @@ class Tombs:
                     return tombs[index]
         return None
 
+    def __len__(self) -> int:
+        return sum(map(len, self._tombs.values()))
+
+    def forget(self, before: int) -> int:
+        """Drop those whose threads were deleted no later than that. Returns their number."""
+        there = len(self)
+        for principal, tombs in list(self._tombs.items()):
+            kept = deque((tomb for tomb in tombs if tomb.deleted_at > before), maxlen=MAX_TOMBS)
+            if kept:
+                self._tombs[principal] = kept
+            else:
+                del self._tombs[principal]
+        return there - len(self)
+
     def of(self, principal: str, thread_id: str | None, approval_id: str | None) -> list[Tombstone]:
         """This principal's, the latest deletion first."""
         mine = self._tombs.get(principal, ())

@@ -97,6 +97,23 @@ class Trail:
         self._taker, self._taken_until = taker, now + TAKE_MS if limit and self._notices else 0
         return list(islice(self._notices.values(), limit))
 
+    def forget(self, there: Collection[str], before: int) -> int:
+        """Drop the chains of threads that are not ``there``, of which nothing is newer than that. Returns events."""
+        old = [key for key, chain in self._chains.items() if key not in there and chain[-1].at <= before]
+        number = sum(len(self._chains[key]) for key in old)
+        for key in old:
+            self._drop(key)
+        return number
+
+    def ages(self) -> list[int]:
+        """When each of the events was."""
+        return [event.at for chain in self._chains.values() for event in chain]
+
+    @property
+    def waiting(self) -> int:
+        """Notices that are not told yet."""
+        return len(self._notices)
+
     def _all(self, after: tuple[int, int]) -> Iterator[Event]:
         """All events behind that place, in the order of chains."""
         thread, seq = after

@@ -102,12 +102,20 @@ class Changes:
         return Statement(f"UPDATE threads SET {', '.join(columns)} WHERE {UNDER_LEASE}", values)  # noqa: S608 our names
 
     def delete(self, key: int, run_key: str) -> Steps[None]:
-        """Delete a thread; its journal and its approvals go with it. Raises `LeaseLost`; then nothing happened."""
-        values = {"key": key, "run_key": run_key}
-        lock, end, listed = yield [Statement(text, values) for text in (self._lock, self._end, self._listed)]
-        if not lock.rows:
+        """Delete a thread of a run. Raises `LeaseLost`; then nothing happened."""
+        held = Statement(self._lock, {"key": key, "run_key": run_key})
+        if not (yield from self.remove(key, held, run_key)):
             raise LeaseLost
-        ((_, now, tenant),) = lock.rows
+
+    def remove(self, key: int, lock: Statement, run_key: str = "") -> Steps[bool]:
+        """Delete a thread; its journal and its approvals go with it. ``lock`` locks it, and finds the clock and the
+        tenant behind its key; if it finds nothing, nothing happens, and it is False.
+        """
+        values = {"key": key}
+        locked, end, listed = yield [lock, Statement(self._end, values), Statement(self._listed, values)]
+        if not locked.rows:
+            return False
+        ((_, now, tenant),) = locked.rows
         happened: list[audit.Happened] = []
         batch: list[Statement] = []
         for found in self._ledger.approvals(listed):
@@ -118,7 +126,8 @@ class Changes:
             happened.append(audit.deleted(approval, run_key))
             batch += self._ends.bury((yield from self._whole(approval)), now)
         batch += self._trail.added(key, tenant, end, now, happened)
-        yield Last([*batch, Statement(f"DELETE FROM threads WHERE {UNDER_LEASE}", values)])  # noqa: S608 our names
+        yield Last([*batch, Statement("DELETE FROM threads WHERE tenant = :tenant AND key = :key", values)])
+        return True
 
     def _whole(self, approval: Approval) -> Steps[Approval]:
         """A record with all of its output, where a digest is made of that: one at a time, as they may be large."""

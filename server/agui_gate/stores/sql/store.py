@@ -27,6 +27,7 @@ from agui_gate.stores.base import (
 from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.paging import from_cursor
+from agui_gate.stores.retention import BEGINNING, Ages, Place, Swept, Tally
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ends import Ends
@@ -35,6 +36,7 @@ from agui_gate.stores.sql.heads import Heads
 from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger, Move
 from agui_gate.stores.sql.records import Records
+from agui_gate.stores.sql.retention import Retention
 from agui_gate.stores.sql.rows import Wanted
 from agui_gate.stores.sql.steps import Kind, Operation, Steps
 from agui_gate.stores.sql.threads import Threads, Wish
@@ -57,6 +59,7 @@ class Operations:
         self.records = Records(dialect, self.ledger)
         self.epochs = Epochs(dialect, self.ledger, self.trail)
         self.changes = Changes(dialect, self.ledger, self.journal, self.trail, self.ends)
+        self.retention = Retention(dialect, self.ledger, self.changes)
 
 
 class SQLStore(ABC):
@@ -246,6 +249,16 @@ class SQLStore(ABC):
         if limit and not told and not await self._do("read", self._sql.trail.has_notices):
             return ()
         return await self._do("write", lambda: self._sql.trail.take(taker, told, limit))
+
+    # --- what is forgotten
+
+    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
+        """See `RetentionStore`."""
+        return await self._do("write", lambda: self._sql.retention.sweep(ages, place))
+
+    async def tally(self) -> Tally:
+        """See `RetentionStore`."""
+        return await self._do("read", self._sql.retention.tally)
 
 
 def _overdue(approvals: Sequence[Approval], now: int) -> bool:

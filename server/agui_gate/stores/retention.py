@@ -1,0 +1,81 @@
+"""What a store forgets by itself when it is old enough, and what it holds.
+
+Two things age, each by a setting of its own:
+
+* *Threads* that nobody changed for so long go, with their journals and approvals, as if they were deleted. What a
+  person still has to answer, and a call of which it isn't known what comes of it, keep their thread as long as that is
+  so. So does a run. An approval that is settled ages with its thread: the conversation would not be legal without it.
+* *Records* of threads that are gone: tombstones, and audit trails. A trail goes as a whole, when its last event is old
+  enough, as a chain without its beginning can't be checked. Of a thread that is there it stays.
+
+It is done in small steps, each of which looks at `LOOK` rows of a kind at most, in the order of their keys, and goes on
+where the one before has ended. So it costs little, needs no index, and several processes may do it at once.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+DAY_MS = 24 * 3_600_000
+
+LOOK = 200
+"""Rows of a kind that one step looks at."""
+FORGET = 20
+"""Threads that one step deletes."""
+
+
+class Ages(msgspec.Struct, frozen=True, kw_only=True):
+    """After how many ms threads, and records of threads that are gone, are forgotten. None: never."""
+
+    threads: int | None = None
+    records: int | None = None
+
+
+class Place(msgspec.Struct, frozen=True):
+    """How far the looking has got: after this thread, this chain (of events), this tombstone."""
+
+    thread: int = -1
+    chain: int = -1
+    tombstone: str = ""
+
+
+BEGINNING = Place()
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """What one step came to: how many threads and records (events and tombstones) went, and where the next one goes
+    on; at the end that is the `BEGINNING` again.
+    """
+
+    threads: int
+    records: int
+    place: Place
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store holds. ``bytes``: of all threads. Times are ms since the epoch, None where there is nothing.
+
+    ``pending``: of the approvals, those that wait. ``notices``: not told yet.
+    """
+
+    threads: int
+    bytes: int
+    approvals: int
+    pending: int
+    tombstones: int
+    events: int
+    notices: int
+    oldest_thread: int | None
+    oldest_event: int | None
+
+
+class RetentionStore(Protocol):
+    """Forgetting."""
+
+    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
+        """Do one step. Each thread goes wholly or not at all, in one transaction with what is kept of it."""
+        ...
+
+    async def tally(self) -> Tally:
+        """Count what there is. It reads all of it, so it takes its time."""
+        ...

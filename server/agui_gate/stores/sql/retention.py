@@ -1,0 +1,139 @@
+"""Forgetting what is old, in SQL."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agui_gate.core.approvals import UNFINISHED
+from agui_gate.stores.lease import lapsed
+from agui_gate.stores.retention import FORGET, LOOK, Ages, Place, Swept, Tally
+from agui_gate.stores.sql.changes import Changes
+from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.steps import Last, Statement, Steps
+
+_UNFINISHED = ", ".join(repr(state.value) for state in sorted(UNFINISHED))
+_THREADS = (
+    "SELECT key, updated_at, run_key, run_status, lease_owner, lease_until FROM threads "
+    "WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit"
+)
+_CHAINS = (
+    "SELECT thread, max(at) AS last FROM approval_events WHERE tenant = :tenant AND thread > :after "
+    "GROUP BY thread ORDER BY thread LIMIT :limit"
+)
+_TOMBSTONES = "SELECT id, deleted_at FROM tombstones WHERE tenant = :tenant AND id > :after ORDER BY id LIMIT :limit"
+_IDLE = (
+    "tenant = :tenant AND key = :key AND updated_at = :updated_at "  # noqa: S608 our names
+    "AND coalesce(run_key, '') = :run_key AND lease_until = :until AND NOT EXISTS (SELECT 1 FROM approvals "
+    f"WHERE tenant = :tenant AND thread = :key AND state IN ({_UNFINISHED}))"
+)
+"""The thread as it was looked at, with nothing that waits or is at work."""
+_TALLY = {
+    "threads": "SELECT count(*) FROM threads WHERE tenant = :tenant",
+    "bytes": "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM threads WHERE tenant = :tenant",
+    "approvals": "SELECT count(*) FROM approvals WHERE tenant = :tenant",
+    "pending": "SELECT count(*) FROM approvals WHERE tenant = :tenant AND state = 'pending' "
+    "AND (expires_at IS NULL OR expires_at > :now)",
+    "tombstones": "SELECT count(*) FROM tombstones WHERE tenant = :tenant",
+    "events": "SELECT count(*) FROM approval_events WHERE tenant = :tenant",
+    "notices": "SELECT count(*) FROM outbox WHERE tenant = :tenant",
+    "oldest_thread": "SELECT min(updated_at) FROM threads WHERE tenant = :tenant",
+    "oldest_event": "SELECT min(at) FROM approval_events WHERE tenant = :tenant",
+}
+
+
+class _Seen(msgspec.Struct, array_like=True):
+    """A thread that was looked at."""
+
+    key: int
+    updated_at: int
+    run_key: str | None
+    run_status: str | None
+    lease_owner: str | None
+    lease_until: int
+
+    def is_idle(self, ticks: int) -> bool:
+        """Whether no run is at work on it."""
+        return self.run_status != "running" or lapsed("running", self.lease_owner, self.lease_until, ticks)
+
+
+_decode_threads = msgspec.json.Decoder(list[_Seen]).decode
+_decode_chains = msgspec.json.Decoder(list[tuple[int, int]]).decode
+_decode_tombstones = msgspec.json.Decoder(list[tuple[str, int]]).decode
+
+
+class Retention:
+    """Its statements and steps; see `RetentionStore`."""
+
+    def __init__(self, dialect: Dialect, ledger: Ledger, changes: Changes) -> None:
+        self._dialect = dialect
+        self._ledger = ledger
+        self._changes = changes
+        self._threads = f"SELECT {dialect.arrays(_Seen.__struct_fields__)}, :now, :ticks FROM ({_THREADS}) AS found"  # noqa: S608 ours
+        self._chains = f"SELECT {dialect.arrays(['thread', 'last'])}, :now FROM ({_CHAINS}) AS found"  # noqa: S608 our names
+        self._tombstones = f"SELECT {dialect.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
+        self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{dialect.lock}"  # noqa: S608 our names
+
+    def sweep(self, ages: Ages, place: Place) -> Steps[Swept]:
+        """One step: of threads, of chains, of tombstones."""
+        threads = records = 0
+        if ages.threads is not None:
+            threads, thread = yield from self._sweep_threads(ages.threads, place.thread)
+            place = msgspec.structs.replace(place, thread=thread)
+        if ages.records is not None:
+            events, chain = yield from self._sweep_chains(ages.records, place.chain)
+            tombstones, tombstone = yield from self._sweep_tombstones(ages.records, place.tombstone)
+            records = events + tombstones
+            place = msgspec.structs.replace(place, chain=chain, tombstone=tombstone)
+        return Swept(threads, records, place)
+
+    def _sweep_threads(self, age: int, after: int) -> Steps[tuple[int, int]]:
+        (found,) = yield Last([Statement(self._threads, {"after": after, "limit": LOOK})])
+        ((body, now, ticks),) = found.rows
+        seen = _decode_threads(body)
+        old = [thread for thread in seen if thread.updated_at <= now - age and thread.is_idle(ticks)]
+        gone = 0
+        for thread in old[:FORGET]:
+            gone += yield from self._forget(thread)
+        if len(old) > FORGET:
+            return gone, old[FORGET - 1].key
+        return gone, seen[-1].key if len(seen) == LOOK else -1
+
+    def _forget(self, thread: _Seen) -> Steps[bool]:
+        """Delete a thread, if it is as it was seen, and nothing of it waits. What is overdue waits no more."""
+        yield from self._ledger.expire("thread = :key", {"key": thread.key})
+        values: dict[str, object] = {"key": thread.key, "updated_at": thread.updated_at, "until": thread.lease_until}
+        values["run_key"] = thread.run_key or ""
+        return (yield from self._changes.remove(thread.key, Statement(self._idle, values)))
+
+    def _sweep_chains(self, age: int, after: int) -> Steps[tuple[int, int]]:
+        (found,) = yield Last([Statement(self._chains, {"after": after, "limit": LOOK})])
+        ((body, now),) = found.rows
+        seen = _decode_chains(body)
+        old = [thread for thread, last in seen if last <= now - age]
+        text = (
+            f"DELETE FROM approval_events WHERE tenant = :tenant AND {self._dialect.among('thread', 'old')} "  # noqa: S608 ours
+            "AND NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND key = approval_events.thread)"
+        )
+        gone = yield from self._delete(text, old)
+        return gone, seen[-1][0] if len(seen) == LOOK else -1
+
+    def _sweep_tombstones(self, age: int, after: str) -> Steps[tuple[int, str]]:
+        (found,) = yield Last([Statement(self._tombstones, {"after": after, "limit": LOOK})])
+        ((body, now),) = found.rows
+        seen = _decode_tombstones(body)
+        old = [name for name, deleted_at in seen if deleted_at <= now - age]
+        text = f"DELETE FROM tombstones WHERE tenant = :tenant AND {self._dialect.among('id', 'old')}"  # noqa: S608 our names
+        gone = yield from self._delete(text, old)
+        return gone, seen[-1][0] if len(seen) == LOOK else ""
+
+    def _delete(self, text: str, old: Sequence[int] | Sequence[str]) -> Steps[int]:
+        if not old:
+            return 0
+        (gone,) = yield Last([Statement(text, {"old": self._dialect.listed(old)})])
+        return gone.changed
+
+    def tally(self) -> Steps[Tally]:
+        """What there is."""
+        found = yield Last([Statement(text) for text in _TALLY.values()])
+        return Tally(**{name: result.rows[0][0] for name, result in zip(_TALLY, found, strict=True)})

@@ -1,0 +1,52 @@
+"""When the store is told to forget: a step now and then, from where the last one ended, and only where asked for."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from agui_gate.engine.limits import Limits
+from agui_gate.engine.sweeping import STEP_SECONDS, Sweeper
+from agui_gate.errors import Unavailable
+from agui_gate.stores.retention import BEGINNING, DAY_MS, Ages, Place, Swept, Tally
+
+pytestmark = pytest.mark.anyio
+
+
+class Steps:
+    """A store that says what it was asked, and gives these answers."""
+
+    def __init__(self, *answers: Swept | Unavailable) -> None:
+        self.asked: list[tuple[Ages, Place]] = []
+        self._answers = iter(answers)
+
+    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
+        self.asked.append((ages, place))
+        answer = next(self._answers)
+        if isinstance(answer, Unavailable):
+            raise answer
+        return answer
+
+    async def tally(self) -> Tally:
+        raise NotImplementedError
+
+
+async def test_a_step_now_and_then_from_where_the_last_one_ended() -> None:
+    now = 1.0
+    place = Place(7, 8, "x")
+    store = Steps(Swept(2, 0, place), Unavailable("away"), Unavailable("away"), Swept(0, 0, BEGINNING))
+    sweeper = Sweeper(store, Ages(threads=DAY_MS), lambda: now)
+    with capture_logs() as logs:
+        for _ in range(4):
+            await sweeper.step()
+            now += STEP_SECONDS - 1
+            await sweeper.step()
+            now += 1
+    assert store.asked == [(Ages(threads=DAY_MS), at) for at in (BEGINNING, place, place, place)]
+    assert [log["event"] for log in logs] == ["forgotten", "nothing_forgotten"], "what is away is told once"
+
+
+async def test_where_nothing_is_to_be_forgotten_the_store_is_left_alone() -> None:
+    store = Steps()
+    await Sweeper(store, Limits().ages).step()
+    assert store.asked == []
+    assert Limits(retention_threads_days=30).ages == Ages(threads=30 * DAY_MS)
+    assert Limits(retention_records_days=2).ages == Ages(records=2 * DAY_MS)

@@ -1,0 +1,179 @@
+"""What a store forgets by itself: what is old and settled, in small steps, and never what waits or is at work."""
+
+import msgspec
+import pytest
+
+from agui_gate.core.approvals import UNFINISHED, Decision, State
+from agui_gate.stores import retention
+from agui_gate.stores.base import LEASE_MS, Change, Store
+from agui_gate.stores.retention import BEGINNING, Ages, Tally
+from agui_gate.stores.sql import retention as in_sql
+from tests.stores.support import Clock, ask, gated, ids, said
+from tests.stores.trails import trail, whole_trail
+
+pytestmark = pytest.mark.anyio
+
+DAY = retention.DAY_MS
+THREADS = Ages(threads=DAY)
+RECORDS = Ages(records=DAY)
+EMPTY = Tally(
+    threads=0,
+    bytes=0,
+    approvals=0,
+    pending=0,
+    tombstones=0,
+    events=0,
+    notices=0,
+    oldest_thread=None,
+    oldest_event=None,
+)
+
+
+async def sweep(store: Store, ages: Ages) -> tuple[int, int]:
+    """All steps of one round: how many threads and records went."""
+    threads = records = 0
+    place = BEGINNING
+    for _ in range(100):
+        swept = await store.sweep(ages, place)
+        threads, records, place = threads + swept.threads, records + swept.records, swept.place
+        if place == BEGINNING:
+            return threads, records
+    raise AssertionError("it goes on for ever")
+
+
+async def listed(store: Store, principal: str = "alice") -> set[str]:
+    return {head.id for head in (await store.list_threads(principal, limit=1000)).threads}
+
+
+async def say(store: Store, thread_id: str, principal: str = "alice") -> None:
+    thread = await store.lease_thread(principal, thread_id, "support", f"say-{thread_id}")
+    await store.commit(thread, Change(entries=said("hello"), status="finished"), f"say-{thread_id}")
+
+
+async def delete(store: Store, thread_id: str = "t") -> None:
+    thread = await store.lease_thread("alice", thread_id, "support", "delete")
+    await store.delete_thread(thread, "delete")
+
+
+async def test_a_thread_goes_when_nobody_changed_it_for_so_long(store: Store, clock: Clock) -> None:
+    await say(store, "old")
+    await say(store, "bobs", "bob")
+    clock.advance(1)
+    await say(store, "new")
+    clock.advance(DAY - 1)
+    assert await sweep(store, Ages()) == (0, 0)
+    assert await sweep(store, THREADS) == (2, 0)
+    assert await listed(store) == {"new"}
+    assert await listed(store, "bob") == set()
+    assert await store.read_thread("alice", "old") is None
+    assert await sweep(store, THREADS) == (0, 0)
+    assert ids(await store.read_thread("alice", "new")) == ["hello"]
+
+
+WAYS = {
+    State.PENDING: [],
+    State.CLAIMED: [State.CLAIMED],
+    State.PASSED: [State.CLAIMED, State.PASSED],
+    State.GIVEN_BACK: [State.CLAIMED, State.PASSED, State.GIVEN_BACK],
+}
+
+
+@pytest.mark.parametrize("state", sorted(UNFINISHED))
+async def test_what_waits_or_is_at_work_keeps_its_thread(store: Store, clock: Clock, state: State) -> None:
+    await ask(store, gated(runner="provider"))
+    for step in WAYS[state]:
+        await store.move("a1", step)
+    clock.advance(2 * DAY)
+    assert await sweep(store, THREADS) == (0, 0)
+    approval = await store.approval("alice", "a1")
+    assert approval is not None
+    assert approval.state is state
+
+
+async def test_what_is_overdue_waits_no_more(store: Store, clock: Clock) -> None:
+    await ask(store, gated(expires_at=10))
+    clock.advance(2 * DAY)
+    assert await sweep(store, THREADS) == (1, 0)
+    assert [event.kind for event in await trail(store)] == ["asked", "expired", "deleted"]
+
+
+async def test_a_run_keeps_its_thread_and_one_that_died_does_not(store: Store, clock: Clock) -> None:
+    await say(store, "t")
+    clock.advance(2 * DAY)
+    await store.lease_thread("alice", "t", "support", "r")
+    assert await sweep(store, THREADS) == (0, 0)
+    clock.advance(LEASE_MS)
+    assert await sweep(store, THREADS) == (1, 0)
+
+
+async def test_what_ran_leaves_what_a_deletion_leaves(store: Store, clock: Clock) -> None:
+    await ask(store, gated())
+    await store.move("a1", State.REJECTED, decision=Decision(False, by="bob", way="card"))
+    clock.advance(DAY)
+    assert await sweep(store, THREADS) == (1, 0)
+    (tomb,) = await store.tombstones("alice")
+    assert (tomb.state, tomb.decided_by, tomb.deleted_at) == (State.REJECTED, "bob", clock.now)
+    last = (await whole_trail(store))[-1]
+    assert (last.kind, last.run_key) == ("deleted", "")
+    assert await store.approval("alice", "a1") is None
+
+
+async def test_records_of_what_is_gone_go_whole_and_of_what_is_there_they_stay(store: Store, clock: Clock) -> None:
+    for name in ("t", "u"):
+        await ask(store, gated(name), thread_id=name)
+        await store.move(name, State.REJECTED)
+    await delete(store)
+    clock.advance(DAY - 1)
+    assert await sweep(store, RECORDS) == (0, 0)
+    clock.advance(1)
+    assert await sweep(store, RECORDS) == (0, 3 + 1), "three events and a tombstone"
+    assert await store.tombstones("alice") == []
+    assert {event.approval_id for event in await whole_trail(store)} == {"u"}
+    assert await sweep(store, RECORDS) == (0, 0)
+
+
+async def test_a_trail_stays_as_long_as_its_last_event_is_young(store: Store, clock: Clock) -> None:
+    await ask(store, gated())
+    await store.move("a1", State.REJECTED)
+    clock.advance(DAY)
+    await delete(store)
+    clock.advance(DAY - 1)
+    assert await sweep(store, RECORDS) == (0, 0)
+    assert len(await whole_trail(store)) == 3
+
+
+async def test_steps_are_small_and_come_to_everything(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_sql, "LOOK", 3)
+    monkeypatch.setattr(in_sql, "FORGET", 2)
+    for number in range(8):
+        await ask(store, gated(f"a{number}"), thread_id=f"t{number}")
+        await store.move(f"a{number}", State.CANCELLED if number % 2 else State.REJECTED)
+    clock.advance(DAY)
+    assert await sweep(store, THREADS) == (8, 0)
+    assert await listed(store) == set()
+    clock.advance(DAY)
+    assert await sweep(store, RECORDS) == (0, 8 * 3 + 4)
+    assert await sweep(store, Ages(threads=1, records=1)) == (0, 0)
+
+
+async def test_what_it_holds(store: Store, clock: Clock) -> None:
+    assert await store.tally() == EMPTY
+    began = clock.now
+    await ask(store, gated("a1"), gated("a2", expires_at=5))
+    clock.advance(10)
+    await say(store, "u")
+    tally = await store.tally()
+    found = [await store.read_thread("alice", name) for name in ("t", "u")]
+    assert tally == msgspec.structs.replace(
+        EMPTY,
+        threads=2,
+        bytes=sum(thread.bytes for thread in found if thread is not None),
+        approvals=2,
+        pending=1,
+        events=2,
+        notices=4,
+        oldest_thread=began,
+        oldest_event=began,
+    )
