@@ -1,5 +1,7 @@
 """`agui-gate doctor`: one line a finding, and exit code 1 if something is broken."""
 
+import re
+
 import pytest
 
 from tests.cli.conftest import Cli
@@ -66,6 +68,17 @@ def test_a_bus_that_answers_is_named_without_its_password(cli: Cli, valkey: Valk
     result = cli("doctor", env={"AGUI_GATE_STORE": "memory://", "AGUI_GATE_BUS": url})
     assert result.exit_code == 0
     assert f"✓ bus: redis://alice:********@127.0.0.1:{valkey.port} answers\n" in result.stdout
+    assert "s3cr3t" not in result.output
+
+
+def test_the_bus_of_a_postgresql_store(cli: Cli, database: str) -> None:
+    result = cli("doctor", "--store", database)
+    assert (result.exit_code, "✓ bus: the store's database\n" in result.stdout) == (0, True)
+    result = cli("doctor", "--store", database, env={"AGUI_GATE_BUS": "memory://"})
+    assert "! bus: memory://, although the store is shared\n  → Leave AGUI_GATE_BUS out" in result.stdout
+    result = cli("doctor", "--store", "postgresql://:s3cr3t@127.0.0.1:1/x")
+    assert result.exit_code == 1
+    assert re.search(r"✗ bus: .+\n  → Correct --store, or start what it points at", result.stdout)
     assert "s3cr3t" not in result.output
 
 

@@ -184,8 +184,9 @@ async def _bus(settings: Settings) -> Finding:
         finally:
             await bus.aclose()
     except AguiGateError as error:
-        source = settings.source("bus")
-        named = "AGUI_GATE_BUS" if source == DEFAULT else source
+        name = "bus" if settings.bus else "store"  # whose database it is then
+        source = settings.source(name)
+        named = f"AGUI_GATE_{name.upper()}" if source == DEFAULT else source
         return Finding("bus", False, error.message, f"Correct {named}, or start what it points at.")
     shared = settings.store.startswith("postgres")
     if not settings.bus:
