@@ -1,7 +1,7 @@
 """One connection to PostgreSQL: a text of statements goes out, their results come back, in one round trip.
 
 It is made by psycopg, and then driven by libpq's own calls (`psycopg.pq`). psycopg's cursors take five times the CPU,
-which is most of what a short run costs.
+which is most of what a short run costs (ADR 0020).
 
 The server's end of it is watched all the time. So a connection that PostgreSQL has closed is known to be broken before
 anybody uses it.
