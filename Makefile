@@ -175,6 +175,10 @@ llama: $(VENV)/.llama ## Our adapters in front of a real llama.cpp with a small 
 bench: $(VENV)/.test ## Our own figures, next to a bare proxy
 	@$(BIN)/python -m tests.bench $(ARGS)
 
+.PHONY: scale
+scale: $(VENV)/.test ## Throughput and cost of 1, 2 and 4 replicas on one PostgreSQL (docs/capacity.md)
+	@$(BIN)/python -m tests.scale $(ARGS)
+
 .PHONY: docs
 docs: $(VENV)/.test ## Make the tables of docs/ anew: settings, errors, requirements
 	@$(BIN)/python -m tools.pages

@@ -68,6 +68,11 @@ class Server:
         return {}
 
     @property
+    def pid(self) -> int | None:
+        """Its process, while there is one."""
+        return self._process.pid if self._process is not None else None
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

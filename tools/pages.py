@@ -18,6 +18,7 @@ from agui_gate.setting_values import READERS
 from agui_gate.settings import PREFIX, Settings, names
 from agui_gate_adapters.testkit.spec import JUDGED, RULES
 from tests.conforming import DEPARTURES, NOT_BUILT
+from tests.replicas import scenarios
 from tests.requirements import REQUIREMENTS
 from tools.marks import marked
 
@@ -58,6 +59,18 @@ def requirements() -> str:
     return "\n".join(parts)
 
 
+def replicas() -> str:
+    """Every requirement of the scenarios with the tests that show it over replicas; or why none does."""
+    rows = []
+    for i in scenarios.WANTED:
+        tests = scenarios.shown().get(i, [])
+        files = ", ".join(
+            f"[{Path(name).stem}](../tests/{name})" for name in dict.fromkeys(t.split("::")[0] for t in tests)
+        )
+        rows.append((f"**{i}**", f"{len(tests)}: {files}" if tests else f"none: {scenarios.NOT_SHOWN.get(i, '')}"))
+    return _table(("id", "scenarios over replicas"), rows)
+
+
 def rules() -> str:
     """Every rule of the specification with where we stand, in one table a page of it."""
     shown: dict[str, list[str]] = {}
@@ -94,6 +107,7 @@ MADE: dict[str, Callable[[], str]] = {
     "settings": settings,
     "errors": codes,
     "requirements": requirements,
+    "replicas": replicas,
     "rules": rules,
 }
 """What a page can ask for by name."""
