@@ -11,6 +11,7 @@ from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
 from tests.product.shop import Shop, call, outputs, refund, script, status
 from tests.requirements import shows
+from tests.stores.trails import kinds
 
 pytestmark = [pytest.mark.anyio, shows("K2")]
 
@@ -121,6 +122,7 @@ async def test_out_of_band_the_old_question_is_refused_with_the_new_one() -> Non
             assert "asked again" in refused["error"]["message"]
             assert (refused["error"]["record"]["id"], refused["error"]["record"]["state"]) == (new, "pending")
         assert shop.refunds == []
+        assert await kinds(store, new) == ["asked", "refused", "refused"]
         assert (await p.get(f"/approvals/{old}"))["id"] == new
         assert (await p.decide(new, YES))["state"] == "done"
         late = await p.decide(old, YES)

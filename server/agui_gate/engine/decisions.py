@@ -8,6 +8,7 @@ import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.core import answers as an
+from agui_gate.core import audit
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, State
@@ -23,7 +24,7 @@ from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Stopped, Work, Working
-from agui_gate.errors import AguiGateError, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
+from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
 
 DECIDE_SECONDS = 10.0
@@ -105,7 +106,11 @@ class Decisions:
     async def _decide(self, principal: str, approval_id: str, payload: Any, way: Way) -> Decided:
         """As `decide`, without waiting."""
         approval = await self._approval(principal, approval_id)
-        if not approval.is_pending or approval.was == approval_id:
+        if not approval.is_pending:
+            return _decided_before(approval)
+        if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
+            refused = ApprovalRefused("The answer is to a question of before a backup was restored.")
+            await self._store.note([audit.refused(approval, principal, way, refused, "")])
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)
         if answer.problem is not None:
