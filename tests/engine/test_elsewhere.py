@@ -81,8 +81,9 @@ class Two:
             ev.ToolCallStart("c1", "look", "half"),
         )
 
-    async def connect(self) -> Reader:
-        reader, live = await self.engine.connect(self.agent, RunInput("t", "second", []), "alice")
+    async def connect(self, version: str | None = None) -> Reader:
+        run = RunInput("t", "second", [], protocol_version=version)
+        reader, live = await self.engine.connect(self.agent, run, "alice")
         assert live is None
         return reader
 
@@ -133,6 +134,19 @@ async def test_a_reader_of_a_process_that_died_is_told_what_stands() -> None:
         assert_valid((first + last).decode(), resumed=True)
         assert not t.engine._watch._watchers
         assert t.engine.budget.reserved == 0
+
+
+@pytest.mark.parametrize("version", [None, "1.0"])
+async def test_what_a_person_said_last_stays_though_it_was_not_saved(version: str | None) -> None:
+    async with two() as t:
+        await t.begin()
+        conversation = [said("one"), TurnEntry("turn", (), "p/1"), said("two"), said("three")]
+        t.publisher.opened(Opening(1, Conversation(conversation, [], View.V0), {}))
+        reader = await t.connect(version)
+        await reader.read()
+        waiting = asyncio.ensure_future(rest(reader))
+        await t.dies()
+        assert contents(await waiting) == ["one", "two", "three"]
 
 
 async def test_what_waits_then_is_asked() -> None:

@@ -18,12 +18,13 @@ that goes on, since the last frame is of that run; else the one that came in.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 
 from agui_gate.agent import Agent
-from agui_gate.bus.base import Opening, Reader
+from agui_gate.bus.base import Messages, Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.cards_shown import REPLACED
@@ -46,6 +47,8 @@ from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.stores.base import Thread
 
+_decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
+
 
 class PrivateFrames:
     """The frames that are made for one client alone, under a ``key`` of their own.
@@ -55,6 +58,7 @@ class PrivateFrames:
 
     def __init__(self, thread_id: str, run_id: str, key: str, dialect: Dialect, lost: Callable[[Lost], None]) -> None:
         self.run_id, self.dialect, self._lost = run_id, dialect, lost
+        self._opened: Messages | None = None
         encoder = FrameEncoder(key)
         self._frames: list[bytes] = []
         self.sequencer = Sequencer(thread_id, run_id, lambda event: self._frames.append(encoder.frame(event)), dialect)
@@ -69,9 +73,24 @@ class PrivateFrames:
 
     def opening(self, opening: Opening) -> bytes:
         """The frames of an opening."""
-        messages = opening.messages()
-        self.conversation(Told(messages) if self.dialect.v1 else Told(*for_v0_json(messages)), opening.state)
+        self._opened = opening.messages
+        self.conversation(self._in_its_shapes(opening.messages()), opening.state)
         return self.take()
+
+    def with_unsaved(self, saved: Told) -> Told:
+        """``saved``, and after it what the person said last, if only the run that is gone had it. A page that is told
+        its own conversation without it would lose what was typed.
+        """
+        if self._opened is None:
+            return saved
+        kept, opened = _decode(saved.messages), _decode(self._opened())
+        known = {message["id"] for message in kept}
+        last = takewhile(lambda message: message["role"] == "user" and message["id"] not in known, reversed(opened))
+        more = self._in_its_shapes(msgspec.Raw(msgspec.json.encode([*last][::-1])))
+        return Told(msgspec.Raw(msgspec.json.encode([*kept, *_decode(more.messages)])), saved.lost | more.lost)
+
+    def _in_its_shapes(self, messages: msgspec.Raw) -> Told:
+        return Told(messages) if self.dialect.v1 else Told(*for_v0_json(messages))
 
     def take(self) -> bytes:
         """The frames since the last time."""
@@ -179,6 +198,8 @@ def _conversation(thread: Thread, journal: Journal, frames: PrivateFrames, style
     approvals = list(journal.approvals.values())
     entries = [*thread.entries, *_to_be_told(journal, approvals)]
     messages = conversation_json(entries, approvals, view_of(frames.dialect, style))
+    if thread.run_status == "interrupted":
+        messages = frames.with_unsaved(messages)
     frames.conversation(messages, {} if thread.state is None else thread.state)
 
 
