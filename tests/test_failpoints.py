@@ -13,15 +13,13 @@ from agui_gate.core.approvals import State
 from agui_gate.errors import ConfigurationError
 from agui_gate.failpoints import EVERY, VARIABLE, WRITES, Failpoint, Place, Side, armed, parse, reach
 from agui_gate.settings import Settings
-from agui_gate.stores.audit import AuditStore
-from agui_gate.stores.base import ApprovalStore, Change, ThreadStore
+from agui_gate.stores.base import Change, Store, StoreLifecycle
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.stores.outbox import OutboxStore
 from tests.product.inprocess import Parrot
 
 pytestmark = pytest.mark.anyio
 
-PROTOCOLS = (ThreadStore, ApprovalStore, AuditStore, OutboxStore)
+PROTOCOLS = [base for base in Store.__bases__ if base is not StoreLifecycle and base.__module__ != "typing"]
 READS = {
     "approval",
     "at_work",
@@ -29,6 +27,7 @@ READS = {
     "list_threads",
     "read_events",
     "read_heads",
+    "tally",
     "read_calls",
     "read_thread",
     "tombstones",

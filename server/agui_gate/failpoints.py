@@ -64,6 +64,10 @@ class Place(StrEnum):
     """Something is kept that changed nothing."""
     DELIVER = "deliver"
     """Notices are taken out of the outbox, or forgotten because they were told."""
+    SWEEP = "sweep"
+    """What is old and settled is forgotten: one step of it."""
+    EPOCH = "epoch"
+    """A restored backup begins a new epoch."""
     EVENT = "event"
     """An event of a run is published."""
     TERMINAL = "terminal"
@@ -168,6 +172,8 @@ WRITES: Mapping[str, Callable[..., Place]] = {
     "delete_thread": _always(Place.DELETE),
     "note": _always(Place.NOTE),
     "take_notices": _always(Place.DELIVER),
+    "sweep": _always(Place.SWEEP),
+    "begin_epoch": _always(Place.EPOCH),
 }
 """The methods of a store that write, and what each call of them is for."""
 

@@ -125,8 +125,8 @@ SCENES: dict[Place, Scene] = {
     Place.RENAME: renaming,
     Place.DELETE: deleting,
 }
-UNREACHED = {Place.NOTE}
-"""What no server does yet."""
+UNREACHED = {Place.NOTE, Place.SWEEP, Place.EPOCH}
+"""What a server doesn't do in these scenes: a command does it, or it comes once an hour, or nobody does it yet."""
 POINTS = [point for point in EVERY if point.place not in UNREACHED]
 ONCE = SCENES.keys() | {Place.SAVE, Place.PASS, Place.CLOSE}
 """What `shopping` does not come to a second time."""
