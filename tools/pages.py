@@ -125,7 +125,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 # --- reading the code ------------------------------------------------------------------------------------------------
-_NEVER_SENT = ("AguiGateError", "RequestError", "ProviderError", "ConfigurationError")
+_NEVER_SENT = ("AguiGateError", "RequestError", "ProviderError", "ConfigurationError", "Unusable")
 """Roots of branches, and what is raised at the start of a server alone."""
 
 

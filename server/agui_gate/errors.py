@@ -31,6 +31,7 @@
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
     └── ConfigurationError          the deployment is wrong; the message says what to change
+        └── Unusable                its database or its bus can't be used here
 
 Each class knows its HTTP status and its code (docs/errors.md). Messages are safe to show: no secret, no provider's
 raw body.
@@ -277,3 +278,10 @@ class ToolError(AguiGateError):
 
 class ConfigurationError(AguiGateError):
     """The deployment is wrong; raised at start, never per request."""
+
+
+class Unusable(ConfigurationError):
+    """A database or a bus that is named can't be used: its driver is missing, it isn't there, it lets nobody in.
+
+    The command line ends with exit code 1 for it, as for a database that is away.
+    """

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_two_servers_with_one_bus_follow_each_others_runs(tmp_path: Path, valkey
 
 def test_a_bus_that_is_not_there_is_one_sentence_and_no_server(tmp_path: Path) -> None:
     ended = call(tmp_path, "serve", "cli_shop:agent", "--port", "0", "--bus", "redis://:s3cr3t@127.0.0.1:1")
-    assert ended.returncode == 2
+    assert ended.returncode == 1
     assert "The bus redis://127.0.0.1:1 can't be reached" in ended.stderr
     assert "s3cr3t" not in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -192,6 +193,28 @@ def test_a_postgresql_that_cannot_be_used_is_one_sentence(cli: Cli, database: st
         result = cli("serve", "cli_shop:agent", "--port", "0", "--store", url, "--bus", "memory://")
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == f"error: The store is not available: {said}.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--store", "postgresql://[host/db", "--bus", "memory://"], "The store's URL can't be read"),
+        (["--store", "memory://", "--bus", f"redis://127.0.0.1:{free_port()}"], "The bus redis://127.0.0.1:"),
+    ],
+)
+def test_a_database_or_a_bus_that_cannot_be_used_is_exit_code_1(cli: Cli, options: list[str], said: str) -> None:
+    result = cli("serve", "cli_shop:agent", "--port", "0", *options)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert said in result.stderr
+
+
+def test_a_missing_driver_is_exit_code_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name in [name for name in sys.modules if name.startswith("agui_gate.stores.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    result = cli("serve", "cli_shop:agent", "--port", "0", "--store", "postgresql://127.0.0.1/db")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == 'error: A PostgreSQL store needs its driver: pip install "agui-gate[postgres]".\n'
 
 
 @pytest.mark.parametrize(("level", "told"), [("info", True), ("warning", False)])

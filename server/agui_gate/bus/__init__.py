@@ -2,7 +2,7 @@
 
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.errors import ConfigurationError
+from agui_gate.errors import ConfigurationError, Unusable
 
 __all__ = ["open_bus"]
 
@@ -45,5 +45,5 @@ def _postgres(url: str, kept_seconds: float, run_bytes: int) -> Bus:
     try:
         from agui_gate.bus.postgres import PostgresWire
     except ImportError:
-        raise ConfigurationError('A PostgreSQL bus needs its driver: pip install "agui-gate[postgres]".') from None
+        raise Unusable('A PostgreSQL bus needs its driver: pip install "agui-gate[postgres]".') from None
     return SharedBus(PostgresWire(url, kept_seconds), kept_seconds=kept_seconds, run_bytes=run_bytes)

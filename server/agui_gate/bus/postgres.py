@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from agui_gate.bus.postgres_lines import Ear, Line
 from agui_gate.bus.shared.wire import Batch, Head, Note, Piece, Run, Said, Wanted
-from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.errors import Unavailable, Unusable
 from agui_gate.stores.postgres.link import parameters
 from agui_gate.stores.postgres.quoting import MARK, bind, literal
 from agui_gate.stores.sql.steps import Statement
@@ -90,7 +90,7 @@ _MAY = b";".join(
 class PostgresWire:
     """`Wire` to the database at ``url``. What has ended is kept for ``kept_seconds``.
 
-    Raises `ConfigurationError` for what is no URL of PostgreSQL.
+    Raises `Unusable` for what is no URL of PostgreSQL.
     """
 
     def __init__(self, url: str, kept_seconds: float) -> None:
@@ -117,13 +117,13 @@ class PostgresWire:
             await self._send.ask(_MAY + b";" + _notify([Note(address, token)]))
         except Unavailable as error:
             await self.aclose()
-            raise ConfigurationError(f"The bus can't be used. {error.message}") from None
+            raise Unusable(f"The bus can't be used. {error.message}") from None
         try:
             async with asyncio.timeout(HEAR_SECONDS):
                 await heard.wait()
         except TimeoutError:
             await self.aclose()
-            raise ConfigurationError(
+            raise Unusable(
                 "The bus can't hear what PostgreSQL notifies, as behind a pooler: give it (AGUI_GATE_BUS) a URL that "
                 "leads to PostgreSQL itself."
             ) from None

@@ -29,7 +29,7 @@ import structlog
 
 from agui_gate.bus.redis_client import SOCKET_SECONDS, away, client_of, refusal, without_secrets
 from agui_gate.bus.shared.wire import Batch, Head, Note, Piece, Run, Said, Wanted
-from agui_gate.errors import ConfigurationError
+from agui_gate.errors import Unusable
 
 PREFIX = b"agui-gate:"
 RUNNING_SECONDS = 24 * 3600
@@ -61,7 +61,7 @@ class _Known(msgspec.Struct, array_like=True):
 class RedisWire:
     """See `Wire`. ``kept_seconds``: how long runs stay that have ended.
 
-    Raises `ConfigurationError` for a URL that isn't one, and where the package is missing. No message has the URL's
+    Raises `Unusable` for a URL that isn't one, and where the package is missing. No message has the URL's
     password.
     """
 
@@ -83,7 +83,7 @@ class RedisWire:
                 await hearing.begun
         except (RedisError, OSError) as error:
             await self.aclose()
-            raise ConfigurationError(refusal(self._where, error)) from None
+            raise Unusable(refusal(self._where, error)) from None
 
     async def aclose(self) -> None:
         """See `Wire`."""

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.errors import Unavailable, Unusable
 
 if TYPE_CHECKING:
     from redis.exceptions import RedisError
@@ -17,14 +17,14 @@ SOCKET_SECONDS = 5.0
 
 
 def client_of(url: str, where: str) -> Any:
-    """A client with connections of its own, which opens none yet. Raises `ConfigurationError`."""
+    """A client with connections of its own, which opens none yet. Raises `Unusable`."""
     try:
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
         from redis.exceptions import RedisError
     except ImportError:
-        raise ConfigurationError(f'The bus {where} needs a package: pip install "agui-gate[redis]".') from None
+        raise Unusable(f'The bus {where} needs a package: pip install "agui-gate[redis]".') from None
     try:
         pool = BlockingConnectionPool.from_url(
             url,
@@ -40,21 +40,21 @@ def client_of(url: str, where: str) -> Any:
         if where.startswith("rediss:"):
             connection.ssl_context.get()  # reads the files that are named
     except (RedisError, ValueError, TypeError, AttributeError):
-        raise ConfigurationError(f"The URL of the bus {where} has an option behind its ? that is wrong.") from None
+        raise Unusable(f"The URL of the bus {where} has an option behind its ? that is wrong.") from None
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise ConfigurationError(f"A file that the URL of the bus {where} names can't be used ({why}).") from None
+        raise Unusable(f"A file that the URL of the bus {where} names can't be used ({why}).") from None
     return Redis.from_pool(pool)
 
 
 def without_secrets(url: str) -> str:
-    """How the server is called in messages. Raises `ConfigurationError` for what is no URL of one."""
+    """How the server is called in messages. Raises `Unusable` for what is no URL of one."""
     with suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in ("redis", "rediss") and (parts.path.strip("/") or "0").isdecimal():
             name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or "localhost"
             return f"{parts.scheme}://{name}:{parts.port or 6379}"
-    raise ConfigurationError("The bus must be a URL such as redis://host:6379/0, or rediss:// for TLS.")
+    raise Unusable("The bus must be a URL such as redis://host:6379/0, or rediss:// for TLS.")
 
 
 def away(error: Exception) -> Unavailable:

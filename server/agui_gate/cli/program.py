@@ -11,7 +11,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from agui_gate.errors import AguiGateError, ConfigurationError
+from agui_gate.errors import AguiGateError, ConfigurationError, Unusable
 
 FAILED, MISUSED, WAITING, INTERRUPTED = 1, 2, 3, 130
 """Exit codes besides 0; see the help text below."""
@@ -44,8 +44,8 @@ Settings come from AGUI_GATE_* variables or a file named by --config;
 """
 
 EPILOG = """\b
-Exit codes: 0 well; 1 it ran and failed (the run, a decision, a check);
-2 wrong use or configuration; 3 the run waits for an approval; 130 interrupted.
+Exit codes: 0 well; 1 it ran and failed (the run, a decision, a check), or its
+database can't be used; 2 wrong use or configuration; 3 the run waits for an approval; 130 interrupted.
 """
 
 
@@ -102,7 +102,8 @@ def _tell(ctx: click.Context, error: Exception) -> NoReturn:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, AguiGateError):
-        raise Failure(error.message, MISUSED if isinstance(error, ConfigurationError) else FAILED)
+        misused = isinstance(error, ConfigurationError) and not isinstance(error, Unusable)
+        raise Failure(error.message, MISUSED if misused else FAILED)
     raise Failure(f"unexpected {type(error).__name__}: {error} (--debug shows where)")
 
 

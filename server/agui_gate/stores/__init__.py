@@ -1,6 +1,6 @@
 """Where threads and approvals are kept. `base` has the Protocols; `open_store` makes one from its URL."""
 
-from agui_gate.errors import ConfigurationError
+from agui_gate.errors import ConfigurationError, Unusable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Store
 
 __all__ = ["Store", "open_store", "schema_of", "sqlite_path"]
@@ -48,7 +48,7 @@ def _postgres(url: str, bounds: Bounds) -> Store:
     try:
         from agui_gate.stores.postgres import PostgresStore
     except ImportError:
-        raise ConfigurationError('A PostgreSQL store needs its driver: pip install "agui-gate[postgres]".') from None
+        raise Unusable('A PostgreSQL store needs its driver: pip install "agui-gate[postgres]".') from None
     return PostgresStore(url, bounds=bounds)
 
 

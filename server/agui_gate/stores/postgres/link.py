@@ -8,7 +8,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.errors import Unavailable, Unusable
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
 from agui_gate.stores.postgres.pool import Pool
 from agui_gate.stores.postgres.transaction import Transaction
@@ -36,11 +36,11 @@ _DEFAULTS: Mapping[str, str | int] = {
 
 
 def parameters(url: str, whose: str = "store") -> str:
-    """What libpq is told. Raises `ConfigurationError` for a URL that it can't read; the message doesn't repeat it."""
+    """What libpq is told. Raises `Unusable` for a URL that it can't read; the message doesn't repeat it."""
     try:
         given: dict[str, Any] = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        raise ConfigurationError(
+        raise Unusable(
             f"The {whose}'s URL can't be read: postgresql://user:password@host:5432/database is how one looks; "
             "what is special in a password is written as %-escapes."
         ) from None
