@@ -44,6 +44,8 @@ class Sender:
         self.task = asyncio.create_task(self._send())
         self._ended = False
 
+    followed_elsewhere = False
+
     def append(self, frame: bytes) -> None:
         self._say(partial(self._there.append, bytes(frame)))
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from agui_gate import Agent, create_app
-from agui_gate.bus.base import FellBehind, Opening, Reader, Signal
+from agui_gate.bus.base import FellBehind, Opening, Publisher, Reader, Signal
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.shared import bus as shared_bus
 from agui_gate.bus.shared import follower, outgoing, sender
@@ -56,6 +56,10 @@ async def reading(bus: SharedBus, after: int = -1) -> Reader:
     reader = await bus.read("run", after)
     assert reader is not None
     return reader
+
+
+def followed(publisher: Publisher) -> bool:
+    return publisher.followed_elsewhere
 
 
 async def sent(place: Place, number: int) -> None:
@@ -110,8 +114,10 @@ async def test_who_reads_no_more_is_told_no_more(here: SharedBus, there: SharedB
     reader = await reading(there)
     publisher.append(frame(0))
     assert await until(reader, len(frame(0))) == frame(0)
+    assert followed(publisher)
     reader.close()
     assert await there.find("run") is not None  # after which it is known that nobody follows
+    assert not followed(publisher)
     reads = place.reads
     say(publisher, 1, 3)
     await sent(place, 3)
@@ -284,12 +290,12 @@ async def test_a_wire_that_refuses_for_good_stops_nothing(
 
 def test_notes_are_packed_by_address_within_bounds() -> None:
     words: list[tuple[str, Word]] = [("", Told("a", Signal("written", "alice", f"thread {n}"))) for n in range(1000)]
-    words += [("b", Came("run", "a")), ("b", Left("a", "run")), ("b", Came("run", "a"))]
+    words += [("b", Came("run")), ("b", Left("a", "run")), ("b", Came("run"))]
     notes = list(pack(words))
     assert max(len(note.payload) for note in notes) <= NOTE_BYTES
     assert [note.to for note in notes] == [""] * (len(notes) - 1) + ["b"]
     assert [word for note in notes[:-1] for word in unpack(note.payload)] == [word for _, word in words[:1000]]
-    assert list(unpack(notes[-1].payload)) == [Came("run", "a"), Left("a", "run")]
+    assert list(unpack(notes[-1].payload)) == [Came("run"), Left("a", "run")]
 
 
 def test_what_is_too_long_for_a_note_is_left_out() -> None:

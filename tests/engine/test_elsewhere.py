@@ -83,7 +83,7 @@ class Two:
 
     async def connect(self, version: str | None = None) -> Reader:
         run = RunInput("t", "second", [], protocol_version=version)
-        reader, live = await self.engine.connect(self.agent, run, "alice")
+        reader, live, _ = await self.engine.connect(self.agent, run, "alice")
         assert live is None
         return reader
 

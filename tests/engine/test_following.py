@@ -235,8 +235,8 @@ async def test_a_run_of_another_process_over_a_bus_of_both_keeps_its_own_id() ->
         await here.start()
         await there.start()
         live = await there.run(agent, RunInput("t", "first", [Message("user", id="u", content="go")]), "alice")
-        reader, nobody = await here.connect(agent, RunInput("t", "second", []), "alice")
-        assert nobody is None
+        reader, nobody, run_key = await here.connect(agent, RunInput("t", "second", []), "alice")
+        assert (nobody, run_key) == (None, live.key)
         told = await reader.read()
         live.cancel()
         while data := await reader.read():

@@ -81,6 +81,11 @@ class Publisher(Protocol):
         """No more frames will come; what there is goes after a while. Safe to call twice."""
         ...
 
+    @property
+    def followed_elsewhere(self) -> bool:
+        """Whether somebody reads it in another process, as far as is known here."""
+        ...
+
 
 class Reader(Protocol):
     """One reader of one run."""

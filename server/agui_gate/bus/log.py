@@ -55,6 +55,7 @@ class EventLog:
         "_size",
         "_waiting",
         "ended",
+        "followed_elsewhere",
         "next_seq",
         "opening",
         "readers",
@@ -65,7 +66,7 @@ class EventLog:
         self._block = min(BLOCK, limit // 8)
         self._waiting: list[asyncio.Future[None]] = []
         self.begin_at(first)
-        self.ended = False
+        self.ended = self.followed_elsewhere = False
         self.opening: Opening | None = None
         self.readers: set[LogReader] = set()
 

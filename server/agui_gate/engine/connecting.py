@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 from weakref import WeakSet
 
 import msgspec
@@ -31,6 +32,14 @@ Live = Callable[[str, str], LiveRun | None]
 NewId = Callable[[], str]
 
 
+class Connected(NamedTuple):
+    """A reader of a thread; the run that it reads, if that is here; and that run's key, wherever it is."""
+
+    reader: Reader
+    live: LiveRun | None = None
+    run_key: str | None = None
+
+
 class Connecting:
     """Connects clients to the threads of one store."""
 
@@ -55,9 +64,7 @@ class Connecting:
         thread = await self._store.read_thread(principal, thread_id)
         return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
-    async def connect(
-        self, agent: Agent, run: RunInput, principal: str, *, watching: bool
-    ) -> tuple[Reader, LiveRun | None]:
+    async def connect(self, agent: Agent, run: RunInput, principal: str, *, watching: bool) -> Connected:
         """See `Engine.connect`."""
         live, thread = self._live(principal, run.thread_id), None
         reservation = self._budget.expect(principal, run.thread_id)
@@ -70,18 +77,18 @@ class Connecting:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
             joined = await live.join(who.frames(live.run_id).opening, watching=watching)
             if joined is not None:
-                return Reserving(who.rejoined(joined, live.run_id), reservation), live
+                return Connected(Reserving(who.rejoined(joined, live.run_id), reservation), live, live.key)
             thread = await self._store.read_thread(principal, run.thread_id)
         if thread is None:
-            return Whole(unheard_of(run, who.frames(run.run_id))), None
+            return Connected(Whole(unheard_of(run, who.frames(run.run_id))))
         reservation = reservation.found(run.thread_id, thread.bytes)
         if thread.run_status != "running":
             whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, who.frames(run.run_id))
-            return Reserving(Whole(whole), reservation), None
+            return Connected(Reserving(Whole(whole), reservation))
         elsewhere = await self._elsewhere(agent, run, thread, who, None)
         if elsewhere is not None:
-            return Reserving(elsewhere, reservation), None
-        return self._following(agent, run, thread, reservation, who, who.frames(run.run_id)), None
+            return Connected(Reserving(elsewhere, reservation), None, thread.run_key)
+        return Connected(self._following(agent, run, thread, reservation, who, who.frames(run.run_id)))
 
     async def read(self, run_key: str, after: int) -> Reader | None:
         """See `Engine.read`."""

@@ -19,7 +19,7 @@ from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
-from agui_gate.engine.connecting import Connecting
+from agui_gate.engine.connecting import Connected, Connecting
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.dialects import Downgrades
 from agui_gate.engine.endings import Ended, Endings
@@ -278,10 +278,8 @@ class Engine:
         """
         return await self._connecting.read_thread(principal, thread_id)
 
-    async def connect(
-        self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False
-    ) -> tuple[Reader, LiveRun | None]:
-        """The conversation as it stands, then what is said of it, with the run if that is here.
+    async def connect(self, agent: Agent, run: RunInput, principal: str, *, watching: bool = False) -> Connected:
+        """The conversation as it stands, then what is said of it.
 
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """

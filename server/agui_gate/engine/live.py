@@ -2,7 +2,8 @@
 
 A `LiveRun` owns the task of one run. What the run says goes into its log on the bus, where any number of readers follow
 it. The run never waits for one of them. When the last reader leaves a run whose agent says `on_disconnect="cancel"`,
-the run is stopped after a short grace. A reader may come back in it.
+the run is stopped after a short grace. A reader may come back in it, on any replica. Who reads on another one keeps the
+run going, too.
 """
 
 import asyncio
@@ -147,14 +148,21 @@ class LiveRun:
 
     @property
     def alone(self) -> bool:
-        """Nobody reads it any more, and it is about to be stopped for that."""
-        return self._alone is not None
+        """Nobody reads it any more, here or elsewhere, and it is about to be stopped for that."""
+        return self._alone is not None and not self._publisher.followed_elsewhere
 
     def leave(self) -> None:
         """A reader is gone."""
         self._readers -= 1
         if self._readers == 0 and self.stop_alone and self.task is not None and not self.task.done():
-            self._alone = asyncio.get_running_loop().call_later(self._grace, self.cancel)
+            self._alone = asyncio.get_running_loop().call_later(self._grace, self._stop_alone)
+
+    def _stop_alone(self) -> None:
+        """Stop it, unless somebody follows it elsewhere: then look again after a while."""
+        if self._publisher.followed_elsewhere:
+            self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE + self._grace, self._stop_alone)
+        else:
+            self.cancel()
 
     def _end(self, task: asyncio.Task[None]) -> None:
         if self._alone is not None:

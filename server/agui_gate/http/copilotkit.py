@@ -136,8 +136,8 @@ class CopilotKitRoutes:
     async def _connect(self, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), await run_input(body)
         await self._engine.start()
-        reader, live = await self._engine.connect(agent, run, principal, watching=True)
-        return EventStream(reader, live.key if live else None, lambda: None)
+        reader, _, run_key = await self._engine.connect(agent, run, principal, watching=True)
+        return EventStream(reader, run_key, lambda: None)
 
     async def _stop(self, principal: str, name: str, thread_id: str, body: bytes) -> Response:
         if name not in self._agents:

@@ -66,8 +66,8 @@ class Routes:
         agent = self._agent(request.path_params["name"])
         run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
-        reader, live = await self._engine.connect(agent, run, principal)
-        return EventStream(reader, live.key, live.leave) if live else EventStream(reader, None, lambda: None)
+        reader, live, run_key = await self._engine.connect(agent, run, principal)
+        return EventStream(reader, run_key, live.leave if live else lambda: None)
 
     async def agents(self, request: Request) -> Response:
         """`GET /agents`."""

@@ -121,7 +121,11 @@ class SharedBus:
         if await self._here.find(run_key) is not None:
             return await self._here.read(run_key, after)
         head = await self._head(run_key)
-        return None if head is None else await self._follower.read(head, after)
+        if head is None:
+            return None
+        if not (head.ended or self._follower.follows(run_key)):  # its process knows, before anybody else leaves
+            await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True)
+        return await self._follower.read(head, after)
 
     async def join(self, run_key: str, tell: Tell) -> Reader | None:
         """See `Bus`."""
@@ -130,13 +134,15 @@ class SharedBus:
         head = await self._head(run_key)
         if head is None or head.ended:
             return None
-        answer = await self._ask(run_key, head.run.address, ASK_SECONDS, opening=-1)
-        if answer is None or answer.opening == NOT_TO_BE_HAD:
-            return None
-        if answer.opening == NO_OPENING:
+        answer = await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True, opening=-1)
+        if answer is not None and answer.opening == NO_OPENING:
             return await self._follower.read(head, head.next - 1)
-        put = await self._call(self._wire.opening(run_key))
-        return None if put is None else await self._follower.join(head, opening_of(put[1]), tell)
+        if answer is not None and answer.opening != NOT_TO_BE_HAD:
+            put = await self._call(self._wire.opening(run_key))
+            if put is not None:
+                return await self._follower.join(head, opening_of(put[1]), tell)
+        self._follower.leave(head)
+        return None
 
     async def forget(self, principal: str, thread_id: str) -> None:
         """See `Bus`. What the wire doesn't take now, time forgets."""
@@ -174,12 +180,14 @@ class SharedBus:
             head = await self._call(self._wire.find(run_key))
         return head
 
-    async def _ask(self, run_key: str, address: str, seconds: float, opening: int | None = None) -> Answer | None:
-        """Have the run's process send what it has. None if it doesn't answer."""
+    async def _ask(
+        self, run_key: str, address: str, seconds: float, *, follow: bool = False, opening: int | None = None
+    ) -> Answer | None:
+        """Have the run's process send what it has: see `Ask`. None if it doesn't answer."""
         token = next(self._tokens)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._asked[token] = answer
-        self._say(address, Ask(self._address, run_key, token, follow=opening is not None, opening=opening))
+        self._say(address, Ask(self._address, run_key, token, follow=follow, opening=opening))
         try:
             async with asyncio.timeout(seconds):
                 return await answer
@@ -211,7 +219,7 @@ class SharedBus:
                 if answer is not None and not answer.done():
                     answer.set_result(word)
             case Came():
-                self._follower.came(word)
+                self._follower.came(word.run_key)
             case Opened():
                 self._follower.opened(word.run_key)
             case Left():

@@ -14,7 +14,7 @@ from typing import TypeVar
 from agui_gate.bus.base import Opening, Tell
 from agui_gate.bus.log import LogReader
 from agui_gate.bus.shared.followed import FollowedLog, JoinedReader, opening_of
-from agui_gate.bus.shared.notes import Ask, Came, Left, Word
+from agui_gate.bus.shared.notes import Ask, Left, Word
 from agui_gate.bus.shared.wire import Head, Said, Wanted, Wire
 from agui_gate.errors import Unavailable
 
@@ -70,13 +70,18 @@ class Follower:
             reader.entered()
         return reader
 
-    def came(self, word: Came) -> None:
-        """There is more to read of a run."""
-        logs = self._logs.get(word.run_key)
-        if logs is None:
-            self._tell(word.address, Left(self._address, word.run_key))
-            return
-        for log in logs:
+    def follows(self, run_key: str) -> bool:
+        """Whether somebody here reads the run."""
+        return run_key in self._logs
+
+    def leave(self, head: Head) -> None:
+        """Who was about to read the run doesn't."""
+        if not self.follows(head.run.run_key):
+            self._tell(head.run.address, Left(self._address, head.run.run_key))
+
+    def came(self, run_key: str) -> None:
+        """There is more to read of the run."""
+        for log in self._logs.get(run_key, ()):
             log.heard = True
             self._stir(log)
 
@@ -130,7 +135,7 @@ class Follower:
         if log in logs:
             logs.remove(log)
         if not logs and self._logs.pop(log.key, None) is not None and not log.ended:
-            self._tell(log.head.run.address, Left(self._address, log.key))
+            self.leave(log.head)
         self._stirred.pop(log, None)
 
     def _want_opening(self, log: FollowedLog, seq: int) -> None:

@@ -39,10 +39,9 @@ class Answer(_Tagged, frozen=True, tag="answer"):
 
 
 class Came(_Tagged, frozen=True, tag="came"):
-    """There is more to read of the run of ``address``."""
+    """There is more to read of the run."""
 
     run_key: str
-    address: str
 
 
 class Opened(_Tagged, frozen=True, tag="opened"):

@@ -77,7 +77,7 @@ class Outgoing(LogReader):
     def words(self, *, taken: bool) -> Iterator[tuple[str, Word]]:
         """What to tell those who follow with what was ``taken``, and those who asked once that was all."""
         if taken:
-            came = Came(self.run.run_key, self.run.address)
+            came = Came(self.run.run_key)
             yield from ((address, came) for address in self.followers)
         if not self.has_more:
             yield from self.answers

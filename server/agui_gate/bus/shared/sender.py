@@ -118,6 +118,7 @@ class Sender:
         """Nobody there follows the run any more."""
         if (out := self._runs.get(word.run_key)) is not None:
             out.followers.discard(word.address)
+            out.log.followed_elsewhere = bool(out.followers)
 
     def has_ended_run(self, principal: str, thread_id: str) -> bool:
         """Whether the end of a run of the thread isn't sent yet."""
@@ -139,6 +140,7 @@ class Sender:
     def _answer(self, out: Outgoing, ask: Ask) -> None:
         if ask.follow:
             out.followers.add(ask.address)
+            out.log.followed_elsewhere = True
         if ask.opening is not None:
             self._answer_with_opening(out, ask, ask.opening)
         elif ask.token:
