@@ -48,7 +48,7 @@ class Stage:
         if not isinstance(app, App):
             pytest.fail("this application was made before its replicas were; list the test in `scenarios`")
         self.hosted += 1
-        options = app.options | {"store": self.store(app.options.get("store")), **self._bus()}
+        options = app.options | {"store": self.store(app.options.get("store")), "bus": self._bus()}
         async with fleet(App(app.agents, options, apart=self.kind != "sqlite"), self.count) as found:
             yield found
 
@@ -78,6 +78,6 @@ class Stage:
         self.request.addfinalizer(lambda: server.drop(name))
         return str(server.url(name))
 
-    def _bus(self) -> dict[str, str]:
-        """The bus, where it isn't the store's own."""
-        return {"bus": self.request.getfixturevalue("valkey").url} if self.other_bus else {}
+    def _bus(self) -> str | None:
+        """The bus, where it isn't the store's own. What a test brings is for one process."""
+        return str(self.request.getfixturevalue("valkey").url) if self.other_bus else None
