@@ -26,7 +26,7 @@ def test_the_public_ci_runs_what_ci_runs_here() -> None:
         re.findall(r"^exec make .* (\w+)$", ours, re.MULTILINE)
     )
     there = set(re.findall(r"run: make (\w+)", WORKFLOW))
-    assert here == {"check", "test", "load", "e2e"}
+    assert here == {"check", "test", "load", "scenarios", "e2e"}
     assert there - {"coverage"} == here
     assert there <= TARGETS
 
