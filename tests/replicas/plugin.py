@@ -4,14 +4,15 @@ A test makes its agent, starts "the server", and talks to it. Here the server is
 balancer that gives every request to another one. The test is the same, and so is what it expects.
 
 ``--fleet=2:postgres,4:postgres+valkey`` says which fleets: so many replicas on PostgreSQL alone, with Valkey as bus,
-or on one SQLite file. ``--once``: of all tests only so many that each fleet shows every requirement of every file once.
-The second fleet chooses from the other end.
+or on one SQLite file. ``--once``: of all tests only so many that each fleet shows every requirement, and one of them
+each that a file shows. The second fleet chooses from the other end.
 """
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -74,8 +75,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ours = [item for item in items if item.path.is_relative_to(HERE)]
     kept = [item for item in items if isinstance(item, pytest.Function) and _is_scenario(item)]
     if config.getoption("once"):
-        fleets = dict.fromkeys(_fleet(item) for item in kept)
-        kept = [item for turn, fleet in enumerate(fleets) for item in _once(_of(fleet, kept)[:: -1 if turn % 2 else 1])]
+        fleets = list(dict.fromkeys(_fleet(item) for item in kept))
+        kept = [item for turn in range(len(fleets)) for item in _once(_of(fleets[turn], kept), turn, len(fleets))]
     left = set(items) - {*ours, *kept}
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
@@ -94,20 +95,21 @@ def _fleet(item: pytest.Function) -> str:
     return str(item.callspec.params["over_replicas"])
 
 
-def _once(items: Sequence[pytest.Function]) -> list[pytest.Function]:
-    """As few of these as show what all of them show: at each step the one that shows most that is new."""
-    shows = {item: _shows(item) for item in items}
+def _once(items: Sequence[pytest.Function], turn: int, fleets: int) -> list[pytest.Function]:
+    """As few of these as show what this fleet has to: at each step the one that shows most that is new."""
+    shows = {item: _shows(item, turn, fleets) for item in items[:: -1 if turn % 2 else 1]}
     missing = set().union(*shows.values())
     chosen = []
     while missing:
-        best = max(items, key=lambda item: len(shows[item] & missing))
+        best = max(shows, key=lambda item: len(shows[item] & missing))
         chosen.append(best)
         missing -= shows[best]
     return chosen
 
 
-def _shows(item: pytest.Function) -> set[str]:
-    """The requirements that a test shows, each from the side of its file."""
+def _shows(item: pytest.Function, turn: int, fleets: int) -> set[str]:
+    """The requirements that a test shows; and each from the side of its file, which is for one of the fleets."""
     marks = [i for mark in item.iter_markers("shows") for i in mark.args]
     found = scenarios.ids(item.originalname, marks) & set(scenarios.WANTED)
-    return {f"{item.path.stem} {i}" for i in found}
+    sides = {f"{item.path.stem} {i}" for i in found}
+    return found | {side for side in sides if crc32(side.encode()) % fleets == turn}
