@@ -39,6 +39,10 @@ HARD = (
 )
 
 
+CLOSE_ALL = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'agui-gate'"
+"""Ends the server's side of each connection of ours, and waits until it has ended."""
+
+
 @asynccontextmanager
 async def linked(url: str) -> AsyncIterator[Link]:
     link = Link(parameters(url), lambda: {"tenant": b"''"})
@@ -306,7 +310,7 @@ async def test_a_connection_that_the_server_closed_is_not_used(link: Link, postg
     await link.run("write", several("INSERT INTO kept VALUES ('a')"))
     kinds: tuple[Kind, ...] = ("read", "write")
     for kind in kinds:
-        postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'agui-gate'")
+        postgres.execute(CLOSE_ALL)
         assert await link.run(kind, one("SELECT 1")) == [(1,)]
     postgres.kill()
     postgres.start()
