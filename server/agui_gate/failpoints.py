@@ -5,6 +5,7 @@ second time. There is one before and one after every write to the store, every t
 kind of write it is, is told by what it is for, not by its method: a test of "after the claim" reads as that.
 
 Free when off: stores and buses are wrapped by `armed` only while one is on, and a tool asks twice whether one is.
+Commands that write to a store have them, too.
 """
 
 import os
@@ -127,13 +128,23 @@ def armed(store: Store, bus: Bus, environ: Mapping[str, str] = os.environ) -> tu
 
     A failpoint counts for the whole process. The log warns of it.
     """
+    return (cast(Store, _Store(store)), cast(Bus, _Bus(bus))) if _set(environ) else (store, bus)
+
+
+def armed_store(store: Store, environ: Mapping[str, str] = os.environ) -> Store:
+    """The same for a command, which has no bus."""
+    return cast(Store, _Store(store)) if _set(environ) else store
+
+
+def _set(environ: Mapping[str, str]) -> bool:
+    """Set the trap that the environment names; whether there is one."""
     global _trap
     if not (text := environ.get(VARIABLE)):
-        return store, bus
+        return False
     point = parse(text)
     _trap = _Trap(point)
     log.warning("failpoint", at=str(point), means=f"This process ends itself. Unset {VARIABLE} outside of tests.")
-    return cast(Store, _Store(store)), cast(Bus, _Bus(bus))
+    return True
 
 
 # --- stores ----------------------------------------------------------------------------------------------------------

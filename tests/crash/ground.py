@@ -1,10 +1,13 @@
 """The stores that replicas are killed on, and what has to pass there before another one may take over."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from agui_gate.stores.base import LEASE_MS
+from tests.product.kit import TIMEOUT
 
 if TYPE_CHECKING:
     from tests.servers import Postgres
@@ -21,16 +24,28 @@ CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATIL
 class Ground(NamedTuple):
     """A store. ``apart``: whether its replicas are on machines of their own, so that none sees whether another lives.
     Then ``lapse`` is what has to happen after a death: the store's clock goes on by as much as a lease lasts.
+    ``execute`` does something to the store that no server does: one statement.
     """
 
     url: str
     apart: bool
     lapse: Callable[[], None]
+    execute: Callable[[str], object]
+
+    def age(self, ms: int) -> None:
+        """Have all threads that there are be so much older."""
+        self.execute(f"UPDATE threads SET updated_at = updated_at - {ms}")
 
 
 def on_sqlite(folder: Path) -> Ground:
     """A file of one machine: who is dead is seen."""
-    return Ground(f"sqlite:///{folder}/agui-gate.db", False, lambda: None)
+    file = folder / "agui-gate.db"
+
+    def execute(statement: str) -> None:
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=TIMEOUT)) as connection:
+            connection.execute(statement)
+
+    return Ground(f"sqlite:///{file}", False, lambda: None, execute)
 
 
 def on_postgres(server: "Postgres", url: str) -> Ground:
@@ -40,7 +55,10 @@ def on_postgres(server: "Postgres", url: str) -> Ground:
         server.execute(statement, name)
     server.execute(f"ALTER DATABASE {name} SET search_path = public, ahead, pg_catalog")
 
-    def lapse() -> None:
-        server.execute(f"UPDATE ahead.ahead SET ms = ms + {LEASE_MS}", name)
+    def execute(statement: str) -> None:
+        server.execute(statement, name)
 
-    return Ground(url, True, lapse)
+    def lapse() -> None:
+        execute(f"UPDATE ahead.ahead SET ms = ms + {LEASE_MS}")
+
+    return Ground(url, True, lapse, execute)

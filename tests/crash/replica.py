@@ -19,6 +19,7 @@ import msgspec
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
+from agui_gate.engine import sweeping
 from agui_gate.failpoints import VARIABLE
 from agui_gate.settings import Settings
 from agui_gate.stores import lease
@@ -39,7 +40,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     for its machine's name, if not that of this one. Then nobody can see whether it lives, and any clock is right.
     ``stalls``: whether its tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
     ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
-    `wait` comes back when somebody has opened it to write.
+    `wait` comes back when somebody has opened it to write. ``forgets``: after how many days a thread goes; 0: never.
     """
 
     store: str
@@ -53,6 +54,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     fused: bool = False
     work_ms: float = 0
     door: str = ""
+    forgets: int = 0
 
 
 class Effects:
@@ -156,5 +158,7 @@ def serve(start: Start, sock: socket.socket) -> None:
     if start.machine:
         lease._machine = lambda: start.machine
         standing.SKEW_MS = 1 << 60
-    app = create_app(agent(start), store=start.store, bus=start.bus, settings=Settings(log_level="warning"))
+    sweeping.STEP_SECONDS = 0  # with each beat
+    settings = Settings(log_level="warning", retention_threads_days=start.forgets)
+    app = create_app(agent(start), store=start.store, bus=start.bus, settings=settings)
     serve_forever(Server(configure(app), lambda: None), sock)

@@ -1,170 +1,51 @@
 """A server is killed at each of its failpoints. Another one goes on, and every promise is kept.
 
-What ran is counted in a file, and what was told is remembered by the customer (`world`, `customer`).
+What ran is counted in a file, and what was told is remembered by the customer (`world`, `customer`). A command is
+killed, too, and done again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agui_gate.failpoints import EVERY, Failpoint, Place
-from tests.crash.customer import Customer
+from agui_gate.failpoints import EVERY, VARIABLE, Failpoint, Place
+from tests.cli.support import call
 from tests.crash.ground import Ground
-from tests.crash.nursery import Nursery, Replica
+from tests.crash.nursery import Nursery
+from tests.crash.scenes import ORDERS, SCENES, Scene, Street, fusing, shopping
 from tests.crash.trail import trail
-from tests.crash.world import World, dumped, orders_of, world
+from tests.crash.world import World, dumped, world
+from tests.product import drill
 from tests.product.kit import TIMEOUT
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B9")]
 
-ORDERS = {
-    "order one": orders_of(("look", "L1"), ("refund", "A1"), ("ship", "A2")),
-    "order two": orders_of(("refund", "B1"), ("refund", "B2")),
-    "order three": orders_of(("stall", "C1")),
-    "order four": orders_of(("fuse", "D1")),
-}
-PLAN = {"A1": True, "A2": True, "B1": True, "B2": False, "C1": True, "D1": True, "P0": True}
-
-
-@dataclass
-class Street:
-    """A replica that is about to die. ``there``: where the other one is; ``follow``: the same, after the first died."""
-
-    world: World
-    first: Replica
-    there: Callable[[], str]
-    follow: Callable[[], Awaitable[str]]
-
-    def customer(self) -> Customer:
-        return self.world.customer(self.first, self.follow, plan=dict(PLAN))
-
-
 stores = pytest.mark.parametrize("ground", ["sqlite", "postgres"], indirect=True)
-Scene = Callable[[Street], Awaitable[Customer]]
 
-
-async def shopping(street: Street) -> Customer:
-    """Everything that is asked is answered, every way."""
-    customer = street.customer()
-    await customer.orders("order one")
-    await customer.settled()
-    await customer.orders("order two")
-    await customer.decided()
-    await customer.settled()
-    await customer.orders("pay")
-    await customer.settled()
-    return customer
-
-
-async def stalling(street: Street) -> Customer:
-    """A tool is at work while leases are renewed and stops are looked for: both are done within a second."""
-    customer = street.customer()
-    await customer.orders("order three")
-    await customer.decided()
-    return customer
-
-
-async def stopping(street: Street) -> Customer:
-    """A run at the other replica is stopped from here."""
-    customer = street.customer()
-    here, there = street.first.url, street.there()
-    await customer.orders("order three")
-    customer.url = there
-    work = asyncio.create_task(customer.decided())
-    async with asyncio.timeout(TIMEOUT):
-        while not street.world.ran():
-            await customer.records()
-    canceller = street.customer()
-    canceller.url = here
-    await canceller.surely(lambda: canceller.cancelled(customer.thread_id))
-    await work
-    return customer
-
-
-async def renaming(street: Street) -> Customer:
-    """Its thread gets a title."""
-    customer = street.customer()
-    await customer.orders("order two")
-    await customer.surely(lambda: customer.renamed("Refunds"))
-    assert (await customer.get(f"/threads/{customer.thread_id}"))["title"] == "Refunds"
-    return customer
-
-
-async def deleting(street: Street) -> Customer:
-    """A thread goes, and begins anew. What had been decided in it stays decided."""
-    customer = street.customer()
-    await customer.orders("order one")
-    await customer.settled()
-    (first, *_) = await customer.records()
-    await customer.surely(customer.deleted)
-    response = await customer.http.post(f"{customer.url}/approvals/{first['id']}", json={"approved": True})
-    assert response.status_code in (404, 410)
-    customer.messages.clear()
-    customer.told.results.clear()
-    return customer
-
-
-async def fusing(street: Street) -> Customer:
-    """It dies in the middle of a tool."""
-    customer = street.customer()
-    await customer.orders("order four")
-    await customer.settled()
-    return customer
-
-
-SCENES: dict[Place, Scene] = {
-    Place.RENEW: stalling,
-    Place.STOPPED: stalling,
-    Place.STOP: stopping,
-    Place.DELIVER: stalling,
-    Place.RENAME: renaming,
-    Place.DELETE: deleting,
-}
-UNREACHED = {Place.NOTE, Place.SWEEP, Place.EPOCH}
-"""What a server doesn't do in these scenes: a command does it, or it comes once an hour, or nobody does it yet."""
-POINTS = [point for point in EVERY if point.place not in UNREACHED]
+OF_A_COMMAND = [point for point in EVERY if point.place is Place.EPOCH]
+POINTS = [point for point in EVERY if point not in OF_A_COMMAND]
 ONCE = SCENES.keys() | {Place.SAVE, Place.PASS, Place.CLOSE}
 """What `shopping` does not come to a second time."""
 AGAIN = [Failpoint(point.side, point.place, 2) for point in POINTS if point.place not in ONCE]
 
 
 @pytest.fixture
-async def street(replicas: Nursery, ground: Ground, tmp_path: Path) -> AsyncIterator[World]:
+async def city(replicas: Nursery, ground: Ground, tmp_path: Path) -> AsyncIterator[World]:
     async with world(replicas, tmp_path, ground, ORDERS) as found:
         yield found
 
 
 async def walk(found: World, ground: Ground, scene: Scene, **first: Any) -> None:
-    """Play a scene whose first replica dies in it; then say one thing more, and look whether all promises are kept.
-
-    Where replicas are apart, the other one is there from the beginning, and waits until the lease of the dead one ends.
-    """
-    dies = found.replica(machine="first" * ground.apart, **first)
-    others: list[Replica] = []
-    deaths: list[str] = []
-
-    def there() -> str:
-        if not others:
-            others.append(found.replica(machine="second" * ground.apart, stalls=False))
-        return others[0].url
-
-    async def follow() -> str:
-        if not deaths:
-            await dies.gone()
-            ground.lapse()
-            deaths.append("first")
-        return there()
-
-    if ground.apart:
-        there()
+    """Play a scene whose first replica dies in it; then say one thing more, and look whether all promises are kept."""
     async with asyncio.timeout(2 * TIMEOUT):
-        customer = await scene(Street(found, dies, there, follow))
-        customer.url = await follow()
+        street = Street(found, ground, **first)
+        customer = await scene(street)
+        customer.url = await street.follow()
         await customer.settled()
         done = await customer.orders("thanks")
         assert (done[-1]["type"], done.text) == ("RUN_FINISHED", "Done.")
@@ -180,26 +61,43 @@ async def walk(found: World, ground: Ground, scene: Scene, **first: Any) -> None
     ids=str,
     indirect=["ground"],
 )
-async def test_killed_at_a_failpoint(street: World, ground: Ground, point: Failpoint) -> None:
-    await walk(street, ground, SCENES.get(point.place, shopping), failpoint=str(point))
+async def test_killed_at_a_failpoint(city: World, ground: Ground, point: Failpoint) -> None:
+    first = {"failpoint": str(point), "forgets": int(point.place is Place.SWEEP)}
+    await walk(city, ground, SCENES.get(point.place, shopping), **first)
 
 
 @stores
-async def test_killed_in_the_middle_of_a_tool(street: World, ground: Ground) -> None:
-    await walk(street, ground, fusing, fused=True)
-    assert [(effect.tool, effect.order) for effect in street.ran()] == [("fuse", "D1")]
+async def test_killed_in_the_middle_of_a_tool(city: World, ground: Ground) -> None:
+    await walk(city, ground, fusing, fused=True)
+    assert [(effect.tool, effect.order) for effect in city.ran()] == [("fuse", "D1")]
 
 
 @stores
-async def test_a_customer_whose_servers_live_gets_everything(street: World) -> None:
+async def test_a_customer_whose_servers_live_gets_everything(city: World, ground: Ground) -> None:
     """What the others are measured by: each order took effect once."""
-    alive = street.replica()
-
-    async def nowhere() -> str:
-        raise AssertionError(f"it died: {street.log()}")
-
-    customer = await shopping(Street(street, alive, lambda: alive.url, nowhere))
-    assert sorted(effect.order for effect in street.ran()) == ["A1", "A2", "B1"]
-    assert await street.broken([customer]) == []
+    customer = await shopping(Street(city, ground))
+    assert sorted(effect.order for effect in city.ran()) == ["A1", "A2", "B1"]
+    assert await city.broken([customer]) == []
     assert {record["state"] for record in await customer.records()} == {"done", "rejected"}
-    assert street.passed_on() == 1
+    assert city.passed_on() == 1
+
+
+@pytest.mark.parametrize("point", OF_A_COMMAND, ids=str)
+@pytest.mark.parametrize("kind", drill.KINDS)
+async def test_a_restore_that_is_killed_is_begun_again(
+    kind: str, point: Failpoint, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """It says what it did the second time: another epoch, if the first had begun. Nothing of before is carried out."""
+
+    def begin(url: str) -> str:
+        command = ("migrate", "--restored", "--store", url)
+        killed = call(tmp_path, *command, env={VARIABLE: str(point)})
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert "has begun" not in killed.stdout
+        done = call(tmp_path, *command)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with drill.at(kind, request, tmp_path) as place:
+        begun = await drill.what_ran_since_does_not_run_again(place, begin)
+    assert f"Epoch {2 if point.side == 'before' else 3} has begun. Of what waited, asked again: 1." in begun

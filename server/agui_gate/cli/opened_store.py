@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from agui_gate import failpoints
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings
 from agui_gate.stores import Store, open_store
@@ -13,7 +14,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
     """Open it, and bring its schema up to date. Raises `ConfigurationError`, also for one that keeps nothing."""
     if settings.store.startswith("memory:"):
         raise ConfigurationError("The store memory:// ends with its server. Name the one that is kept, with --store.")
-    store = open_store(settings.store)
+    store = failpoints.armed_store(open_store(settings.store))
     try:
         await store.start()
         yield store
