@@ -24,8 +24,8 @@ def store_from(settings: "Settings", url: str | None = None) -> Store:
 
 
 def bus_from(settings: "Settings", url: str | None = None, store: str | None = None) -> Bus:
-    """The bus at ``url``, or the one that the settings name. If they name none, that of the ``store``: its URL, empty
-    for one that was made elsewhere, and the one in the settings if not given. Raises `ConfigurationError`.
+    """The bus at ``url``, or the one that the settings name. If they name none, that of the ``store``: its URL (of one
+    that was made elsewhere its `bus_url`), and the one in the settings if not given. Raises `ConfigurationError`.
     """
     chosen = url or settings.bus or _bus_of(settings.store if store is None else store)
     return open_bus(chosen, kept_seconds=settings.events_seconds, run_bytes=settings.events_bytes)

@@ -1,9 +1,11 @@
 """A bus from its URL, and from the settings."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agui_gate import Agent, create_app
 from agui_gate.bus import open_bus
 from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
@@ -12,8 +14,10 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.from_settings import bus_from
 from agui_gate.settings import Settings
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.bus.test_contract import to_the_end
+from tests.product.inprocess import Parrot
 from tests.product.kit import product
 from tests.product.live import starting
 from tests.product.shop import say
@@ -67,16 +71,27 @@ def test_without_a_bus_it_goes_by_the_store() -> None:
     assert type(bus_from(Settings(bus="redis://host"), "memory://")) is MemoryBus
 
 
-async def test_what_an_application_says_is_read_over_another_bus_of_the_same_url(valkey: Valkey) -> None:
-    async with product([], [{"output": [say("word " * 30)]}], bus=valkey.url) as p:
+async def heard_elsewhere(url: str, **parts: Any) -> None:
+    """What an application made of ``parts`` says is read over another bus, that of ``url``."""
+    async with product([], [{"output": [say("word " * 30)]}], **parts) as p:
         async with starting(p, p.chat(), "go") as reader:
             await reader.end()
-        there = opened(valkey.url)
+        there = opened(url)
         await there.start()
         again = await there.read(reader.run_key)
         assert again is not None
         assert await to_the_end(again) == reader.raw.encode()
         await there.aclose()
+
+
+async def test_what_an_application_says_is_read_over_another_bus_of_the_same_url(valkey: Valkey) -> None:
+    await heard_elsewhere(valkey.url, bus=valkey.url)
+
+
+async def test_a_store_that_was_made_elsewhere_brings_its_bus(tables: str) -> None:
+    await heard_elsewhere(tables, store=PostgresStore(tables))
+    app = create_app(Agent(name="a", model=Parrot()), store=PostgresStore(tables), bus="memory://", settings=Settings())
+    assert type(app.state.engine._bus) is MemoryBus
 
 
 async def test_where_the_bus_can_not_be_used_no_store_stays_open(tmp_path: Path) -> None:

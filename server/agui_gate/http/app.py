@@ -43,7 +43,8 @@ def create_app(
     """A Starlette application that serves ``agents``; the first one also answers `POST /`.
 
     ``store``: a URL (`memory://`, `sqlite:///file.db`, `postgresql://…`) or a store object. ``bus``: a URL
-    (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). ``auth``: a sync or async
+    (`memory://`, `postgresql://…`, `redis://…`) or a bus object (see `agui_gate.bus.base`). If neither this nor the
+    settings name one, it is the database of a PostgreSQL store, and else memory. ``auth``: a sync or async
     callable ``(request) -> str | None``, the principal's id or None for 401. What is not given comes from ``settings``,
     and those from the environment. Serve it, or mount it in another application (then it starts with its first
     request).
@@ -62,7 +63,7 @@ def create_app(
     if auth is None and settings.tokens:
         auth = bearer(settings.tokens)
     if isinstance(bus, str | None):
-        bus = bus_from(settings, bus, store if isinstance(store, str | None) else "")
+        bus = bus_from(settings, bus, store if isinstance(store, str | None) else store.bus_url)
     opened, live = failpoints.armed(opened, bus)
     engine = Engine(
         agents, opened, Deployment(settings.dialect), live, disconnect_grace=settings.disconnect_grace, limits=limits

@@ -351,6 +351,11 @@ class StoreLifecycle(Protocol):
         ...
 
     @property
+    def bus_url(self) -> str:
+        """Of a bus that all processes reach which share this store; empty if the store brings none."""
+        ...
+
+    @property
     def neighbours(self) -> Sequence[int]:
         """Ids of the other processes of this machine that used this store when it was opened here."""
         ...

@@ -87,6 +87,11 @@ class MemoryStore(KeptBeside):
         return self._clock()
 
     @property
+    def bus_url(self) -> str:
+        """See `StoreLifecycle`."""
+        return ""
+
+    @property
     def neighbours(self) -> Sequence[int]:
         """See `StoreLifecycle`."""
         return ()

@@ -36,7 +36,7 @@ class PostgresStore(SQLStore):
 
     def __init__(self, url: str, *, clock: Clock | None = None, bounds: Bounds = NO_BOUNDS) -> None:
         super().__init__(PostgresDialect(), bounds)
-        self._parameters = parameters(url)
+        self._parameters, self.bus_url = parameters(url), url
         self._clock = standing.DatabaseClock(clock)
         self._sure = sure.Sure()
         self._link: Link | None = None

@@ -65,6 +65,9 @@ class Operations:
 class SQLStore(ABC):
     """What `Store` asks for, but for its lifecycle and what a driver has to do itself."""
 
+    bus_url = ""
+    """See `StoreLifecycle`."""
+
     def __init__(self, dialect: Dialect, bounds: Bounds) -> None:
         self._sql = Operations(dialect, bounds)
 
