@@ -39,7 +39,11 @@ class Agent:
     * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
       the marked block under the instructions, as its ``context`` is. ``as_sent``: they keep their roles. ``drop``: the
       model is not told of them.
-    * ``description`` and ``examples`` (prompts to try) are for people.
+    * ``handoffs``: agents that the model can transfer the conversation to, with the tool ``transfer_to_<name>``. May
+      be added to until the agent is served, so circles can be made: ``a.handoffs.append(b)``. What they are is
+      looked at then (see `agui_gate.team`). Only the agent that is served needs a URL.
+    * ``description`` and ``examples`` (prompts to try) are for people. A model that can hand off to this agent reads
+      the description, too.
 
     Raises `ConfigurationError` if something is off, when it is made rather than when it is used.
     """
@@ -55,6 +59,7 @@ class Agent:
     client_roles: ClientRoles = "context"
     description: str = ""
     examples: Sequence[str] = ()
+    handoffs: list["Agent"] = field(default_factory=list, repr=False, compare=False)
     absent: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Sources whose tools could not be had (see `ready`): their names, by what tells them from others."""
     sources: tuple[ToolSource, ...] = field(default=(), init=False, repr=False, compare=False)
@@ -71,6 +76,7 @@ class Agent:
     def __post_init__(self) -> None:
         given = (t if isinstance(t, Tool | ToolSource) else Tool(t) for t in self.tools)
         object.__setattr__(self, "tools", tuple(given))
+        object.__setattr__(self, "handoffs", list(self.handoffs))
         # Found out once, not with every run: looking for a protocol's members is slow.
         object.__setattr__(self, "sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
         object.__setattr__(self, "by_name", self._distinct())

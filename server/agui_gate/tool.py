@@ -198,7 +198,7 @@ class Tool:
         self._signature, self._context_name = Signature.of(self.name, self.fn, ToolContext)
 
     def _check(self) -> None:
-        if not self.name.replace("_", "").replace("-", "").isalnum() or not self.name.isascii() or len(self.name) > 64:
+        if not is_tool_name(self.name):
             raise ConfigurationError(f"tool name {self.name!r}: up to 64 ASCII letters, digits, _ and - are allowed")
         if self.name in RESERVED_NAMES and not self.origin:
             raise ConfigurationError(f"tool name {self.name!r} is reserved for confirm cards")
@@ -224,6 +224,11 @@ class Tool:
             raise ConfigurationError(
                 f"tool {self.name}: Gate(message=…) has {unknown}, which is no argument. There are: {known}"
             )
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether every provider takes this as a tool's name: up to 64 ASCII letters, digits, _ and -."""
+    return name.isascii() and len(name) <= 64 and name.replace("_", "").replace("-", "").isalnum()
 
 
 @overload

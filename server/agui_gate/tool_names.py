@@ -29,12 +29,18 @@ class Names:
     def __init__(self, agent: str, own: Iterable[str]) -> None:
         self._agent = agent
         self._own = frozenset(own)
+        self._transfers: tuple[str, ...] = ()
         self._kept: dict[str, list[str]] = {}
         self._warned: set[tuple[str, str]] = set()
+
+    def reserve(self, transfers: Iterable[str]) -> None:
+        """No source gets these names: they are tools that hand off to another agent."""
+        self._transfers = tuple(transfers)
 
     def share(self, found: Sequence[Found]) -> list[list[Tool]]:
         """The tools of each source that may keep their names."""
         takers = dict.fromkeys(self._own, "the agent itself") | dict.fromkeys(RESERVED_NAMES, "confirm cards")
+        takers |= dict.fromkeys(self._transfers, "a hand-off")
         shared = []
         for source, listed in found:
             left = [tool for tool in listed or () if self._takes(tool.name, source, takers)]

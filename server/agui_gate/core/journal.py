@@ -30,6 +30,7 @@ from agui_gate.core.transcript import (
     CardEntry,
     ConversationRef,
     Entry,
+    HandedOffEntry,
     KeptEntry,
     LeftOutEntry,
     PassedEntry,
@@ -87,6 +88,9 @@ class Journal:
         self._results: set[str] = set()
         self._reported: set[str] = set()
         self._actions: set[str] = set()
+        self._heirs: dict[str, str] = {}
+        self.alone = True
+        """Whether all of it was said by the entry agent to the user: there is no team to tell apart."""
         for entry in entries:
             self.note(entry)
 
@@ -111,6 +115,8 @@ class Journal:
                 self.call_ids.add(entry.call_id)
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 self._note_card(entry)
+            case HandedOffEntry():
+                self._heirs[entry.task] = entry.agent
             case LeftOutEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the others to nobody here
         self.entries.append(entry)
@@ -121,6 +127,7 @@ class Journal:
         else:
             self._standing = [turn]
         self.newest_turn, self._newest_place = turn, len(self.entries)
+        self.alone = self.alone and not (turn.agent or turn.task)
         self.messages.note_turn(turn)
         for call in turn.calls:
             self._calls[call.id] = call
@@ -245,6 +252,11 @@ class Journal:
     def reference(self) -> ConversationRef | None:
         """What a provider remembers of this thread: one reference, whosever it is. Adapters leave another's alone."""
         return self.ref
+
+    # --- who speaks -------------------------------------------------------------------------------------------------
+    def heir(self, task: str = "") -> str | None:
+        """The agent that ``task`` was handed off to last, as `TurnEntry` spells it. None where it never was."""
+        return self._heirs.get(task)
 
     # --- calls ------------------------------------------------------------------------------------------------------
     def call(self, call_id: str) -> CallPart | None:

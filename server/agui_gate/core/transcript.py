@@ -145,6 +145,8 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
 
     ``origin`` is the adapter that made it ("" when a client's history did). ``ref`` is set when the provider
     committed it. ``cut`` marks a turn whose stream did not finish: its complete text is kept, its calls are not.
+    ``agent`` is the member of the team that said it ("": the entry agent). ``task`` is the id of the call that
+    delegated the task it belongs to ("": the conversation with the user).
     """
 
     id: str
@@ -153,6 +155,8 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     ref: ConversationRef | None = None
     cut: bool = False
     more: More = None
+    agent: str = ""
+    task: str = ""
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
@@ -247,6 +251,17 @@ class PassedEntry(Struct, tag="passed", tag_field="type"):
     back: bool = False
 
 
+class HandedOffEntry(Struct, tag="handed_off", tag_field="type"):
+    """From here on ``agent`` answers in ``task`` ("": the conversation with the user).
+
+    ``agent`` is spelled as in `TurnEntry`. ``call_id`` is the call that transferred it.
+    """
+
+    call_id: str
+    agent: str
+    task: str = ""
+
+
 class RanCall(Struct):
     """A call that nobody had to approve and that ran: the ledger has no record of it. ``arguments`` is JSON."""
 
@@ -309,6 +324,7 @@ KnownEntry = (
     | ReplacedEntry
     | LeftOutEntry
     | ActionEntry
+    | HandedOffEntry
 )
 
 

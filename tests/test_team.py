@@ -1,0 +1,92 @@
+"""A team is looked at when it is made: who belongs to it, and what can't be."""
+
+import pytest
+
+from agui_gate import Agent, ConfigurationError, tool
+from agui_gate.team import Team
+from tests.product.inprocess import Parrot
+from tests.test_agent import Shelf
+
+
+def agent(name: str, *handoffs: Agent) -> Agent:
+    return Agent(name=name, model=Parrot(), handoffs=list(handoffs))
+
+
+def test_a_team_is_all_that_can_be_reached() -> None:
+    archive = agent("archive")
+    billing, shipping = agent("billing", archive), agent("shipping", archive)
+    team = Team(agent("support", billing, shipping))
+    assert list(team.members) == ["support", "billing", "shipping", "archive"]
+    assert team.member("archive") is archive
+    assert team.member("") is team.entry
+    assert team.member("nobody") is None
+
+
+def test_the_entry_agent_is_not_named_in_journals() -> None:
+    billing = agent("billing")
+    team = Team(agent("support", billing))
+    assert (team.spelled(team.entry), team.spelled(billing)) == ("", "billing")
+
+
+def test_circles_are_closed_after_the_agents_were_made() -> None:
+    a, b = agent("a"), agent("b")
+    a.handoffs.append(b)
+    b.handoffs.append(a)
+    team = Team(a)
+    assert dict(team.heirs(b)) == {"transfer_to_a": a}
+    assert (repr(a), a == b) == (repr(a), False)  # neither goes round in the circle
+
+
+def test_a_transfer_is_a_tool_without_arguments() -> None:
+    heir = Agent(name="billing", model=Parrot(), description="Knows about invoices.")
+    (spec,) = Team(agent("support", heir)).transfers(Team(agent("support", heir)).entry)
+    assert spec.name == "transfer_to_billing"
+    assert spec.description.endswith("Knows about invoices.")
+    assert spec.parameters == {"type": "object", "properties": {}}
+
+
+def test_an_agent_that_hands_off_to_nobody_has_no_such_tool() -> None:
+    alone = agent("support")
+    assert Team(alone).transfers(alone) == ()
+
+
+def test_two_agents_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="two different agents are called 'billing'"):
+        Team(agent("support", agent("billing"), agent("shipping", agent("billing"))))
+
+
+def test_an_agent_of_its_own_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="can't hand off to itself"):
+        Team(agent("support", agent("support")))
+
+
+def test_who_is_no_agent_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="handoffs are agents"):
+        Team(Agent(name="support", model=Parrot(), handoffs=["billing"]))  # type: ignore[list-item]  # that is the test
+
+
+def test_a_name_that_is_no_tool_name_is_refused() -> None:
+    for name in ("billing.eu", "b" * 60):
+        with pytest.raises(ConfigurationError, match="is no tool name"):
+            Team(agent("support", agent(name)))
+
+
+def test_a_tool_of_the_same_name_is_refused() -> None:
+    @tool(name="transfer_to_billing")
+    def mine() -> str:
+        return ""
+
+    with pytest.raises(ConfigurationError, match="has the name that hands off"):
+        Team(Agent(name="support", model=Parrot(), tools=[mine], handoffs=[agent("billing")]))
+
+
+@pytest.mark.anyio
+async def test_a_source_gets_no_name_that_hands_off() -> None:
+    support = Agent(
+        name="support",
+        model=Parrot(),
+        tools=[Shelf("orders", "transfer_to_billing", "find")],
+        handoffs=[agent("billing")],
+    )
+    Team(support)
+    assert list((await support.ready()).by_name) == ["find"]
