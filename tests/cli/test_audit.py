@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agui_gate.bus import open_bus
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.stores.base import Store
@@ -18,6 +19,7 @@ from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.requirements import shows
+from tests.servers import Postgres
 from tests.stores.support import Clock, ask, gated, pending
 
 pytestmark = shows("K1")
@@ -184,6 +186,37 @@ def test_no_epoch_begins_under_a_server_that_runs(cli: Cli, tmp_path: Path, anot
     refused = cli("migrate", "--restored", *STORE)
     assert (refused.exit_code, str(another) in refused.stderr) == (2, True)
     assert "Stop them first" in refused.stderr
+
+
+@shows("K2")
+@pytest.mark.anyio
+async def test_nor_under_one_that_hears_the_same_database(cli: Cli, postgres: Postgres, tables: str) -> None:
+    name = tables.rpartition("/")[2]
+    command = ("migrate", "--restored", "--store", tables)
+    bus = open_bus(tables, kept_seconds=60, run_bytes=1024)
+    await bus.start()
+    for _ in range(2):
+        refused = await asyncio.to_thread(cli, *command)
+        assert (refused.exit_code, "Stop them first" in refused.stderr) == (2, True)
+        ((pid,),) = postgres.execute(SEEN, name)
+        assert f"process {pid}" in refused.stderr
+        postgres.execute(f"SELECT pg_terminate_backend({pid})", name)
+        async with asyncio.timeout(60):  # a server that was cut off comes back, and is seen again
+            while (found := await asyncio.to_thread(postgres.execute, SEEN, name)) in ([], [(pid,)]):
+                pass
+        assert len(found) == 1
+    await bus.aclose()
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(postgres.execute, SEEN, name):
+            pass
+    done = await asyncio.to_thread(cli, *command)
+    assert (done.exit_code, "Epoch 2 has begun" in done.stdout) == (0, True)
+
+
+SEEN = """
+    SELECT pid FROM pg_locks JOIN pg_database AS d ON d.oid = database
+    WHERE locktype = 'advisory' AND datname = current_database()
+"""
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from agui_gate.errors import Unavailable
+from agui_gate.stores.postgres import presence
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
 from agui_gate.stores.postgres.link import connect
 from agui_gate.stores.postgres.troubles import AWAY, Trouble, reason
@@ -68,13 +69,16 @@ class Line:
 
 
 class Ear:
-    """Hears what is notified on ``channels``. ``again`` is told whenever it hears again after it didn't."""
+    """Hears what is notified on ``channels``, and so is seen as a server that uses the database.
+
+    ``again`` is told whenever it hears again after it didn't.
+    """
 
     def __init__(
         self, conninfo: str, channels: list[str], hear: Callable[[bytes], None], again: Callable[[], None]
     ) -> None:
         self._conninfo, self._hear, self._again = conninfo, hear, again
-        self._listen = b"".join(b"LISTEN %b;" % channel.encode() for channel in channels)
+        self._listen = b";".join([*(b"LISTEN %b" % channel.encode() for channel in channels), presence.HERE])
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 

@@ -357,7 +357,9 @@ class StoreLifecycle(Protocol):
 
     @property
     def neighbours(self) -> Sequence[int]:
-        """Ids of the other processes of this machine that used this store when it was opened here."""
+        """Ids of other processes by which this store was used when it was opened here, as far as that can be known: of
+        this machine, or PostgreSQL's own that serve them.
+        """
         ...
 
     async def aclose(self) -> None:

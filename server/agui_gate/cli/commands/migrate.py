@@ -50,6 +50,9 @@ async def _migrate(settings: Settings, restored: bool) -> tuple[int, int, Epoch 
     async with opened(settings) as store:
         if restored and store.neighbours:
             pids = ", ".join(map(str, store.neighbours))
-            raise ConfigurationError(f"Servers use this store (process {pids}). Stop them first, then begin the epoch.")
+            raise ConfigurationError(
+                f"Servers use this store (process {pids}; of PostgreSQL, as in pg_stat_activity, its own). "
+                "Stop them first, then begin the epoch."
+            )
         epoch = await store.begin_epoch() if restored else None
     return before, await schema_of(settings.store), epoch

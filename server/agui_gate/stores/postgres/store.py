@@ -14,7 +14,7 @@ from agui_gate.errors import Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
 from agui_gate.stores.clock import Clock
 from agui_gate.stores.lease import LeaseOwner
-from agui_gate.stores.postgres import standing, sure
+from agui_gate.stores.postgres import presence, standing, sure
 from agui_gate.stores.postgres.dialect import PostgresDialect
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.troubles import CLOSED, OutcomeUnknown, Trouble
@@ -31,9 +31,6 @@ CLOSE_SECONDS = 5.0
 class PostgresStore(SQLStore):
     """A `Store` in the database at ``url``. ``clock``: one made by hand, instead of the database's."""
 
-    neighbours: Sequence[int] = ()
-    """Processes may share it."""
-
     def __init__(self, url: str, *, clock: Clock | None = None, bounds: Bounds = NO_BOUNDS) -> None:
         super().__init__(PostgresDialect(), bounds)
         self._parameters, self.bus_url = parameters(url), url
@@ -41,6 +38,7 @@ class PostgresStore(SQLStore):
         self._sure = sure.Sure()
         self._link: Link | None = None
         self._owner: LeaseOwner | None = None
+        self.neighbours: Sequence[int] = ()
 
     async def start(self) -> None:
         """Connect and migrate; does nothing if it is open. Raises `Unavailable`, with what is wrong with it."""
@@ -49,6 +47,7 @@ class PostgresStore(SQLStore):
         link = Link(self._parameters, self._clock.given)
         try:
             await standing.prepare(link, self._clock)
+            self.neighbours = await link.run("read", presence.servers)
         except BaseException:
             await link.aclose()
             raise
