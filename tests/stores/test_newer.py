@@ -197,6 +197,18 @@ async def test_columns_of_another_version_are_left_alone(store: Store, place: st
     assert written(place, "SELECT novelty FROM journal ORDER BY seq") == [("kept",), (None,)]
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_a_notice_of_an_unknown_kind_is_left_for_who_knows_it(store: Store, place: str) -> None:
+    await ask(store, gated())
+    written(place, "UPDATE outbox SET kind = 'hologram' WHERE kind = 'approval_pending'")
+    (known,) = await store.take_notices("one", limit=100)
+    assert known.kind == "run_ended"
+    for limit in (100, 0):
+        assert not await store.take_notices("one", told=[known.id], limit=limit)
+    assert not await store.take_notices("two", limit=100)
+    assert written(place, "SELECT kind FROM outbox") == [("hologram",)]
+
+
 async def test_a_record_that_cannot_be_read_outlives_its_thread(store: Store, place: str) -> None:
     """It may have run, so a tombstone says that nobody knows."""
     await plant(store, place, state="snoozed")

@@ -8,7 +8,7 @@ See docs/adr/0021-what-others-are-told-is-a-row.md.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import msgspec
 
@@ -21,7 +21,9 @@ TAKE_MS = 10_000
 NoticeKind = Literal["approval_pending", "approval_decided", "run_ended"]
 """``approval_decided``: it waits no more, or its call has come to something. Several may be about one approval."""
 
-_KINDS: dict[str, NoticeKind] = {
+KINDS: tuple[str, ...] = get_args(NoticeKind)
+
+_BY_EVENT: dict[str, NoticeKind] = {
     "asked": "approval_pending",
     **dict.fromkeys(
         ("claimed", "rejected", "superseded", "cancelled", "expired", "done", "failed", "unknown", "deleted"),
@@ -62,7 +64,7 @@ class OutboxStore(Protocol):
 
         Only to one ``taker``: who was given some last, for `TAKE_MS` after that; then to whoever asks first. The others
         get none. ``limit`` 0: it takes no more, and another one may at once. Removing what is not there is no error. It
-        writes nothing where there is nothing.
+        writes nothing where there is nothing. Of a kind that only another version knows, notices are left for that one.
         """
         ...
 
@@ -70,7 +72,7 @@ class OutboxStore(Protocol):
 def tellings(happened: Iterable[Happened]) -> Iterator[Telling]:
     """What is told of what happened to approvals."""
     for one in happened:
-        if (kind := _KINDS.get(one.kind)) is not None:
+        if (kind := _BY_EVENT.get(one.kind)) is not None:
             state = "pending" if one.kind == "asked" else one.kind
             yield Telling(kind, one.principal, one.thread_id, one.approval_id, canonical({"state": state}))
 

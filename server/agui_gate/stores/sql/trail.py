@@ -10,7 +10,7 @@ import msgspec
 
 from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, place_after
-from agui_gate.stores.outbox import TAKE_MS, Notice, Telling, run_ended, tellings
+from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.journal import UNDER_LEASE
 from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
@@ -33,16 +33,19 @@ _TELL = (
     f"INSERT INTO outbox (tenant, {', '.join(_TELLING)}, created_at) "  # noqa: S608 our names
     f"VALUES (:tenant, :{', :'.join(_TELLING)}, :now)"
 )
+_KINDS = ", ".join(f"'{kind}'" for kind in KINDS)
+_KNOWN = f"FROM outbox WHERE tenant = :tenant AND kind IN ({_KINDS})"
+"""A newer version's are left to it: here nobody would be told."""
 _TAKE = (
     "INSERT INTO outbox_taker (tenant, taker, until) SELECT :tenant, :taker, :now + :stays "
-    "WHERE EXISTS (SELECT 1 FROM outbox WHERE tenant = :tenant) "
+    f"WHERE EXISTS (SELECT 1 {_KNOWN}) "
     "ON CONFLICT (tenant) DO UPDATE SET taker = excluded.taker, until = excluded.until "
     "WHERE outbox_taker.taker = excluded.taker OR outbox_taker.until <= :now"
 )
 _LEAVE = "UPDATE outbox_taker SET until = 0 WHERE tenant = :tenant AND taker = :taker AND until > 0"
 _NOTICE = Notice.__struct_fields__
 _NOTICES = (
-    f"SELECT {', '.join(_NOTICE)} FROM outbox WHERE tenant = :tenant AND EXISTS "  # noqa: S608 our names
+    f"SELECT {', '.join(_NOTICE)} {_KNOWN} AND EXISTS "  # noqa: S608 our names
     "(SELECT 1 FROM outbox_taker WHERE tenant = :tenant AND taker = :taker AND until > :now) ORDER BY id LIMIT :limit"
 )
 
@@ -115,8 +118,8 @@ class Trail:
         return head_page([Head(str(thread), *rest) for thread, *rest in found.rows], limit)
 
     def has_notices(self) -> Steps[bool]:
-        """Whether there is anything to tell."""
-        (found,) = yield Last([Statement("SELECT 1 FROM outbox WHERE tenant = :tenant LIMIT 1")])
+        """Whether there is anything to tell, of what this version knows."""
+        (found,) = yield Last([Statement(f"SELECT 1 {_KNOWN} LIMIT 1")])
         return bool(found.rows)
 
     def take(self, taker: str, told: Collection[int], limit: int) -> Steps[Sequence[Notice]]:
