@@ -82,6 +82,22 @@ def migrate() -> Steps[int]:
     return len(missing)
 
 
+class Tables:
+    """The tables of one store, as far as is known: another version may migrate them at any time."""
+
+    def __init__(self) -> None:
+        self._read = 0, 0
+
+    def read(self, version: int, oldest: int) -> None:
+        """Be told what they say. Raises `Unavailable` if they are too new for this code."""
+        self._read = version, oldest
+        self.require()
+
+    def require(self) -> None:
+        """Raise `Unavailable` if they were too new when they were read last."""
+        require(*self._read)
+
+
 def require(version: int, oldest: int) -> None:
     """Raise `Unavailable` if these tables are too new for this code."""
     if oldest > known():

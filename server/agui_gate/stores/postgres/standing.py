@@ -64,12 +64,12 @@ def _passed() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-async def check(link: Link, clock: DatabaseClock) -> None:
+async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
     """Raise `Unavailable` unless a read and a write work now, with tables that this code knows, by a right clock."""
     asked, began = _passed(), wall_clock()
-    now, ticks, version, oldest = await link.run("write", _checking)
+    now, ticks, *found = await link.run("write", lambda: _look(_CHECKED))
     clock.read(now, asked)
-    schema.require(version, oldest)
+    tables.read(*found)
     if clock.by_hand is None and not began - SKEW_MS < ticks < wall_clock() + SKEW_MS:
         raise Unavailable(
             f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
@@ -77,14 +77,14 @@ async def check(link: Link, clock: DatabaseClock) -> None:
         )
 
 
-async def prepare(link: Link, clock: DatabaseClock) -> None:
+async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
     """Make sure that it can be worked with, and migrate if that is needed. Raises `Unavailable`."""
     await migrate(link)
     if names := await link.run("read", schema.lacking):
         raise Unavailable(
             f"The store's role lacks rights on {', '.join(names)}: it needs SELECT, INSERT, UPDATE and DELETE."
         )
-    await check(link, clock)
+    await check(link, clock, tables)
 
 
 async def migrate(link: Link) -> int:
@@ -127,24 +127,22 @@ def _refusal(error: Trouble, version: int) -> Unavailable:
             return error
 
 
-def _checking() -> Steps[tuple[int, int, int, int]]:
-    *_, times, version = yield Last([Statement(_CHECKED), Statement(_SEEN), Statement(_TIMES), Statement(schema.READ)])
-    (now, ticks), found = times.rows[0], version.rows
-    if not found:
-        raise Trouble(NOT_OURS)
-    return now, ticks, *found[0]
-
-
-async def beat(link: Link, clock: DatabaseClock) -> None:
-    """Read the clock, and note what it says, for the case that it is set back."""
+async def beat(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
+    """Read the clock, and note what it says, for the case that it is set back. Raises `Unavailable` if somebody has
+    migrated the tables to what this code doesn't know.
+    """
     asked = _passed()
-    clock.read(await link.run("write", _beating), asked)
+    now, _, *found = await link.run("write", _look)
+    clock.read(now, asked)
+    tables.read(*found)
 
 
-def _beating() -> Steps[int]:
-    _, times = yield Last([Statement(_SEEN), Statement(_TIMES)])
-    now: int = times.rows[0][0]
-    return now
+def _look(*first: str) -> Steps[tuple[int, int, int, int]]:
+    *_, times, version = yield Last([Statement(text) for text in (*first, _SEEN, _TIMES, schema.READ)])
+    if not version.rows:
+        raise Trouble(NOT_OURS)
+    (now, ticks), found = times.rows[0], version.rows[0]
+    return now, ticks, *found
 
 
 def _is_utf8() -> Steps[bool]:

@@ -14,7 +14,7 @@ from agui_gate.errors import Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
 from agui_gate.stores.clock import Clock
 from agui_gate.stores.lease import LeaseOwner
-from agui_gate.stores.postgres import presence, standing, sure
+from agui_gate.stores.postgres import presence, schema, standing, sure
 from agui_gate.stores.postgres.dialect import PostgresDialect
 from agui_gate.stores.postgres.link import Link, parameters
 from agui_gate.stores.postgres.troubles import CLOSED, OutcomeUnknown, Trouble
@@ -35,6 +35,7 @@ class PostgresStore(SQLStore):
         super().__init__(PostgresDialect(), bounds)
         self._parameters, self.bus_url = parameters(url), url
         self._clock = standing.DatabaseClock(clock)
+        self._tables = schema.Tables()
         self._sure = sure.Sure()
         self._link: Link | None = None
         self._owner: LeaseOwner | None = None
@@ -46,7 +47,7 @@ class PostgresStore(SQLStore):
             return
         link = Link(self._parameters, self._clock.given)
         try:
-            await standing.prepare(link, self._clock)
+            await standing.prepare(link, self._clock, self._tables)
             self.neighbours = await link.run("read", presence.servers)
         except BaseException:
             await link.aclose()
@@ -55,7 +56,7 @@ class PostgresStore(SQLStore):
 
     async def check(self) -> None:
         """Raise `Unavailable` unless a read and a write work now, and the clocks agree."""
-        await standing.check(self._open, self._clock)
+        await standing.check(self._open, self._clock, self._tables)
 
     def now(self) -> int:
         """See `StoreLifecycle`."""
@@ -130,13 +131,14 @@ class PostgresStore(SQLStore):
         )
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
-        """See `ThreadStore`. The clock is read along with it."""
-        await standing.beat(self._open, self._clock)
+        """See `ThreadStore`. The clock and the tables' version are read along with it."""
+        await standing.beat(self._open, self._clock, self._tables)
         return await super().renew(run_keys)
 
     # --- the driver
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
+        self._tables.require()  # before anything is written that the newer version may not expect
         return await self._open.run(kind, operation)
 
     def _later(self, operation: Operation[None]) -> None:
