@@ -93,11 +93,14 @@ class Nursery:
 
 
 @contextmanager
-def nursery(log: Path) -> Iterator[Nursery]:
-    """A process that starts replicas."""
+def nursery(log: Path, build: Path | None = None) -> Iterator[Nursery]:
+    """A process that starts replicas; of another build than this tree, if its folder is given."""
     command = (sys.executable, "-m", "tests.crash.nursery")
+    environment = None if build is None else {**os.environ, "PYTHONPATH": str(build)}
     with log.open("ab") as errors:
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
+        )
     with process:
         try:
             yield Nursery(process, log)

@@ -68,12 +68,16 @@ class World:
     """``after_a_death`` is what time has to do before the others may take over."""
 
     def __init__(self, start: Start, home: Nursery, emulator: Emulator, client: httpx2.AsyncClient) -> None:
-        self._start, self._home, self.emulator, self.client = start, home, emulator, client
+        self._start, self.home, self.emulator, self.client = start, home, emulator, client
         self.effects = Path(start.effects)
+
+    def of(self, home: Nursery) -> "World":
+        """The same world, with replicas from elsewhere."""
+        return World(self._start, home, self.emulator, self.client)
 
     def replica(self, **more: Any) -> Replica:
         """One more process."""
-        return self._home.start(msgspec.structs.replace(self._start, **more))
+        return self.home.start(msgspec.structs.replace(self._start, **more))
 
     def customer(self, at: Replica, elsewhere: Callable[[], Awaitable[str]], **more: Any) -> Customer:
         """A new customer on a new thread."""
@@ -87,7 +91,7 @@ class World:
 
     def log(self) -> str:
         """What the replicas said."""
-        return self._home.log.read_text()
+        return self.home.log.read_text()
 
     # --- what has to be true
 
