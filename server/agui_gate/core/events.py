@@ -2,6 +2,9 @@
 
 Only shapes that 0.0.59 and 1.0 clients both accept (docs/clients.md#shapes),
 except where a docstring says "1.0 only". Absent means absent: nothing here ever encodes to null.
+
+``subagent_run_id`` says which sub-agent an event belongs to: the id of the call that delegated its task. None is the
+agent that clients post to. What is of the run alone has no such member (EVT-6).
 """
 
 from typing import Any, Literal, dataclass_transform
@@ -31,6 +34,7 @@ class TextMessageStart(Event, tag="TEXT_MESSAGE_START"):
 
     message_id: str
     role: str
+    subagent_run_id: str | None = None
 
 
 class TextMessageContent(Event, tag="TEXT_MESSAGE_CONTENT"):
@@ -38,12 +42,14 @@ class TextMessageContent(Event, tag="TEXT_MESSAGE_CONTENT"):
 
     message_id: str
     delta: str
+    subagent_run_id: str | None = None
 
 
 class TextMessageEnd(Event, tag="TEXT_MESSAGE_END"):
     """The message is complete."""
 
     message_id: str
+    subagent_run_id: str | None = None
 
 
 class ToolCallStart(Event, tag="TOOL_CALL_START"):
@@ -52,6 +58,7 @@ class ToolCallStart(Event, tag="TOOL_CALL_START"):
     tool_call_id: str
     tool_call_name: str
     parent_message_id: str
+    subagent_run_id: str | None = None
 
 
 class ToolCallArgs(Event, tag="TOOL_CALL_ARGS"):
@@ -59,12 +66,14 @@ class ToolCallArgs(Event, tag="TOOL_CALL_ARGS"):
 
     tool_call_id: str
     delta: str
+    subagent_run_id: str | None = None
 
 
 class ToolCallEnd(Event, tag="TOOL_CALL_END"):
     """The arguments are complete. The chip still runs until its result."""
 
     tool_call_id: str
+    subagent_run_id: str | None = None
 
 
 class ToolCallResult(Event, tag="TOOL_CALL_RESULT"):
@@ -75,12 +84,14 @@ class ToolCallResult(Event, tag="TOOL_CALL_RESULT"):
     content: str
     role: str
     metadata: dict[str, Any] | None = None
+    subagent_run_id: str | None = None
 
 
 class ReasoningStart(Event, tag="REASONING_START"):
     """A reasoning span begins."""
 
     message_id: str
+    subagent_run_id: str | None = None
 
 
 class ReasoningMessageStart(Event, tag="REASONING_MESSAGE_START"):
@@ -88,6 +99,7 @@ class ReasoningMessageStart(Event, tag="REASONING_MESSAGE_START"):
 
     message_id: str
     role: str
+    subagent_run_id: str | None = None
 
 
 class ReasoningMessageContent(Event, tag="REASONING_MESSAGE_CONTENT"):
@@ -95,18 +107,21 @@ class ReasoningMessageContent(Event, tag="REASONING_MESSAGE_CONTENT"):
 
     message_id: str
     delta: str
+    subagent_run_id: str | None = None
 
 
 class ReasoningMessageEnd(Event, tag="REASONING_MESSAGE_END"):
     """Visible reasoning is complete."""
 
     message_id: str
+    subagent_run_id: str | None = None
 
 
 class ReasoningEnd(Event, tag="REASONING_END"):
     """The reasoning span is complete."""
 
     message_id: str
+    subagent_run_id: str | None = None
 
 
 class ReasoningEncryptedValue(Event, tag="REASONING_ENCRYPTED_VALUE"):
@@ -115,18 +130,21 @@ class ReasoningEncryptedValue(Event, tag="REASONING_ENCRYPTED_VALUE"):
     subtype: Literal["message", "tool-call"]
     entity_id: str
     encrypted_value: str
+    subagent_run_id: str | None = None
 
 
 class StateSnapshot(Event, tag="STATE_SNAPSHOT"):
     """The whole shared state."""
 
     snapshot: Any
+    subagent_run_id: str | None = None
 
 
 class StateDelta(Event, tag="STATE_DELTA"):
     """A change of the shared state, as a JSON Patch."""
 
     delta: list[dict[str, Any]]
+    subagent_run_id: str | None = None
 
 
 class MessagesSnapshot(Event, tag="MESSAGES_SNAPSHOT"):
@@ -142,6 +160,7 @@ class ActivitySnapshot(Event, tag="ACTIVITY_SNAPSHOT"):
     activity_type: str
     content: dict[str, Any]
     replace: bool | None = None
+    subagent_run_id: str | None = None
 
 
 class ActivityDelta(Event, tag="ACTIVITY_DELTA"):
@@ -150,6 +169,7 @@ class ActivityDelta(Event, tag="ACTIVITY_DELTA"):
     message_id: str
     activity_type: str
     patch: list[dict[str, Any]]
+    subagent_run_id: str | None = None
 
 
 class Custom(Event, tag="CUSTOM"):
@@ -157,6 +177,42 @@ class Custom(Event, tag="CUSTOM"):
 
     name: str
     value: Any
+    subagent_run_id: str | None = None
+
+
+class SubagentStarted(Event, tag="SUBAGENT_STARTED"):
+    """A sub-agent begins, or goes on in this run. Before its first event; its parent was announced before."""
+
+    subagent_run_id: str
+    name: str
+    description: str | None = None
+    parent_subagent_run_id: str | None = None
+    parent_tool_call_id: str | None = None
+
+
+class SubagentSuccess(Event, tag="success"):
+    """It has done its task."""
+
+
+class SubagentSuspended(Event, tag="suspended"):
+    """Something inside waits; a later run goes on with it."""
+
+    interrupt_ids: tuple[str, ...] = ()
+
+
+class SubagentFinished(Event, tag="SUBAGENT_FINISHED"):
+    """A sub-agent has ended, in this run at least."""
+
+    subagent_run_id: str
+    outcome: SubagentSuccess | SubagentSuspended
+
+
+class SubagentError(Event, tag="SUBAGENT_ERROR"):
+    """A sub-agent has failed. The run goes on."""
+
+    subagent_run_id: str
+    message: str
+    code: str
 
 
 class Interrupt(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
@@ -169,6 +225,7 @@ class Interrupt(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, renam
     response_schema: dict[str, Any] | None = None
     expires_at: str | None = None
     metadata: dict[str, Any] | None = None
+    subagent_run_id: str | None = None
 
 
 class InterruptOutcome(Event, tag="interrupt"):
