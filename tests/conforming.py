@@ -37,9 +37,5 @@ NOT_BUILT = {
     "PB-1": "Events are sent as SSE alone.",
     "TR-2": "There is no other channel than HTTP.",
     "REAS-5": "A sealed value is sent without its type, which 1.0 does not know.",
-    "SUB-1": "No subagents are announced.",
-    "SUB-2": "No subagents are announced.",
-    "SUB-3": "No subagents are announced.",
-    "SUB-4": "No subagents are announced.",
 }
 """Rules about what this server does not do, so that they can't be broken."""

@@ -27,6 +27,7 @@ from agui_gate.core.transcript import (
     UserEntry,
 )
 from agui_gate.protocol.messages import agui_messages, result_id
+from tests.conforming import conforms
 from tests.core.histories import CHECKED, conversations, histories
 from tests.requirements import shows
 from tests.timing import growth
@@ -110,6 +111,27 @@ def test_a_call_without_text_has_a_message_without_content() -> None:
         "role": "assistant",
         "toolCalls": [{"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}],
     }
+
+
+@conforms("SUB-4")
+def test_what_a_sub_agent_said_is_tagged_with_its_task() -> None:
+    parts = (ReasoningPart("th", ("Hm.",)), TextPart("m2", "Found it."), call("c2", parent="m2"))
+    told = shown(
+        [
+            TurnEntry("t1", (call("c1", parent="m1"),)),
+            TurnEntry("t2", parts, agent="finder", task="c1"),
+            ResultEntry("c2", "r2", Output("1")),
+            ResultEntry("c1", "r1", Output("2")),
+        ]
+    )
+    assert [(m["id"], m.get("subagentRunId")) for m in told] == [
+        ("m1", None),
+        ("r1", None),
+        ("th", "c1"),
+        ("m2", "c1"),
+        ("r2", "c1"),
+    ]
+    OFFICIAL.validate_python(told)
 
 
 def test_a_call_without_a_parent_hangs_on_its_turn() -> None:

@@ -93,7 +93,7 @@ class Sequencer(Lane):
     def end_unfinished(self) -> None:
         """See `Lane`. So it is with what sub-agents have half said."""
         super().end_unfinished()
-        for lane in self._stream.running.values():
+        for lane in self._stream.lanes.values():
             lane.end_unfinished()
 
     def settle(self) -> None:

@@ -5,7 +5,7 @@ it started. A result follows the message that holds its call, and the results th
 clients put TOOL_CALL_RESULT. A call that still waits has no result, for a result is what ends its chip. Results come
 from the ledger for gated calls and from the journal for the rest, paired as the sanitizer pairs them. A gated call has
 the arguments that ran, or would run. It and its result, its cards and theirs, say in their metadata what the ledger
-says (`protocol/records.py`).
+says (`protocol/records.py`). What belongs to a sub-agent has the id of its task as ``subagentRunId``.
 
 What a client sent is restated as it came (`protocol/kept.py`). Values are JSON-ready, in camelCase and without nulls,
 and of the shapes of 1.x. For clients of 0.x, see `protocol/for_v0.py`.
@@ -130,7 +130,7 @@ class _Shown:
         after: list[tuple[CallPart, ResultEntry | None]] = []
         for part in entry.parts:
             if not isinstance(part, CallPart):
-                self._said(part)
+                self._said(part, entry.task)
                 continue
             paired = next(results)
             match self._view.place(part, paired, self._records.get((entry.id, part.id))):
@@ -143,7 +143,7 @@ class _Shown:
         for part, paired in after:
             self._call_with_result(entry, part, paired)
         if entry.more is not None:
-            with_more(self._assistant(entry.id)[0], entry.more)
+            with_more(self._assistant(entry.id, entry.task)[0], entry.more)
 
     def _user(self, entry: UserEntry) -> None:
         content = content_of(entry.content)
@@ -157,20 +157,21 @@ class _Shown:
         else:  # changed while a call waited, so that the model was told both (`engine/silence.py`)
             self._groups[place] = shown
 
-    def _said(self, part: TextPart | ReasoningPart) -> None:
+    def _said(self, part: TextPart | ReasoningPart, task: str) -> None:
         """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
         if isinstance(part, TextPart):
             if part.text:
-                message = self._assistant(part.id)[0]
+                message = self._assistant(part.id, task)[0]
                 message["content"] = message.get("content", "") + part.text
         elif part.summary or part.encrypted:
             message = {"id": part.id, "role": "reasoning", "content": PARAGRAPH.join(part.summary)}
             if part.encrypted:
                 message["encryptedValue"] = part.encrypted
-            self._groups.append([message])
+            self._groups.append([_of(task, message)])
 
     def _call_with_result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         record = self._records.get((entry.id, part.id))
+        self._assistant(part.parent_id or entry.id, entry.task)
         group = self._call(part.parent_id or entry.id, part.id, part.name, part.arguments, record)
         if part.more is not None:
             with_more(group[0]["toolCalls"][-1], part.more)
@@ -207,7 +208,7 @@ class _Shown:
         else:
             return
         self._places[id(message)] = place
-        self._assistant(part.parent_id or entry.id).append(message)
+        self._assistant(part.parent_id or entry.id).append(_of(entry.task, message))
 
     def _action(self, entry: ActionEntry) -> None:
         """Show what the user did in a component as the client told it."""
@@ -252,12 +253,19 @@ class _Shown:
         item["metadata"] = said
         return item
 
-    def _assistant(self, message_id: str) -> list[Message]:
+    def _assistant(self, message_id: str, task: str = "") -> list[Message]:
         group = self._assistants.get(message_id)
         if group is None:
-            group = self._assistants[message_id] = [{"id": message_id, "role": "assistant"}]
+            group = self._assistants[message_id] = [_of(task, {"id": message_id, "role": "assistant"})]
             self._groups.append(group)
         return group
+
+
+def _of(task: str, message: Message) -> Message:
+    """``message``, saying to which sub-agent it belongs, if to any."""
+    if task:
+        message["subagentRunId"] = task
+    return message
 
 
 def as_run(text: str, record: Approval) -> str:
