@@ -1,4 +1,4 @@
-"""Whatever sub-agents say in whatever order, the stream is one that clients accept, and keeps the rules on sub-agents."""
+"""Whatever sub-agents say in whatever order, clients accept the stream, and it keeps the rules on sub-agents."""
 
 from typing import Any
 

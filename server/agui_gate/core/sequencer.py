@@ -11,7 +11,7 @@ repaired: a delta opens its message, a second START is ignored. Or it is dropped
 * no id is opened twice, or used for two messages; no delta is empty;
 * every call that was started gets exactly one result before the terminal event, unless it was handed over with
   `leave_open` because a person or the client owes it. What is left without a result is named where extras are sent;
-* a sub-agent is announced before it says anything, its parents before it, and ends before RUN_FINISHED (`core/lane.py`).
+* a sub-agent is announced before it says anything, after its parents, and ends before RUN_FINISHED (`core/lane.py`).
 
 The verifier of the real clients is the source of these rules (docs/clients.md#legal-streams).
 """
