@@ -3,12 +3,14 @@
 import msgspec
 import pytest
 
-from agui_gate.core.approvals import Decision, State
+from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Output
 from agui_gate.errors import NotFound
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.epochs import Epoch
+from agui_gate.stores.sql import epochs, many
 from tests.stores.support import Clock, ask, gated, pending
+from tests.stores.test_newer import written
 from tests.stores.trails import kinds, whole_trail
 
 pytestmark = pytest.mark.anyio
@@ -90,3 +92,55 @@ async def test_a_conversation_that_its_provider_keeps_is_not_continued(store: St
     await store.begin_epoch()
     found = {name: await store.read_thread("alice", name) for name in ("c1", "u")}
     assert [thread and thread.ref and thread.ref.turn_id for thread in found.values()] == ["", "x"]
+
+
+async def test_it_goes_by_pages_and_nothing_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epochs, "PAGE", 4)
+    monkeypatch.setattr(many, "AT_ONCE", 3)
+    numbers = {"t": 1, "u": 5, "v": 3, "w": 2}
+    ref = ConversationRef(turn_id="x", origin="o", conversation_id="c")
+    for name, number in numbers.items():
+        await ask(store, *(gated(f"{name}{i}", thread_id=name) for i in range(number)), thread_id=name)
+        await store.move(f"{name}0", State.CLAIMED, decision=YES)
+    for i in range(9):
+        thread = await store.lease_thread("alice", f"r{i}", "support", f"r{i}")
+        await store.commit(
+            thread, Change(ref=msgspec.structs.replace(ref, conversation_id=f"c{i}"), status="finished"), f"r{i}"
+        )
+    assert await store.begin_epoch() == Epoch(2, 7, 4)
+    assert {a.id for a in await pending(store, "alice")} == {
+        f"{n}{i}.2" for n, number in numbers.items() for i in range(1, number)
+    }
+    assert {(await whole(store, f"{name}0")).state for name in numbers} == {State.UNKNOWN}
+    for i in range(9):
+        found = await store.read_thread("alice", f"r{i}")
+        assert found is not None
+        assert found.ref == msgspec.structs.replace(ref, turn_id="", conversation_id=f"c{i}")
+    assert len(await whole_trail(store)) == 11 + 4 * 2 + (7 + 4) * 2
+    told = [notice.about for notice in await store.take_notices("one", limit=99) if notice.about.endswith(".2")]
+    assert sorted(told, key=lambda about: about[0]) == [f"{n}{i}.2" for n in numbers for i in range(1, numbers[n])]
+
+
+async def whole(store: Store, approval_id: str) -> Approval:
+    found = await store.approval("alice", approval_id)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_what_another_version_wrote_is_no_obstacle(store: Store, place: str) -> None:
+    """It goes by the state in the row, and by a chain that begins here."""
+    await ask(store, gated("waits"), gated("claimed"), gated("settled"))
+    await store.move("claimed", State.CLAIMED, decision=YES)
+    await store.move("settled", State.REJECTED, decision=Decision(False, "bob"))
+    written(place, "UPDATE approvals SET style = 'telepathy'")
+    written(place, "DELETE FROM approval_events")
+    assert await store.begin_epoch() == Epoch(2, 1, 1)
+    rows = written(place, "SELECT id, was, state FROM approvals ORDER BY seq")
+    assert rows == [("waits.2", "waits", "pending"), ("claimed", "", "unknown"), ("settled", "", "rejected")]
+    assert [(e.seq, e.kind) for e in await whole_trail(store)] == [
+        (1, "restored"),
+        (2, "asked"),
+        (3, "restored"),
+        (4, "unknown"),
+    ]

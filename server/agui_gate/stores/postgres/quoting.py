@@ -21,7 +21,7 @@ from agui_gate.stores.sql.steps import Statement
 
 MARK = "\ufdd0"
 _MARK = MARK.encode()
-_NAME = re.compile(r"(?<!:):([a-z_]+)")
+_NAME = re.compile(r"(?<!:):([a-z_]+\d*)")
 
 Pieces = tuple[tuple[bytes, str], ...]
 """Each: some text, and the name of the value after it."""

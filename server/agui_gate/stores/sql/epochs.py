@@ -1,77 +1,150 @@
-"""A restored backup in SQL: see `stores/epochs.py`."""
+"""A restored backup in SQL: see `stores/epochs.py`.
 
-from collections.abc import Sequence
+All of it is one transaction, whatever its size: who is killed in the middle of it has begun nothing. So it goes by
+pages, and each statement is for many rows.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from agui_gate.core import audit
-from agui_gate.core.approvals import UNFINISHED, Approval
+from agui_gate.core.approvals import UNFINISHED, Approval, State
+from agui_gate.core.audit import Head
 from agui_gate.stores.epochs import OUTCOMES, Epoch, asked_again, not_continued
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.many import many
 from agui_gate.stores.sql.rows import read_ref
-from agui_gate.stores.sql.steps import Last, Statement, Steps
-from agui_gate.stores.sql.trail import Trail, head_of
+from agui_gate.stores.sql.steps import Statement, Steps
+from agui_gate.stores.sql.trail import Trail
+
+PAGE = 200
+"""Rows that are read at once, about."""
 
 _OPEN = f"state IN ({', '.join(sorted(repr(str(state)) for state in UNFINISHED))})"
 _BEGIN = "UPDATE epoch SET number = number + 1 RETURNING number, :now"
-_CONCERNED = f"SELECT DISTINCT thread FROM approvals WHERE tenant = :tenant AND {_OPEN}"  # noqa: S608 our names
-_REFS = "SELECT key, ref FROM threads WHERE tenant = :tenant AND ref LIKE '%conversation_id%'"
-_SET_REF = "UPDATE threads SET ref = :ref WHERE tenant = :tenant AND key = :key"
-_ASK_AGAIN = "UPDATE approvals SET id = :id, was = :was WHERE tenant = :tenant AND id = :before"
-_SETTLE = "UPDATE approvals SET state = :to, output = :output WHERE tenant = :tenant AND id = :id"
-_GROW = "UPDATE threads SET bytes = bytes + :size WHERE tenant = :tenant AND key = :key"
+_CONCERNED = (
+    f"SELECT thread, count(*) FROM approvals WHERE tenant = :tenant AND {_OPEN} GROUP BY thread ORDER BY thread"  # noqa: S608 our names
+)
+_REFS = (
+    "SELECT key, ref FROM threads WHERE tenant = :tenant AND key > :after AND ref LIKE '%conversation_id%' "
+    "ORDER BY key LIMIT :limit"
+)
+_SET_REFS = (
+    "UPDATE threads SET ref = new.column2 FROM (VALUES {rows}) AS new WHERE tenant = :tenant AND key = new.column1"
+)
+_ASK_AGAIN = (
+    "UPDATE approvals SET id = new.column2, was = new.column3 FROM (VALUES {rows}) AS new "
+    "WHERE tenant = :tenant AND id = new.column1"
+)
+_SETTLE = (
+    "UPDATE approvals SET state = new.column2, output = new.column3 FROM (VALUES {rows}) AS new "
+    "WHERE tenant = :tenant AND id = new.column1"
+)
+_GROW = (
+    "UPDATE threads SET bytes = bytes + new.column2 FROM (VALUES {rows}) AS new "
+    "WHERE tenant = :tenant AND key = new.column1"
+)
+
+
+class _Work:
+    """What becomes of the records of a page: the rows to change, and what happened, by their threads."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.again: list[dict[str, object]] = []
+        self.settled: list[dict[str, object]] = []
+        self._sizes: Counter[int] = Counter()
+        self.happened: dict[int, list[audit.Happened]] = {}
+
+    def take(self, thread: int, approval: Approval) -> None:
+        """One more record."""
+        told = self.happened.setdefault(thread, [])
+        if approval.is_pending:
+            again = asked_again(approval, self._number)
+            self.again.append({"before": approval.id, "id": again.id, "was": again.was})
+            told += audit.restored(approval, self._number, again.id), audit.asked(again)
+            return
+        to, output = OUTCOMES[approval.state]
+        text = msgspec.json.encode(output).decode()
+        self.settled.append({"id": approval.id, "to": to.value, "output": text})
+        self._sizes[thread] += len(text)
+        told += audit.restored(approval, self._number), *audit.moved(approval, to, output=output)
+
+    def statements(self) -> Iterator[Statement]:
+        """What changes the rows."""
+        yield from many(_ASK_AGAIN, self.again)
+        yield from many(_SETTLE, self.settled)
+        yield from many(_GROW, [{"key": thread, "size": size} for thread, size in self._sizes.items()])
 
 
 class Epochs:
     """Its statements and steps."""
 
     def __init__(self, dialect: Dialect, ledger: Ledger, trail: Trail) -> None:
-        self._ledger, self._trail = ledger, trail
-        lock = f"SELECT tenant FROM threads WHERE tenant = :tenant AND key = :key{dialect.lock}"  # noqa: S608 ours
-        self._look = (lock, head_of(":key"), ledger.reading(f"thread = :key AND {_OPEN}"))
+        self._dialect, self._ledger, self._trail = dialect, ledger, trail
+        open_ones = f"{dialect.among('thread', 'keys')} AND {_OPEN}"
+        lock = (
+            f"SELECT key, tenant FROM threads WHERE tenant = :tenant AND {dialect.among('key', 'keys')}{dialect.lock}"  # noqa: S608 ours
+        )
+        states = f"SELECT id, thread, state FROM approvals WHERE tenant = :tenant AND {open_ones}"  # noqa: S608 our names
+        self._look = (lock, trail.ends, states, ledger.reading(open_ones))
 
     def begin(self) -> Steps[Epoch]:
-        """Begin an epoch. All of it is one transaction."""
-        begun, concerned, refs = yield [Statement(_BEGIN), Statement(_CONCERNED), Statement(_REFS)]
+        """Begin an epoch."""
+        begun, concerned = yield [Statement(_BEGIN), Statement(_CONCERNED)]
         ((number, now),) = begun.rows
+        yield from self._forget()
         again = settled = 0
-        batch = self._forget(refs.rows)
-        for (key,) in sorted(concerned.rows):
-            texts = [Statement(text, {"key": key}) for text in self._look]
-            *_, (tenants, _), end, found = yield [*batch, *texts]
-            approvals = self._ledger.approvals(found)
-            batch = []
-            happened: list[audit.Happened] = []
-            for approval in approvals:
-                statements, what = self._one(key, approval, number)
-                batch, happened = batch + statements, happened + what
-            batch += self._trail.added(key, tenants[0][0], end, now, happened)
-            waiting = sum(approval.is_pending for approval in approvals)
-            again, settled = again + waiting, settled + len(approvals) - waiting
-        yield Last(batch)
+        for keys in _pages(concerned.rows):
+            waiting, others = yield from self._page(keys, number, now)
+            again, settled = again + waiting, settled + others
         return Epoch(number, again, settled)
 
-    def _one(self, key: int, approval: Approval, number: int) -> tuple[list[Statement], list[audit.Happened]]:
-        """What becomes of one record, and what happened to it."""
-        if approval.is_pending:
-            again = asked_again(approval, number)
-            values = {"id": again.id, "was": again.was, "before": approval.id}
-            return [Statement(_ASK_AGAIN, values)], [audit.restored(approval, number, again.id), audit.asked(again)]
-        to, output = OUTCOMES[approval.state]
-        text = msgspec.json.encode(output).decode()
-        return [
-            Statement(_SETTLE, {"to": to.value, "output": text, "id": approval.id}),
-            Statement(_GROW, {"size": len(text), "key": key}),
-        ], [audit.restored(approval, number), *audit.moved(approval, to, output=output)]
+    def _page(self, keys: list[int], number: int, now: int) -> Steps[tuple[int, int]]:
+        """What becomes of the records of these threads; how many are asked again, and how many are settled.
+
+        It goes by the states in their rows: what else is in them may be of a newer version, and unreadable here.
+        """
+        values = {"keys": self._dialect.listed(keys)}
+        threads, ends, states, found = yield [Statement(text, values) for text in self._look]
+        heads = {key: Head(str(key), tenant=tenant) for key, tenant in threads.rows}
+        heads |= {key: Head(str(key), *rest) for key, *rest in ends.rows}
+        places = {approval_id: (thread, State(state)) for approval_id, thread, state in states.rows}
+        work = _Work(number)
+        for approval in self._ledger.approvals(found):
+            thread, state = places[approval.id]
+            work.take(thread, msgspec.structs.replace(approval, state=state))
+        if work.happened:
+            yield [*work.statements(), *self._trail.added_to(heads, now, work.happened)]
+        return len(work.again), len(work.settled)
 
     @staticmethod
-    def _forget(refs: Sequence[tuple[int, str]]) -> list[Statement]:
-        """What is no longer continued."""
-        found = ((key, read_ref(ref)) for key, ref in refs)
-        left = ((key, ref, not_continued(ref)) for key, ref in found)
-        return [
-            Statement(_SET_REF, {"key": key, "ref": msgspec.json.encode(new).decode()})
-            for key, old, new in left
-            if new is not None and new != old
-        ]
+    def _forget() -> Steps[None]:
+        """What a provider keeps is not continued."""
+        after = -1
+        while True:
+            (found,) = yield [Statement(_REFS, {"after": after, "limit": PAGE})]
+            refs = [(key, read_ref(ref)) for key, ref in found.rows]
+            left = [(key, new) for key, old in refs if (new := not_continued(old)) not in (None, old)]
+            if left:
+                yield [*many(_SET_REFS, [{"key": key, "ref": msgspec.json.encode(new).decode()} for key, new in left])]
+            if len(refs) < PAGE:
+                return
+            after = refs[-1][0]
+
+
+def _pages(concerned: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Threads of which so much is read at once. Given: each thread, and how many records of it."""
+    page: list[int] = []
+    size = 0
+    for key, number in concerned:
+        page.append(key)
+        size += number
+        if size >= PAGE:
+            yield page
+            page, size = [], 0
+    if page:
+        yield page

@@ -3,7 +3,7 @@
 The end of a thread's chain is read after the row of the thread was locked, so nobody else adds to that chain meanwhile.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, p
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.journal import UNDER_LEASE
+from agui_gate.stores.sql.many import many
 from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
 
 _EVENT = Event.__struct_fields__
@@ -36,6 +37,12 @@ _TELL = (
 _KINDS = ", ".join(f"'{kind}'" for kind in KINDS)
 _KNOWN = f"FROM outbox WHERE tenant = :tenant AND kind IN ({_KINDS})"
 """A newer version's are left to it: here nobody would be told."""
+_ADD_MANY = f"INSERT INTO approval_events ({', '.join(_EVENT)}) VALUES {{rows}}"  # noqa: S608 our names
+_TELL_MANY = f"INSERT INTO outbox ({', '.join(_TELLING)}, tenant, created_at) VALUES {{rows}}"  # noqa: S608 our names
+_HEADS_OF = (
+    "SELECT thread, seq, hash, tenant FROM approval_events AS event WHERE tenant = :tenant AND {} "
+    "AND seq = (SELECT max(seq) FROM approval_events WHERE tenant = :tenant AND thread = event.thread)"
+)
 _TAKE = (
     "INSERT INTO outbox_taker (tenant, taker, until) SELECT :tenant, :taker, :now + :stays "
     f"WHERE EXISTS (SELECT 1 {_KNOWN}) "
@@ -85,6 +92,8 @@ class Trail:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
+        self.ends = _HEADS_OF.format(dialect.among("thread", "keys"))
+        """What reads the ends of the chains of the threads ``:keys``; see `added_to`."""
 
     @staticmethod
     def added(key: int, tenant: str, end: Result, at: int, happened: Iterable[Happened]) -> list[Statement]:
@@ -94,6 +103,18 @@ class Trail:
         events = chained(Head(str(key), seq, last, tenant), at, happened)
         statements = [Statement(_ADD, msgspec.structs.asdict(event) | {"thread": key}) for event in events]
         return statements + [Statement(_TELL, msgspec.structs.asdict(telling)) for telling in tellings(happened)]
+
+    @staticmethod
+    def added_to(heads: Mapping[int, Head], at: int, happened: Mapping[int, Sequence[Happened]]) -> list[Statement]:
+        """The same for many threads, by their keys: see `ends`."""
+        rows: dict[str, list[dict[str, Any]]] = {_ADD_MANY: [], _TELL_MANY: []}
+        for key, some in happened.items():
+            head = heads[key]
+            events = chained(head, at, some)
+            rows[_ADD_MANY] += (msgspec.structs.asdict(event) | {"thread": key} for event in events)
+            more = {"tenant": head.tenant, "created_at": at}
+            rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))
+        return [statement for text, listed in rows.items() for statement in many(text, listed)]
 
     @staticmethod
     def ended(key: int, run_key: str, status: str) -> Statement:
