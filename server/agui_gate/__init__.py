@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
+from agui_gate.history import LastRounds, LastTokens, Summary
 from agui_gate.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
 from agui_gate.tool_source import SchemaTool, ToolSource
 
@@ -22,9 +23,12 @@ __all__ = [
     "AguiGateError",
     "ConfigurationError",
     "Gate",
+    "LastRounds",
+    "LastTokens",
     "PendingApprovalRegistry",
     "SchemaTool",
     "Settings",
+    "Summary",
     "Tool",
     "ToolContext",
     "ToolError",

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast, get_args
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.core.schemas import of_arguments
 from agui_gate.errors import ConfigurationError, Unavailable
+from agui_gate.history import History
 from agui_gate.models import adapter_for
 from agui_gate.tool import RESERVED_NAMES, Tool
 from agui_gate.tool_names import Names, identity
@@ -39,6 +40,7 @@ class Agent:
     * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
       the marked block under the instructions, as its ``context`` is. ``as_sent``: they keep their roles. ``drop``: the
       model is not told of them.
+    * ``history``: how much of a long conversation the model is sent (see `agui_gate.history`); None: all of it.
     * ``handoffs``: agents that the model can transfer the conversation to, with the tool ``transfer_to_<name>``. May
       be added to until the agent is served, so circles can be made: ``a.handoffs.append(b)``. What they are is
       looked at then (see `agui_gate.team`). Only the agent that is served needs a URL.
@@ -57,6 +59,7 @@ class Agent:
     on_disconnect: OnDisconnect = "cancel"
     max_turns: int = 20
     client_roles: ClientRoles = "context"
+    history: History | None = None
     description: str = ""
     examples: Sequence[str] = ()
     handoffs: list["Agent"] = field(default_factory=list, repr=False, compare=False)
@@ -90,6 +93,8 @@ class Agent:
             raise ConfigurationError(f"agent {self.name}: model must be a provider adapter, such as OpenAIResponses(…)")
         if self.max_turns < 1:
             raise ConfigurationError(f"agent {self.name}: max_turns must be at least 1")
+        if self.history is not None and not isinstance(self.history, History):
+            raise ConfigurationError(f"agent {self.name}: history must be LastRounds(…), LastTokens(…) or Summary(…)")
         self._check_choice("hitl", Hitl)
         if self.on_unanswered is not None:
             self._check_choice("on_unanswered", OnUnanswered)

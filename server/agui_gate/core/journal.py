@@ -42,6 +42,7 @@ from agui_gate.core.transcript import (
     UnreadEntry,
     UserEntry,
     UserTurn,
+    WindowEntry,
 )
 
 
@@ -78,6 +79,8 @@ class Journal:
         self.cards = CardsShown()
         self.messages = MessagesShown()
         self.replaced: list[ReplacedEntry] = []
+        self.windows: dict[tuple[str, str], WindowEntry] = {}
+        """What the models were sent last of the conversation, by agent and task; nothing for those sent all of it."""
         self.newest_turn: TurnEntry | None = None
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
@@ -117,6 +120,8 @@ class Journal:
                 self._note_card(entry)
             case HandedOffEntry():
                 self._heirs[entry.task] = entry.agent
+            case WindowEntry():
+                self.windows[entry.agent, entry.task] = entry
             case LeftOutEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the others to nobody here
         self.entries.append(entry)

@@ -297,6 +297,19 @@ class LeftOutEntry(Struct, tag="left_out", tag_field="type"):
     call_id: str = ""
 
 
+class WindowEntry(Struct, tag="window", tag_field="type"):
+    """From here on the model of ``agent`` is sent less than all (`core/windows.py`): the conversation from the message
+    ``start`` on, and of that round only the answers from the turn ``then`` on. ``summary`` is told in the place of the
+    rest. All empty: it is sent the whole again.
+    """
+
+    start: str = ""
+    then: str = ""
+    summary: str = ""
+    agent: str = ""
+    task: str = ""
+
+
 class ActionEntry(Struct, tag="action", tag_field="type"):
     """What the client says that the user did in a component: a call that no model made, and its result.
 
@@ -323,6 +336,7 @@ KnownEntry = (
     | PassedEntry
     | ReplacedEntry
     | LeftOutEntry
+    | WindowEntry
     | ActionEntry
     | HandedOffEntry
 )

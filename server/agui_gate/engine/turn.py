@@ -28,6 +28,7 @@ from agui_gate.engine.scope import Scope
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.turn_calls import TurnCalls
 from agui_gate.engine.waiting import Asker
+from agui_gate.engine.windowing import Windowing
 from agui_gate.engine.words import Words
 from agui_gate.errors import (
     ConsentLost,
@@ -56,6 +57,7 @@ class Turns:
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
         self.done: list[TurnDone] = []
+        self._windowing = Windowing(agent, self._thread, self._seq, self.done.append)
 
     async def next_turn(self) -> TurnEntry:
         """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
@@ -107,6 +109,8 @@ class Turns:
             None if self._gated is None else self._holds_back,
         )
         transcript = carrying(self._thread.transcript(withheld.entries), self._thread.journal.consents())
+        if self._agent.history is not None or self._thread.journal.windows:
+            transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
         instructions, transcript = self._words.for_model(transcript, self._thread.journal, self._thread.note())
         request = TurnRequest(

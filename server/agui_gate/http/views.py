@@ -1,6 +1,6 @@
 """Records as the JSON of docs/http-api.md. Times are ISO 8601 in UTC."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, ParamSpec
 
@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
+from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
 from agui_gate.engine import outcomes
 from agui_gate.engine.belonging import tool_of
 from agui_gate.engine.budget import Reservation
@@ -95,7 +96,22 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
         "state": {} if thread.state is None else thread.state,
         "approvals": [approval_view(approval, agents) for approval in pending],
         "calls": [approval_view(approval, agents) for approval in approvals],
+        "window": window_view(thread.entries),
     }
+
+
+def window_view(entries: Sequence[Entry]) -> dict[str, Any] | None:
+    """What the model was sent last of the conversation, where that was less than all of it (`core/windows.py`).
+
+    ``from`` and ``then`` are ids of messages.
+    """
+    window = next((entry for entry in reversed(entries) if isinstance(entry, WindowEntry)), None)
+    if window is None or not window.start:
+        return None
+    turns = (entry for entry in reversed(entries) if isinstance(entry, TurnEntry) and entry.id == window.then)
+    then = next((turn.parts[0] for turn in turns if turn.parts), None)
+    shown = then.parent_id if isinstance(then, CallPart) else then.id if then else None
+    return {"from": window.start, "then": shown, "summary": window.summary or None}
 
 
 async def thread_response(thread: Thread, agents: Agents, reservation: Reservation) -> Response:

@@ -19,9 +19,21 @@ from agui_gate_adapters.testkit.conformance.poison import Poison
 from agui_gate_adapters.testkit.conformance.threads import Threads
 from agui_gate_adapters.testkit.conformance.tools import Tools
 from agui_gate_adapters.testkit.conformance.turns import Turns
+from agui_gate_adapters.testkit.conformance.windows import Windows
 
-__all__ = ["AdapterConformance", "Approvals", "Failures", "Ground", "Poison", "Suite", "Threads", "Tools", "Turns"]
+__all__ = [
+    "AdapterConformance",
+    "Approvals",
+    "Failures",
+    "Ground",
+    "Poison",
+    "Suite",
+    "Threads",
+    "Tools",
+    "Turns",
+    "Windows",
+]
 
 
-class AdapterConformance(Turns, Tools, Approvals, Threads, Failures, Poison):
+class AdapterConformance(Turns, Tools, Approvals, Threads, Windows, Failures, Poison):
     """All groups at once."""

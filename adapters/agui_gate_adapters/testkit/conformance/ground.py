@@ -61,8 +61,9 @@ class Suite:
         """
         emulator = self.emulator(script)
         async with serve(emulator) as base_url, connecting() as http:
-            ground = Ground(emulator, http)
-            app = create_app(Agent(name="shop", model=self.make_adapter(base_url), tools=tools, **agent), store=store)
+            shop = Agent(name="shop", model=self.make_adapter(base_url), tools=tools, **agent)
+            ground = Ground(emulator, http, shop)
+            app = create_app(shop, store=store)
             async with serving(app) as ground.url:
                 try:
                     yield ground
@@ -78,8 +79,8 @@ class Suite:
 class Ground:
     """One running server with its provider."""
 
-    def __init__(self, emulator: Emulator, http: Any) -> None:
-        self.emulator, self.http, self.url = emulator, http, ""
+    def __init__(self, emulator: Emulator, http: Any, agent: Agent) -> None:
+        self.emulator, self.http, self.agent, self.url = emulator, http, agent, ""
         self.clients: list[AGUIClient] = []
 
     def client(self, **more: Any) -> AGUIClient:
