@@ -23,6 +23,7 @@ from typing import NamedTuple
 from agui_gate.core.approvals import NO, UNFINISHED, Approval, State
 from agui_gate.core.cards_shown import CardsShown
 from agui_gate.core.messages_shown import MessagesShown
+from agui_gate.core.perspective import Viewpoint
 from agui_gate.core.transcript import (
     ActionEntry,
     CallPart,
@@ -79,8 +80,8 @@ class Journal:
         self.cards = CardsShown()
         self.messages = MessagesShown()
         self.replaced: list[ReplacedEntry] = []
-        self.windows: dict[tuple[str, str], WindowEntry] = {}
-        """What the models were sent last of the conversation, by agent and task; nothing for those sent all of it."""
+        self.windows: dict[Viewpoint, WindowEntry] = {}
+        """What the models were sent last of the conversation; nothing for those that were always sent all of it."""
         self.newest_turn: TurnEntry | None = None
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
@@ -106,10 +107,8 @@ class Journal:
             case ResultEntry():
                 self._results.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
-            case UserEntry():
-                self.messages.note_user(entry, len(self.entries))
-            case KeptEntry():
-                self.messages.note_kept(entry)
+            case UserEntry() | KeptEntry():
+                self._note_message(entry)
             case ReportedEntry():
                 self._reported.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
@@ -121,7 +120,7 @@ class Journal:
             case HandedOffEntry():
                 self._heirs[entry.task] = entry.agent
             case WindowEntry():
-                self.windows[entry.agent, entry.task] = entry
+                self.windows[Viewpoint(entry.agent, entry.task)] = entry
             case LeftOutEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the others to nobody here
         self.entries.append(entry)
@@ -139,6 +138,12 @@ class Journal:
             self.call_ids.add(call.id)
             if turn.origin and call.kind != "client":
                 self._issued.add(call.name)
+
+    def _note_message(self, entry: UserEntry | KeptEntry) -> None:
+        if isinstance(entry, UserEntry):
+            self.messages.note_user(entry, len(self.entries))
+        else:
+            self.messages.note_kept(entry)
 
     def _note_card(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
         self.cards.note(entry)

@@ -15,6 +15,7 @@ import structlog
 from agui_gate.adapter import Adapter, TextDelta, TurnDone, TurnRequest
 from agui_gate.agent import Agent
 from agui_gate.core.events import Custom
+from agui_gate.core.perspective import ALONE, Viewpoint
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import (
     AssistantTurn,
@@ -59,9 +60,17 @@ log = structlog.get_logger("agui_gate.windowing")
 class Windowing:
     """The window of one agent's requests in one run. ``spent`` takes what a summary's requests reported."""
 
-    def __init__(self, agent: Agent, thread: LeasedThread, seq: Sequencer, spent: Callable[[TurnDone], None]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        thread: LeasedThread,
+        seq: Sequencer,
+        spent: Callable[[TurnDone], None],
+        who: Viewpoint = ALONE,
+    ) -> None:
         self._history, self._own = agent.history, agent.adapter
         self._thread, self._seq, self._spent = thread, seq, spent
+        self._who, self._all = who, WindowEntry(agent=who.agent, task=who.task)
 
     async def shown(self, transcript: Transcript) -> Transcript:
         """What is sent of ``transcript``. Notes in the journal where that begins, if it begins elsewhere now.
@@ -84,11 +93,11 @@ class Windowing:
 
     @property
     def _now(self) -> WindowEntry:
-        return self._thread.journal.windows.get(("", ""), WindowEntry())
+        return self._thread.journal.windows.get(self._who, self._all)
 
     def _cut(self, transcript: Transcript, window: Window, summary: str = "") -> Transcript:
         """What ``window`` leaves, with the summary before it."""
-        entry = WindowEntry(window.start, window.then, summary)
+        entry = WindowEntry(window.start, window.then, summary, *self._who)
         if entry != self._now:
             self._thread.ref = None
             self._thread.append([entry])
@@ -98,7 +107,7 @@ class Windowing:
         now = self._now
         rest = seen(transcript, Window(now.start, now.then))
         if rest is None:  # what it began with is gone
-            now, rest = WindowEntry(), transcript
+            now, rest = self._all, transcript
         window = WHOLE
         if await self._found(longer, rest, policy.over):
             window = await self._found(newest_tokens, rest, policy.keep)
