@@ -1,0 +1,99 @@
+"""What a turn consists of: text, reasoning and calls, and what a call came to (`transcript.py`)."""
+
+from typing import Any, Literal
+
+from agui_gate.core.content import Content, More, Struct
+
+CallKind = Literal["server", "gated", "client", "hosted", "held"]
+"""Who resolves a call: the server at once, the server after a person agreed, or the client; or the provider itself.
+
+``hosted``: the provider ran it, and its result came with the turn. ``held``: the provider would run it and asks first;
+what a person decides is told to it with the next request (`SettledCall.consent`). Neither is ever run by us.
+"""
+
+Shown = Literal["at_once", "after_turn", "when_decided"]
+"""When a call was streamed to the client: as the model said it, or held back because its tool has a gate. Then it is
+shown after its turn where the gate lets it go free, and else when it is decided (`core/view.py`).
+"""
+
+Private = dict[str, Any]
+"""Provider-private JSON an adapter keeps with a part it produced (item ids, phases, signatures, sealed reasoning).
+
+Only the adapter whose `origin` made the turn reads it back; everyone else leaves it alone.
+"""
+
+
+class ConversationRef(Struct):
+    """What a provider remembers of this thread: at most one of two typed ids, never a guessed string.
+
+    ``turn_id`` is the assistant turn that was committed with it. The provider knows everything up to and including that
+    turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it. ``committed_at``
+    is in ms since the epoch.
+    """
+
+    turn_id: str
+    origin: str
+    previous_response_id: str | None = None
+    conversation_id: str | None = None
+    committed_at: int = 0
+
+
+class TextPart(Struct, tag="text", tag_field="type"):
+    """Assistant text; ``id`` is its AG-UI message id."""
+
+    id: str
+    text: str
+    private: Private | None = None
+
+
+class ReasoningPart(Struct, tag="reasoning", tag_field="type"):
+    """Reasoning; ``summary`` holds the visible paragraphs and is empty when nothing is visible."""
+
+    id: str
+    summary: tuple[str, ...] = ()
+    encrypted: str | None = None
+    private: Private | None = None
+
+
+class CallPart(Struct, tag="call", tag_field="type"):
+    """A tool call as the model issued it.
+
+    ``id`` is what clients see and unique within its thread; ``wire_id`` is the provider's, which may repeat.
+    ``parent_id`` is the AG-UI message that shows the call. ``arguments`` is JSON text of an object, or what the model
+    wrote where it is not (``malformed`` is then true and the call never runs). ``shown`` says when clients were
+    shown it.
+    """
+
+    id: str
+    wire_id: str
+    name: str
+    arguments: str
+    parent_id: str
+    kind: CallKind = "server"
+    malformed: bool = False
+    private: Private | None = None
+    shown: Shown = "at_once"
+    more: More = None
+
+    @property
+    def local(self) -> bool:
+        """Whether it is resolved on our side, so that the model has to be given its output."""
+        return self.kind not in ("hosted", "held")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the provider runs it, and has held it back until it is told that it may."""
+        return self.kind == "held"
+
+
+class Output(Struct):
+    """What a call came to: the text that the model and the user get.
+
+    What a client reports may be more: ``parts`` if it is a list (``content`` is their text then), and ``error``, which
+    stands beside the content.
+    """
+
+    content: str
+    is_error: bool = False
+    error: str = ""
+    parts: tuple[Content, ...] | None = None
