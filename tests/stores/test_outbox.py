@@ -1,10 +1,14 @@
 """The outbox: notices are written with what they tell, and taken by one at a time, in order, at least once."""
 
+import asyncio
+
+import psycopg
 import pytest
 
 from agui_gate.core.approvals import Decision, State
 from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import LEASE_MS, Change, Store
+from agui_gate.stores.lease import DECIDES, DELETES
 from agui_gate.stores.outbox import TAKE_MS
 from tests.stores.support import Clock, ask, gated
 
@@ -76,3 +80,36 @@ async def test_a_commit_that_does_not_end_its_run_tells_nothing(store: Store) ->
     thread = await store.lease_thread("alice", "t", "support", "r1")
     await store.commit(thread, Change(state={"a": 1}), "r1")
     assert await taken(store) == []
+
+
+@pytest.mark.parametrize("what", [DECIDES, DELETES])
+async def test_the_end_of_what_is_no_run_is_not_told(store: Store, clock: Clock, what: str) -> None:
+    await store.lease_thread("alice", "t", "support", f"{what}1")
+    clock.advance(LEASE_MS)
+    thread = await store.lease_thread("alice", "t", "support", f"{what}2")
+    await store.commit(thread, Change(status="waiting"), f"{what}2")
+    assert await taken(store) == []
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+async def test_no_end_is_told_of_a_run_whose_lease_another_one_takes_at_that_moment(store: Store, place: str) -> None:
+    """That one has begun, and isn't done: whoever writes the end waits for it, before anything is told."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    async with await psycopg.AsyncConnection.connect(place) as other:
+        await other.execute("UPDATE threads SET run_key = 'r2'")
+        commit = asyncio.ensure_future(store.commit(thread, Change(status="failed"), "r1"))
+        async with asyncio.timeout(60):
+            while not await waits_for_a_lock(place):
+                pass
+        await other.commit()
+    with pytest.raises(LeaseLost):
+        await commit
+    assert await taken(store) == []
+
+
+async def waits_for_a_lock(place: str) -> bool:
+    async with await psycopg.AsyncConnection.connect(place) as connection:
+        found = await connection.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return await found.fetchone() is not None

@@ -26,6 +26,7 @@ from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Stopped, Work, Working
 from agui_gate.errors import AguiGateError, ApprovalRefused, InvalidRequest, NotFound, NotSaved, ThreadBusy, Unavailable
 from agui_gate.stores.base import RunStatus, Store
+from agui_gate.stores.lease import DECIDES
 
 DECIDE_SECONDS = 10.0
 """How long a decision waits for its thread, before it says that the thread is busy."""
@@ -130,7 +131,7 @@ class Decisions:
 
     async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
-        run_key = f"decide_{self._new_id()}"
+        run_key = f"{DECIDES}{self._new_id()}"
         opened, reservation = await self._leaser.lease(
             approval.principal, approval.thread_id, approval.agent, run_key, create=False
         )

@@ -24,6 +24,7 @@ from agui_gate.engine.watch import Watch
 from agui_gate.engine.working import Working
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
 from agui_gate.stores.base import StopRequest, Store, Thread
+from agui_gate.stores.lease import DELETES
 
 STOP_SECONDS = 10.0
 """How long a stopped run may take to save how it ended."""
@@ -179,4 +180,4 @@ class Endings:
 
 
 def _new_key() -> str:
-    return f"delete_{os.urandom(16).hex()}"
+    return f"{DELETES}{os.urandom(16).hex()}"

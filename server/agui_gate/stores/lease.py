@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+DECIDES, DELETES = "decide_", "delete_"
+"""How the keys of leases begin that are no run's: one approval is decided, or the thread is deleted."""
+
 LEASE_MS = 30_000
 """How long a lease lasts that nobody renews."""
 

@@ -14,6 +14,7 @@ import msgspec
 
 from agui_gate.core.audit import Happened
 from agui_gate.core.jsontext import canonical
+from agui_gate.stores.lease import DECIDES, DELETES
 
 TAKE_MS = 10_000
 """How long who takes notices is left alone with them, by the store's clock."""
@@ -77,6 +78,11 @@ def tellings(happened: Iterable[Happened]) -> Iterator[Telling]:
             yield Telling(kind, one.principal, one.thread_id, one.approval_id, canonical({"state": state}))
 
 
+def is_run(run_key: str) -> bool:
+    """Whether a lease of that key is a run's. Others are taken to decide, or to delete: nobody is told of their end."""
+    return not run_key.startswith((DECIDES, DELETES))
+
+
 def run_ended(principal: str, thread_id: str, run_key: str, status: str) -> Telling:
-    """What is told of a run, or of a decision, that gave its lease back; or whose lease another one took over."""
+    """What is told of a run that gave its lease back, or whose lease another one took over."""
     return Telling("run_ended", principal, thread_id, run_key, canonical({"status": status}))

@@ -35,7 +35,7 @@ from agui_gate.stores.memory.ledger import MemoryLedger
 from agui_gate.stores.memory.record import Record, bare, changed_fields, grown
 from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
-from agui_gate.stores.outbox import run_ended
+from agui_gate.stores.outbox import is_run, run_ended
 from agui_gate.stores.paging import from_cursor, to_cursor
 from agui_gate.stores.tombstones import Tombstone
 
@@ -117,8 +117,9 @@ class MemoryStore(KeptBeside):
         if whole:
             self._bounds.check_principal(self._bytes[principal], self._number[principal])
         thread = self._read(record, at, whole)
-        if record.lapsed(at.ticks) and record.run_key not in (None, run_key):
-            self._trail.tell(run_ended(principal, record.id, record.run_key or "", "interrupted"), at.now)
+        left = record.run_key if record.lapsed(at.ticks) else None
+        if left not in (None, run_key) and is_run(left):
+            self._trail.tell(run_ended(principal, record.id, left, "interrupted"), at.now)
         record.run_key, record.run_status, record.lease_until = run_key, "running", at.ticks + LEASE_MS
         record.stop = None
         return thread
@@ -158,7 +159,7 @@ class MemoryStore(KeptBeside):
         if record.title is None:
             record.title = change.default_title
         record.updated_at = now
-        if change.status is not None:
+        if change.status is not None and is_run(run_key):
             self._trail.tell(run_ended(record.principal, record.id, run_key, change.status), now)
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:

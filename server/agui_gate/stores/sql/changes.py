@@ -9,6 +9,7 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import Approval, State, after_move, dated
 from agui_gate.errors import IllegalMove, LeaseLost
 from agui_gate.stores.base import MAX_LISTED, Change, provider_id
+from agui_gate.stores.outbox import is_run
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ends import Ends
 from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
@@ -44,7 +45,7 @@ class Changes:
         if change.entries:
             append, size = self._journal.append(key, run_key, seq, change.entries)
             batch, grown = [*batch, append], grown + size
-        if change.status is not None:
+        if change.status is not None and is_run(run_key):
             batch.append(self._trail.ended(key, run_key, change.status))
         batch.append(self._change(key, change, run_key, seq, grown))
         try:

@@ -8,6 +8,7 @@ from agui_gate.errors import NotFound, ThreadBusy, Unavailable, Unreadable
 from agui_gate.off_loop import collector_paused
 from agui_gate.stores.base import AtWork, Bounds, Calls, StopRequest, Thread, ThreadHead, new_key
 from agui_gate.stores.lease import LEASE_MS, lapsed
+from agui_gate.stores.outbox import is_run
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.heads import Heads
 from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
@@ -139,8 +140,8 @@ class Threads:
             if "held" in values or not row.lapsed():
                 raise ThreadBusy("Another run is active on this thread.")
             left = {"key": row.key, "held": row.run_key, "until": row.lease_until, "body": ended("interrupted")}
-            tell = Statement(self._tell_left, {**values, **left})
-            return (yield from self._lease_by(self._take_over, wish, {**values, **left}, tell))
+            tell = [Statement(self._tell_left, {**values, **left})] if is_run(row.run_key or "") else []
+            return (yield from self._lease_by(self._take_over, wish, {**values, **left}, *tell))
         thread = row.head()
         if "held" in values:
             thread.run_status = "interrupted"

@@ -70,9 +70,6 @@ def ended(status: str) -> str:
     return run_ended("", "", "", status).body
 
 
-_TELL_END = telling_end(UNDER_LEASE)
-
-
 def head_of(thread: str) -> str:
     """What reads the end of the chain of the thread whose key is that expression; see `Trail.added`."""
     return (
@@ -92,6 +89,7 @@ class Trail:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
+        self._tell_end = telling_end(f"{UNDER_LEASE}{dialect.lock}")
         self.ends = _HEADS_OF.format(dialect.among("thread", "keys"))
         """What reads the ends of the chains of the threads ``:keys``; see `added_to`."""
 
@@ -116,10 +114,9 @@ class Trail:
             rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))
         return [statement for text, listed in rows.items() for statement in many(text, listed)]
 
-    @staticmethod
-    def ended(key: int, run_key: str, status: str) -> Statement:
-        """What tells that a run ends, which holds the lease as yet."""
-        return Statement(_TELL_END, {"key": key, "run_key": run_key, "body": ended(status)})
+    def ended(self, key: int, run_key: str, status: str) -> Statement:
+        """What tells that a run ends, which holds the lease as yet, and until that is done."""
+        return Statement(self._tell_end, {"key": key, "run_key": run_key, "body": ended(status)})
 
     def events(
         self, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int
