@@ -99,3 +99,14 @@ async def test_the_transcripts_are_the_demos_events() -> None:
         assert shown(answered) == happened(second)
         content = next(iter(second.results.values()))
         assert content.replace('"', '\\"') in answered
+
+
+async def test_the_block_about_the_client_gets_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    space: dict[str, Any] = {"__name__": "client"}
+    exec(compile(next(block for block in blocks("python") if "agui_gate.client" in block), "client.md", "exec"), space)
+    agent = demo_agent.support_agent(Parrot())
+    async with product(agent.tools, emulator=Emulator(), settings=Settings(), instructions=agent.instructions) as p:
+        assert await space["main"](p.url)
+    said = capsys.readouterr().out
+    assert "TextMessageContent\n" in said
+    assert "order 1003? {'order_id': '1003'" in said

@@ -39,6 +39,7 @@ from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkabl
 import msgspec
 
 from agui_gate.core.abilities import Abilities, Declares
+from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
     CallPart,
@@ -81,6 +82,7 @@ __all__ = [
     "ReasoningEnd",
     "ReasoningPart",
     "ReasoningStart",
+    "SSESplitter",
     "SettledCall",
     "Text",
     "TextDelta",

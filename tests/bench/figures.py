@@ -18,12 +18,12 @@ from agui_gate.bus.base import Reader
 from agui_gate.bus.log import EventLog, LogReader
 from agui_gate.core.sanitizer import sanitize
 from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import Entry
 from agui_gate.engine.importing import import_history
 from agui_gate.engine.recorder import Recorder
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.reading import decode
-from agui_gate_adapters.common.sse import SSESplitter
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from tests.bench import provider
 from tests.bench.report import Row

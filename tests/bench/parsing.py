@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from agui_gate.core.sse import SSESplitter
 from agui_gate_adapters.anthropic_messages.machine import MessageMachine
-from agui_gate_adapters.common.sse import SSESplitter
 from agui_gate_adapters.common.stream import Machine
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_chat.machine import ChatMachine

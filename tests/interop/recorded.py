@@ -1,4 +1,5 @@
 """Every stream that the tests of a session have recorded, replayed to both real clients when the session ends (B14).
+Our own client (`agui_gate.client`) makes of each what client 1.0.0 makes of it.
 
 Each by itself, to a client with the history that was sent. Sessions that run in several processes replay in each of
 them what was recorded there.
@@ -8,6 +9,7 @@ import json
 from itertools import groupby
 from typing import Any
 
+from tests.client.folding import as_folded_by_1_0
 from tests.interop.replay import VERSIONS, Case, Run, assert_accepted, replay
 from tests.interop.validate import assert_valid
 from tests.product.kit import RECORDED, Stream
@@ -21,11 +23,13 @@ def assert_all_accepted() -> None:
     for stream in filter(None, RECORDED):
         assert_valid(stream, resumed=True)
     cases = {f"{n}: {shape(s)}": s for n, s in enumerate(RECORDED)}
-    results = replay([Case(name, [Run(s.raw, as_sent(s.input), replace=True)]) for name, s in cases.items()])
+    replayed = [Case(name, [Run(s.raw, as_sent(s.input), replace=True)]) for name, s in cases.items()]
+    results = replay(replayed)
     assert len(results) == len(RECORDED) * len(VERSIONS)
     known = [r for r in results if r.version != "0.0.59" or not is_newer(cases[r.case])]
     assert_accepted((r for r in known if cases[r.case]), warnings=True)
     assert all(r.accepted for r in known if not cases[r.case]), "connecting to nothing is a stream without events"
+    assert as_folded_by_1_0(replayed, results) == []
 
 
 def shape(stream: Stream) -> str:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import anyio
 import msgspec
 
-from agui_gate.adapter import ModelEvent, TurnRequest, collector_paused, off_loop
+from agui_gate.adapter import ModelEvent, SSESplitter, TurnRequest, collector_paused, off_loop
 from agui_gate.errors import ProviderRejected, ProviderUnavailable
 
 from .failures import Failure, Kind, unreachable
 from .halves import Halves
 from .large import Pieces, in_pieces, work_through
 from .recovery import Ladder
-from .sse import SSESplitter
 from .transport import Transport, read
 
 if TYPE_CHECKING:

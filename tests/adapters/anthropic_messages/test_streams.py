@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.adapter import CallEnd, CallResult, ModelEvent, ReasoningEnd, TextEnd, TurnDone
+from agui_gate.core.sse import SSESplitter
 from agui_gate_adapters.anthropic_messages.machine import MessageMachine
-from agui_gate_adapters.common.sse import SSESplitter
 from tests.adapters.support import Json
 
 from .support import block, ended, frame, searched, started, text, thinking, tool_use

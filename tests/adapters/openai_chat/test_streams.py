@@ -15,7 +15,7 @@ from agui_gate.adapter import (
     TextDelta,
     TurnDone,
 )
-from agui_gate_adapters.common.sse import SSESplitter
+from agui_gate.core.sse import SSESplitter
 from agui_gate_adapters.openai_chat.failures import api_of
 from agui_gate_adapters.openai_chat.machine import ChatMachine
 

@@ -24,9 +24,9 @@ from agui_gate.adapter import (
     TurnRequest,
     retold,
 )
+from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ConfigurationError, ConsentLost, ProviderUnavailable, RateLimited
 from agui_gate_adapters.common.failures import Failure, Kind
-from agui_gate_adapters.common.sse import SSESplitter
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.openai_responses.hosted import Hosting
 from agui_gate_adapters.openai_responses.hosted_kinds import MAX_IMAGE, MAX_NAME

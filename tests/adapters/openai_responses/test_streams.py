@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from agui_gate.adapter import CallEnd, ModelEvent, TextDelta, TurnDone
-from agui_gate_adapters.common.sse import SSESplitter
+from agui_gate.core.sse import SSESplitter
 from agui_gate_adapters.openai_responses.machine import ResponseMachine
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.adapters.support import WEATHER

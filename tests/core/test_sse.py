@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ProviderUnavailable
-from agui_gate_adapters.common.sse import SSESplitter
 
 STREAM = (
     "\ufeff: a comment\n\n"

@@ -1,0 +1,245 @@
+"""One agent's address: requests to it, and what its answers may cost.
+
+Theory of operation
+-------------------
+A run is one POST, and its answer a stream of frames. Everything that a peer may do is bounded by `Limits`: silence, time
+and size. What can't be read any more is a `ClientError`, whose message has nothing of the peer's in it.
+
+A connection that breaks in mid-run is taken up again where the peer can: it names its run in the header
+``AGUI-Run-Key`` and its frames in ``id:`` lines, and has `GET /runs/{key}/events`. Nothing is posted twice by itself:
+a POST that failed may have begun a run.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import anyio
+import msgspec
+
+from agui_gate.client.errors import BrokenOff, Malformed, Refused, TooMuch, TooSlow, Unreachable
+from agui_gate.client.events import Json
+from agui_gate.core.sse import SSESplitter
+from agui_gate.errors import ConfigurationError, ProviderUnavailable
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_ERROR_BODY = 64 * 1024
+CLOSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What a peer may take of this process. Seconds and bytes.
+
+    ``idle`` is without a byte, comments included; ``total`` is for a run as a whole, with all that it takes to come
+    back to it. ``linger``: how long a body may stay open after the run's end.
+    """
+
+    connect: float = 10.0
+    idle: float = 120.0
+    total: float = 1800.0
+    linger: float = 2.0
+    event: int = 10 * 1024 * 1024
+    stream: int = 64 * 1024 * 1024
+    attempts: int = 5
+    """How often a broken stream is taken up again, without anything new in between."""
+
+
+class Frames(SSESplitter):
+    """A splitter that knows the id of the last whole frame."""
+
+    __slots__ = ("_next", "last_id")
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.last_id = self._next = ""
+
+    def _frames(self, lines: list[bytes]) -> list[bytes]:
+        for line in lines:
+            if line.startswith(b"id:"):
+                self._next = line[3:].strip().decode("ascii", "replace")
+            elif not line:
+                self.last_id = self._next or self.last_id
+        return super()._frames(lines)
+
+
+class Connection:
+    """Requests to one agent. ``http`` is the caller's own client, which is never closed here."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        limits: Limits,
+        http: "httpx2.AsyncClient | None" = None,
+    ) -> None:
+        parts = _split(url)
+        self.url, self.limits = url, limits
+        self._headers, self._given, self._own = dict(headers), http, None if http is None else http
+        base, _, name = parts.path.rstrip("/").rpartition("/agents/")
+        named = bool(name) and "/" not in name and "/agents/" in parts.path
+        path = base if named else parts.path.rstrip("/")
+        self.base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        """The server that the agent is on, if it is an agui-gate."""
+        self.agent = name if named else ""
+
+    async def aclose(self) -> None:
+        """Close what was opened here. Safe to call twice."""
+        own, self._own = self._own, None
+        if own is not None and own is not self._given:
+            await own.aclose()
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, url: str, *, body: Json | None = None, headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator["httpx2.Response", None]:
+        """The response to a request, its body unread, if it is a stream of events. Raises `ClientError`."""
+        import httpx2
+
+        head = {"Accept": "text/event-stream", "Cache-Control": "no-cache", **self._headers, **(headers or {})}
+        content = None if body is None else _encoded(body)
+        if content is not None:
+            head["Content-Type"] = "application/json"
+        timeout = httpx2.Timeout(self.limits.idle, connect=self.limits.connect)
+        request = self._http().build_request(method, url, content=content, headers=head, timeout=timeout)
+        try:
+            response = await self._http().send(request, stream=True, follow_redirects=False)
+        except httpx2.ConnectTimeout as error:
+            raise Unreachable("Nobody answers at the agent's address.") from error
+        except httpx2.TimeoutException as error:
+            raise TooSlow(f"The agent said nothing for {self.limits.idle:g} seconds.") from error
+        except (httpx2.ConnectError, httpx2.UnsupportedProtocol) as error:
+            raise Unreachable("Nobody answers at the agent's address.") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise Unreachable("The agent closed the connection without an answer.", sent=True) from error
+        try:
+            await self._check(response)
+            yield response
+        finally:
+            await _closed(response)
+
+    async def _check(self, response: "httpx2.Response") -> None:
+        media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.status_code == 200 and media == "text/event-stream":
+            return
+        if response.status_code == 200:
+            raise Malformed("What answers is no AG-UI server: its answer is no stream of events.")
+        raise Refused(response.status_code, await self._error_body(response))
+
+    async def _error_body(self, response: "httpx2.Response") -> bytes:
+        import httpx2
+
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.limits.connect):
+                async for piece in response.aiter_bytes():
+                    body += piece
+                    if len(body) >= MAX_ERROR_BODY:
+                        break
+        except (TimeoutError, httpx2.HTTPError, httpx2.StreamError):
+            pass  # what came is enough
+        return bytes(body[:MAX_ERROR_BODY])
+
+    async def payloads(self, response: "httpx2.Response", frames: Frames) -> AsyncGenerator[list[bytes], None]:
+        """The payloads of a stream, as they come. Raises `ClientError`; `BrokenOff` where the connection was lost."""
+        import httpx2
+
+        taken = 0
+        try:
+            async for piece in response.aiter_bytes():
+                taken += len(piece)
+                if taken > self.limits.stream:
+                    raise TooMuch(f"The agent sent more than {self.limits.stream:,} bytes in one run.")
+                if payloads := frames.feed(piece):
+                    if max(map(len, payloads)) > self.limits.event:
+                        raise self._too_large()
+                    yield payloads
+            if payloads := [payload for payload in frames.flush() if payload.endswith(b"}")]:
+                yield payloads
+        except ProviderUnavailable as error:
+            raise self._too_large() from error
+        except httpx2.TimeoutException as error:
+            raise TooSlow(f"The agent said nothing for {self.limits.idle:g} seconds.") from error
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            raise BrokenOff("The connection to the agent was lost.") from error
+
+    def _too_large(self) -> TooMuch:
+        return TooMuch(f"The agent sent an event of more than {self.limits.event:,} bytes.")
+
+    async def ask(self, method: str, path: str, body: Json | None = None) -> Any:
+        """The JSON answer of one of agui-gate's own routes; None if there is none. Never raises but when cancelled."""
+        import httpx2
+
+        try:
+            async with asyncio.timeout(self.limits.connect):
+                response = await self._http().request(
+                    method, self.base + path, json=body, headers=self._headers, follow_redirects=False
+                )
+                return response.json() if response.is_success and len(response.content) < self.limits.event else None
+        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
+            return None
+
+    async def agent_name(self) -> str:
+        """The agent's name on an agui-gate; "" if it isn't known."""
+        if not self.agent:
+            listed = await self.ask("GET", "/agents")
+            agents = listed.get("agents") if isinstance(listed, dict) else None
+            first = agents[0] if isinstance(agents, list) and agents else None
+            name = first.get("name") if isinstance(first, dict) else None
+            self.agent = name if isinstance(name, str) else ""
+        return self.agent
+
+    def path(self, *parts: str) -> str:
+        """A path below the server, each part encoded."""
+        return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+    def _http(self) -> "httpx2.AsyncClient":
+        if self._own is None:
+            import httpx2
+
+            self._own = self._given or httpx2.AsyncClient(
+                verify=_certificates() if self.url.startswith("https") else False, trust_env=not _local(self.url)
+            )
+        return self._own
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Made once: it takes longer than most runs."""
+    return ssl.create_default_context()
+
+
+async def _closed(response: "httpx2.Response") -> None:
+    """Close it, also where we are being cancelled."""
+    with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+        await response.aclose()
+
+
+def _encoded(body: Json) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError, RecursionError):
+        raise ConfigurationError("What is to be sent to the agent is not JSON.") from None
+
+
+def _local(url: str) -> bool:
+    """Whether it is this machine: a proxy has no business there."""
+    host = urlsplit(url).hostname or ""
+    return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
+def _split(url: str) -> Any:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and url.isprintable() and parts.port != 0:
+            return parts
+    except ValueError:  # half an IPv6 address, a port that is none
+        pass
+    raise ConfigurationError("An agent's address must be like http://127.0.0.1:8000/, with http or https.")

@@ -1,0 +1,328 @@
+"""What events make of messages, state and questions: exactly what `@ag-ui/client` 1.0.0 makes of them.
+
+Pure. Takes the events of runs in order, without chunks (`chunks.py`). What names something that isn't there means
+nothing, as it does there; a patch that can't be applied changes nothing.
+
+Texts and arguments grow by small pieces. They are kept as pieces, and joined when somebody looks (`messages`).
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any
+
+from agui_gate.client import events as ev
+from agui_gate.client.events import Json
+from agui_gate.core.json_patch import NotApplicable, patched
+
+_OWNED = "@ag-ui/client"
+"""Metadata of a snapshot that says which kinds of activities are all in it."""
+
+
+class Fold:
+    """Messages, state and what waits, of one thread. Lists and objects that it gives away are its own: don't change."""
+
+    def __init__(self, messages: Sequence[Json] = (), state: Any = None) -> None:
+        self.state: Any = {} if state is None else deepcopy(state)
+        self.interrupts: list[Json] = []
+        """What the last run that finished asks."""
+        self.subagents: dict[str, str] = {}
+        """Names of the subagents that this thread has seen, by the ids of their runs."""
+        self._messages: list[Json] = deepcopy(list(messages))
+        self._by_id: dict[str, Json] = {}
+        self._calls: dict[str, Json] = {}
+        self._pieces: dict[int, tuple[Json, str, list[str]]] = {}
+        self._begun: list[str] = []
+        self._answered: set[str] = set()
+        self._pending: tuple[str, ...] = ()
+        self._index()
+
+    @property
+    def messages(self) -> list[Json]:
+        """All messages, as they go back to the server."""
+        self._join()
+        return self._messages
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Ids of the calls that the last run left without a result, in order."""
+        return self._pending
+
+    def call(self, call_id: str) -> Json | None:
+        """The call of that id, if there is one."""
+        self._join()
+        return self._calls.get(call_id)
+
+    def add(self, message: Json) -> None:
+        """A message of this side. A tool message goes where a result would."""
+        if message["role"] == "tool":
+            self._place(message)
+        else:
+            self._append(message)
+
+    def apply(self, event: ev.AnyEvent) -> None:
+        """Change everything as the event says."""
+        match event:
+            case ev.TextMessageContent() | ev.ReasoningMessageContent():
+                self._grow(event)
+            case ev.ToolCallArgs():
+                self._argue(event)
+            case ev.TextMessageStart() | ev.ReasoningMessageStart():
+                self._begin(event)
+            case ev.TextMessageEnd() | ev.ReasoningMessageEnd():
+                _note(self._streamed(event.message_id), event)
+            case ev.ToolCallStart():
+                self._call(event)
+            case ev.ToolCallEnd():
+                _note(self._calls.get(event.tool_call_id), event)
+            case ev.ToolCallResult():
+                self._result(event)
+            case _:
+                self._apply_rare(event)
+
+    def _apply_rare(self, event: ev.AnyEvent) -> None:
+        match event:
+            case ev.StateSnapshot():
+                self.state = deepcopy(event.snapshot)
+            case ev.StateDelta():
+                self.state = _patched(self.state, event.delta)
+            case ev.MessagesSnapshot():
+                self._snapshot(event)
+            case ev.ActivitySnapshot():
+                self._activity(event)
+            case ev.ActivityDelta():
+                self._change_activity(event)
+            case ev.ReasoningEncryptedValue():
+                self._seal(event)
+            case ev.SubagentStarted():
+                self.subagents[event.subagent_run_id] = event.name
+            case ev.RunStarted():
+                self._start(event)
+            case ev.RunFinished():
+                self._finish(event)
+            case _:
+                pass
+
+    # Texts and reasoning.
+
+    def _streamed(self, message_id: str) -> Json | None:
+        """The message of that id, if it is one that text may go into."""
+        message = self._by_id.get(message_id)
+        return message if message is not None and message["role"] != "activity" else None
+
+    def _begin(self, event: ev.TextMessageStart | ev.ReasoningMessageStart) -> None:
+        if event.message_id not in self._by_id:
+            role = event.role if isinstance(event, ev.TextMessageStart) else "reasoning"
+            message: Json = {"id": event.message_id, "role": role, "content": ""}
+            if isinstance(event, ev.TextMessageStart) and event.name is not None:
+                message["name"] = event.name
+            self._append(message | _owner(event))
+        _note(self._streamed(event.message_id), event)
+
+    def _grow(self, event: ev.TextMessageContent | ev.ReasoningMessageContent) -> None:
+        message = self._streamed(event.message_id)
+        if message is not None:
+            self._more(message, "content", event.delta)
+            _note(message, event)
+
+    def _more(self, target: Json, member: str, piece: str) -> None:
+        kept = self._pieces.get(id(target))
+        if kept is None:
+            before = target.get(member)
+            kept = self._pieces[id(target)] = (target, member, [before if isinstance(before, str) else ""])
+        kept[2].append(piece)
+
+    def _join(self) -> None:
+        for target, member, pieces in self._pieces.values():
+            target[member] = "".join(pieces)
+        self._pieces.clear()
+
+    # Calls.
+
+    def _call(self, event: ev.ToolCallStart) -> None:
+        call_id = event.tool_call_id
+        if call_id not in self._begun:
+            self._begun.append(call_id)
+        known = self._calls.get(call_id)
+        if known is not None:
+            known["function"]["name"] = event.tool_call_name
+            _note(known, event)
+            return
+        owner = self._owner_of(event)
+        function = {"name": event.tool_call_name, "arguments": ""}
+        call: Json = {"id": call_id, "type": "function", "function": function}
+        owner.setdefault("toolCalls", []).append(call)
+        self._calls[call_id] = call
+        _note(call, event)
+
+    def _owner_of(self, event: ev.ToolCallStart) -> Json:
+        """The message that a call is shown on: the one it names, or a new one."""
+        parent = event.parent_message_id
+        existing = self._by_id.get(parent) if parent else None
+        if existing is not None and existing["role"] == "assistant":
+            return existing
+        message_id = parent if parent and existing is None else event.tool_call_id
+        new = message_id not in self._by_id
+        message: Json = {"id": message_id, "role": "assistant", "toolCalls": []}
+        self._append(message | (_owner(event) if new else {}))
+        return self._messages[-1]
+
+    def _argue(self, event: ev.ToolCallArgs) -> None:
+        call = self._calls.get(event.tool_call_id)
+        if call is not None:
+            self._more(call["function"], "arguments", event.delta)
+            _note(call, event)
+
+    def _result(self, event: ev.ToolCallResult) -> None:
+        self._answered.add(event.tool_call_id)
+        message: Json = {"id": event.message_id, "toolCallId": event.tool_call_id, "role": "tool"}
+        message |= {"content": event.content} | _owner(event)
+        _note(message, event)
+        self._place(message)
+
+    def _place(self, message: Json) -> None:
+        """Put a result after the message that made the call, and after the results that are there already."""
+        call_id = message["toolCallId"]
+        made = (
+            place
+            for place, one in enumerate(self._messages)
+            if one["role"] == "assistant" and any(call["id"] == call_id for call in one.get("toolCalls") or ())
+        )
+        place = next(made, len(self._messages) - 1) + 1
+        while place < len(self._messages) and self._messages[place]["role"] == "tool":
+            place += 1
+        self._messages.insert(place, message)
+        if message["id"] in self._by_id:
+            self._index()
+        else:
+            self._by_id[message["id"]] = message
+
+    # Snapshots and activities.
+
+    def _snapshot(self, event: ev.MessagesSnapshot) -> None:
+        self._join()
+        told = deepcopy(event.messages)
+        by_id = {message["id"]: message for message in told}
+        kept = _keeps(event, told)
+        merged = [by_id.get(m["id"], m) for m in self._messages if m["id"] in by_id or kept(m)]
+        there = {message["id"] for message in merged}
+        self._messages = merged + [message for message in told if message["id"] not in there]
+        self._index()
+
+    def _activity(self, event: ev.ActivitySnapshot) -> None:
+        replaces = event.replace is not False
+        message: Json = {"id": event.message_id, "role": "activity", "activityType": event.activity_type}
+        message |= {"content": deepcopy(event.content)} | _owner(event)
+        before = self._by_id.get(event.message_id)
+        if before is None:
+            self._append(message)
+            _note(message, event)
+        elif before["role"] == "activity":
+            if replaces:
+                before.pop("subagentRunId", None)
+                before.update(message)
+            _note(before, event)
+        elif replaces:
+            self._messages[self._messages.index(before)] = message
+            self._index()
+            _note(message, event)
+
+    def _change_activity(self, event: ev.ActivityDelta) -> None:
+        message = self._by_id.get(event.message_id)
+        if message is None or message["role"] != "activity":
+            return
+        _note(message, event)
+        content = _patched(message["content"], event.patch, _UNCHANGED)
+        if content is not _UNCHANGED:
+            message |= {"content": content, "activityType": event.activity_type}
+
+    def _seal(self, event: ev.ReasoningEncryptedValue) -> None:
+        found = self._calls if event.subtype == "tool-call" else self._by_id
+        entity = found.get(event.entity_id)
+        if entity is not None and entity.get("role") != "activity":
+            entity["encryptedValue"] = event.encrypted_value
+
+    # Runs.
+
+    def _start(self, event: ev.RunStarted) -> None:
+        self._begun, self._answered, self._pending = [], set(), ()
+        for message in (event.input or {}).get("messages") or ():
+            if message["id"] not in self._by_id:
+                self._append(deepcopy(message))
+
+    def _finish(self, event: ev.RunFinished) -> None:
+        outcome = event.outcome or {}
+        self.interrupts = deepcopy(outcome.get("interrupts") or [])
+        named = outcome.get("pendingToolCallIds")
+        self._pending = tuple(named or (one for one in self._begun if one not in self._answered))
+
+    # Where things are.
+
+    def _append(self, message: Json) -> None:
+        self._messages.append(message)
+        self._by_id.setdefault(message["id"], message)
+        for call in message.get("toolCalls") or ():
+            self._calls.setdefault(call["id"], call)
+
+    def _index(self) -> None:
+        """By id, the first counts."""
+        self._by_id, self._calls = {}, {}
+        for message in self._messages:
+            self._by_id.setdefault(message["id"], message)
+            for call in message.get("toolCalls") or ():
+                self._calls.setdefault(call["id"], call)
+
+
+_UNCHANGED = object()
+
+
+def _patched(value: Any, operations: list[Json], otherwise: Any = None) -> Any:
+    """The value with the change made; ``otherwise`` (the value itself) if it can't be."""
+    try:
+        return patched(value, operations)
+    except (NotApplicable, KeyError, TypeError, RecursionError):
+        return value if otherwise is None else otherwise
+
+
+def _note(target: Json | None, event: ev.Event) -> None:
+    """Merge the event's metadata into what it builds: key by key, the last one counts (META-2)."""
+    if target is not None and event.metadata is not None:
+        target["metadata"] = {**(target.get("metadata") or {}), **deepcopy(event.metadata)}
+
+
+def _owner(event: ev.Event) -> Json:
+    return {} if event.subagent_run_id is None else {"subagentRunId": event.subagent_run_id}
+
+
+def _keeps(event: ev.MessagesSnapshot, told: list[Json]) -> Any:
+    """Whether a message that the snapshot leaves out stays: activities and reasoning, where it has none of them."""
+    roles = {message["role"] for message in told}
+    owned = _owned_activities(event)
+
+    def stays(message: Json) -> bool:
+        if message["role"] == "reasoning":
+            return "reasoning" not in roles
+        if message["role"] != "activity":
+            return False
+        return "activity" not in roles if owned is None else not owned(message.get("activityType"))
+
+    return stays
+
+
+def _owned_activities(event: ev.MessagesSnapshot) -> Any:
+    """Which kinds of activities are all in the snapshot, by its own word; None if it has none."""
+    said = (event.metadata or {}).get(_OWNED, _UNCHANGED)
+    if said is _UNCHANGED:
+        return None
+    kinds = said.get("authoritativeActivityTypes", _UNCHANGED) if isinstance(said, dict) else ()
+    if kinds is _UNCHANGED:
+        return None
+    if kinds is None:
+        return lambda kind: True
+    named = kinds if isinstance(kinds, list) and all(isinstance(kind, str) for kind in kinds) else ()
+    return lambda kind: kind in named
+
+
+def calls_in(messages: Sequence[Json]) -> Iterator[Json]:
+    """All calls of the messages, in order."""
+    for message in messages:
+        yield from message.get("toolCalls") or ()

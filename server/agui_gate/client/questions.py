@@ -1,0 +1,181 @@
+"""What an agent asks people, and how it is answered: interrupts, confirm cards, and LangGraph's older custom event.
+
+Whatever the way, a question is one `Question`, and an answer one `Answer`. A question whose answer has a boolean
+``approved`` (or ``accepted``) is an approval. Anything else is answered with whatever its schema says.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from agui_gate.client.events import Custom, Json
+from agui_gate.core.jsontext import parse, parse_object
+from agui_gate.core.transcript import CARD_TOOL
+
+LEGACY = "on_interrupt"
+"""The custom event by which older servers ask."""
+PREFIX = "agui-gate"
+
+Way = Literal["interrupt", "card", "legacy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person said to a question. ``payload`` is what its schema wants; ``cancelled``: nothing is decided."""
+
+    question: "Question"
+    payload: Any = None
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that waits for a person.
+
+    ``id`` is the interrupt's, or the card's call id. ``tool`` and ``arguments`` say what is asked about, where that is
+    known. ``editable`` are the arguments that may be changed; ``agent`` is who asks, where it is not the agent itself.
+    ``approval``: it is answered by yes or no. ``schema`` is that of the answer, as it came.
+    """
+
+    id: str
+    way: Way
+    message: str
+    reason: str = ""
+    tool: str = ""
+    call_id: str = ""
+    arguments: Json = field(default_factory=dict)
+    editable: tuple[str, ...] = ()
+    agent: str = ""
+    schema: Json | None = None
+    approval: bool = True
+    expires_at: str = ""
+
+    def approve(self, edited: Json | None = None) -> Answer:
+        """Yes. ``edited`` are all arguments that shall run instead. Raises ValueError where they can't be edited."""
+        if edited is not None and not self.editable:
+            raise ValueError("the arguments of this can't be edited")
+        name = "edited_arguments" if self.way == "card" else "editedArgs"
+        return Answer(self, {self._word: True} | ({} if edited is None else {name: edited}))
+
+    def reject(self, reason: str = "") -> Answer:
+        """No. The reason goes along where there is a place for it."""
+        properties = (self.schema or {}).get("properties", {"reason": {}})
+        told = {"reason": reason} if reason and "reason" in properties else {}
+        return Answer(self, {self._word: False} | told)
+
+    def reply(self, payload: Any) -> Answer:
+        """Any other answer."""
+        return Answer(self, payload)
+
+    def cancel(self) -> Answer:
+        """Nothing is decided: what becomes of it is the agent's business. A card has no such thing: it is a no."""
+        return self.reject() if self.way == "card" else Answer(self, cancelled=True)
+
+    @property
+    def _word(self) -> str:
+        properties = (self.schema or {}).get("properties", {})
+        if self.way == "card":
+            return "accepted"
+        return "accepted" if "accepted" in properties and "approved" not in properties else "approved"
+
+
+def of_interrupts(
+    interrupts: Sequence[Json], call_of: Callable[[str], Json | None], subagents: dict[str, str]
+) -> list[Question]:
+    """The questions of an interrupt outcome. ``call_of`` finds a call by its id."""
+    return [_of_interrupt(one, call_of(str(one.get("toolCallId", ""))), subagents) for one in interrupts]
+
+
+def _of_interrupt(interrupt: Json, call: Json | None, subagents: dict[str, str]) -> Question:
+    metadata = _dict(interrupt.get("metadata"))
+    told = metadata | _dict(metadata.get(PREFIX))
+    schema = interrupt.get("responseSchema")
+    schema = schema if isinstance(schema, dict) else None
+    function = (call or {}).get("function", {})
+    tool = function.get("name") or told.get("tool") or ""
+    arguments = told.get("arguments") if isinstance(told.get("arguments"), dict) else None
+    if arguments is None:
+        arguments = parse_object(function.get("arguments", "")) or {}
+    return Question(
+        id=interrupt["id"],
+        way="interrupt",
+        message=_text(interrupt.get("message")) or (f"Run {tool}?" if tool else "It asks for an answer."),
+        reason=interrupt["reason"],
+        tool=_text(tool),
+        call_id=_text(interrupt.get("toolCallId")),
+        arguments=arguments,
+        editable=_editable(schema, told, arguments),
+        agent=_text(told.get("agent")) or subagents.get(_text(interrupt.get("subagentRunId")), ""),
+        schema=schema,
+        approval=_is_approval(schema, interrupt["reason"]),
+        expires_at=_text(interrupt.get("expiresAt") or told.get("expires_at")),
+    )
+
+
+def _is_approval(schema: Json | None, reason: str) -> bool:
+    if schema is None:
+        return reason in ("tool_call", "confirmation")
+    properties = _dict(schema.get("properties"))
+    return any(_dict(properties.get(word)).get("type") == "boolean" for word in ("approved", "accepted"))
+
+
+def _editable(schema: Json | None, told: Json, arguments: Json) -> tuple[str, ...]:
+    """The arguments that may be edited: those that are named, or all where only the schema says that one may."""
+    edited = _dict(_dict((schema or {}).get("properties")).get("editedArgs"))
+    if not edited:
+        return ()
+    named = told.get("editable")
+    if isinstance(named, list):
+        return tuple(one for one in named if isinstance(one, str))
+    return tuple(_dict(edited.get("properties")) or arguments)
+
+
+def of_cards(pending: Sequence[str], call_of: Callable[[str], Json | None]) -> list[Question]:
+    """The questions of cards that wait: pending calls of the card's tool."""
+    calls = [call for call in map(call_of, pending) if call is not None and call["function"]["name"] == CARD_TOOL]
+    return [_of_card(call) for call in calls]
+
+
+def _of_card(call: Json) -> Question:
+    card = parse_object(call["function"]["arguments"]) or {}
+    steps = [_text(_dict(step).get("description")) for step in _list(card.get("steps"))]
+    tool = _text(card.get("function_name"))
+    return Question(
+        id=call["id"],
+        way="card",
+        message="; ".join(filter(None, steps)) or (f"Run {tool}?" if tool else "Confirm the changes?"),
+        tool=tool,
+        call_id=_text(card.get("function_call_id")),
+        arguments=_dict(card.get("function_arguments")),
+        editable=tuple(name for name in _list(card.get("editable")) if isinstance(name, str)),
+        agent=_text(card.get("agent")),
+        expires_at=_text(card.get("expires_at")),
+    )
+
+
+def of_legacy(event: Custom) -> Question:
+    """The question of an `on_interrupt` event."""
+    value = event.value
+    if isinstance(value, str):
+        try:
+            value = parse(value)
+        except ValueError:
+            return Question(id=LEGACY, way="legacy", message=value, approval=False)
+    asked = _dict(value)
+    message = next((asked[name] for name in ("message", "question", "action") if isinstance(asked.get(name), str)), "")
+    message = message or msgspec.json.encode(value).decode()
+    return Question(id=LEGACY, way="legacy", message=message, arguments=asked, approval=False)
+
+
+def _dict(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

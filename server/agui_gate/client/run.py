@@ -1,0 +1,221 @@
+"""One run: its events as they come, folded into its thread, and how it ended."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from agui_gate.client import events as ev
+from agui_gate.client.chunks import Chunks
+from agui_gate.client.connection import Connection, Frames
+from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
+from agui_gate.client.events import Json
+from agui_gate.client.reading import Reader
+
+if TYPE_CHECKING:
+    import httpx2
+
+BACKOFF = (0.1, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before each attempt to take up a stream that broke."""
+
+_FORGOTTEN = (400, 404, 410)
+"""What a server answers that doesn't have a run's events any more."""
+
+Payloads = AsyncGenerator[list[bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. ``code`` and ``error`` are the server's own words of a failure; ``usage`` is as it came."""
+
+    kind: Literal["success", "interrupt", "cancelled", "error"]
+    result: Any = None
+    code: str = ""
+    error: str = ""
+    usage: tuple[Json, ...] = ()
+    metadata: Json | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped it. Before 1.0 that was an error with a code of its own."""
+        return self.kind == "cancelled" or self.code == "abort"
+
+
+class Folds(Protocol):
+    """What a run tells: its thread."""
+
+    def take(self, event: ev.AnyEvent) -> None:
+        """One event, in order, without chunks."""
+
+    def leave(self) -> None:
+        """The run is over, or nobody reads it any more."""
+
+
+class Run:
+    """A run under way. Iterate over its events, or await it; both fold them into the thread, and once only.
+
+    Cancelling, and leaving ``async with`` before the end, closes the connection; what was read stays read. Raises
+    `ClientError`. A run that fails by its own word raises nothing: see ``outcome``.
+    """
+
+    def __init__(self, connection: Connection, thread: Folds, body: Json, *, attach: bool = False) -> None:
+        self.body = body
+        self.outcome: Outcome | None = None
+        """How it ended; None before that."""
+        self.key = ""
+        """The server's own name for it; "" where the server has none."""
+        self._connection, self._thread, self._limits = connection, thread, connection.limits
+        self._attach = attach
+        self._started = False
+        self._stopped = False
+        self._until = 0.0
+        self._reading: asyncio.Timeout | None = None
+        self._chunks = Chunks()
+        self._frames = Frames(self._limits.event)
+        self._events = self._read()
+
+    def __aiter__(self) -> AsyncGenerator[ev.AnyEvent, None]:
+        return self._events
+
+    def __await__(self) -> Generator[Any, None, Outcome]:
+        return self._whole().__await__()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Leave it: close the connection. Not while another task reads it; see `stop`. Safe to call twice."""
+        await self._events.aclose()
+        self._thread.leave()
+
+    async def stop(self) -> None:
+        """Stop it, also while another task reads it. The reader gets what is left, and its end.
+
+        An agui-gate is asked to; any other server sees that nobody listens any more.
+        """
+        asked = None
+        if self.key and self.outcome is None:
+            path = self._connection.path("threads", str(self.body["threadId"]), "cancel")
+            asked = await self._connection.ask("POST", path)
+        if not isinstance(asked, dict) or not asked.get("cancelled"):
+            self._stopped = True
+            if self._reading is not None:
+                self._reading.reschedule(asyncio.get_running_loop().time())
+
+    async def _whole(self) -> Outcome:
+        async with self:
+            async for _ in self._events:
+                pass
+        assert self.outcome is not None  # reading ends with an outcome, or raises
+        return self.outcome
+
+    async def _read(self) -> AsyncGenerator[ev.AnyEvent, None]:
+        self._until = monotonic() + self._limits.total
+        reader = Reader()
+        try:
+            async with aclosing(self._payloads()) as batches:
+                async for payloads in batches:
+                    for payload in payloads:
+                        event = reader.read(payload)
+                        for one in self._chunks.unfolded(event) if event is not None else ():
+                            self._note(one)
+                            self._thread.take(one)
+                            yield one
+        finally:
+            self._thread.leave()
+        if self.outcome is None:
+            self.outcome = Outcome("cancelled")  # we left it, and nobody said more
+
+    def _note(self, event: ev.AnyEvent) -> None:
+        """Keep track of where the run is. Raises `Malformed` for what comes before its beginning or after its end."""
+        match event:
+            case ev.RunStarted():
+                if self._started and self.outcome is None:
+                    raise Malformed("The agent began a run before the last one ended.")
+                self._started, self.outcome = True, None
+            case ev.RunError():
+                self._started = True
+                self.outcome = Outcome(
+                    "error", code=event.code or "", error=event.message, usage=tuple(event.usage or ())
+                )
+            case _ if not self._started or self.outcome is not None:
+                raise Malformed("The agent sent events outside of a run.")
+            case ev.RunFinished():
+                kind: Any = (event.outcome or {}).get("type", "success")
+                usage = tuple(event.usage or ())
+                self.outcome = Outcome(kind, event.result, usage=usage, metadata=event.metadata)
+
+    async def _payloads(self) -> Payloads:
+        """All payloads of the run, over as many connections as it takes."""
+        opened, failed = self._open(), 0
+        while True:
+            try:
+                async with opened as response:
+                    self.key = response.headers.get("agui-run-key", "")[:256]
+                    async with aclosing(self._of(response)) as batches:
+                        async for payloads in batches:
+                            failed = 0
+                            yield payloads
+                if self.outcome is not None or self._stopped:
+                    return
+                raise BrokenOff("The agent's stream ended before its run did.")
+            except (BrokenOff, TooSlow, Unreachable, Refused) as error:
+                if self.outcome is not None or self._stopped:
+                    return
+                if not self._can_return(failed, error):
+                    raise
+                opened = await self._again(error, failed)
+                failed += 1
+
+    def _can_return(self, failed: int, error: ClientError) -> bool:
+        """Whether a stream that broke may be taken up again. The first request is made once, whatever comes of it."""
+        told = self._started and bool(self.key and self._frames.last_id)
+        kinds = isinstance(error, BrokenOff | TooSlow) or failed
+        return told and bool(kinds) and failed < self._limits.attempts and monotonic() < self._until
+
+    async def _again(self, error: ClientError, failed: int) -> AbstractAsyncContextManager["httpx2.Response"]:
+        """The way back: by the cursor; by a snapshot, where the server doesn't have the events any more."""
+        await asyncio.sleep(BACKOFF[min(failed, len(BACKOFF) - 1)] if failed else 0)
+        if isinstance(error, Refused):
+            name = await self._connection.agent_name() if error.http_status in _FORGOTTEN else ""
+            if not name or self._attach:
+                raise error
+            self._attach, self._started, self._chunks = True, False, Chunks()
+            self._frames = Frames(self._limits.event)
+            return self._open()
+        last = self._frames.last_id
+        self._frames = Frames(self._limits.event)
+        self._frames.last_id = last
+        url = self._connection.base + self._connection.path("runs", self.key, "events")
+        return self._connection.stream("GET", url, headers={"Last-Event-ID": last})
+
+    def _open(self) -> AbstractAsyncContextManager["httpx2.Response"]:
+        connection = self._connection
+        url = connection.url
+        if self._attach:
+            url = connection.base + connection.path("agents", connection.agent, "connect")
+        return connection.stream("POST", url, body=self.body)
+
+    async def _of(self, response: "httpx2.Response") -> Payloads:
+        """The payloads of one response, each waited for as long as may be."""
+        async with aclosing(self._connection.payloads(response, self._frames)) as batches:
+            while not self._stopped:
+                ended = self.outcome is not None
+                left = self._limits.linger if ended else self._until - monotonic()
+                try:
+                    async with asyncio.timeout(max(left, 0.0)) as self._reading:
+                        payloads = await anext(batches, None)
+                except TimeoutError:
+                    if ended or self._stopped:
+                        return
+                    raise TooSlow(f"The agent's run has no end within {self._limits.total:g} seconds.") from None
+                finally:
+                    self._reading = None
+                if payloads is None:
+                    return
+                yield payloads
