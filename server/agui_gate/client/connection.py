@@ -2,8 +2,8 @@
 
 Theory of operation
 -------------------
-A run is one POST, and its answer a stream of frames. Everything that a peer may do is bounded by `Limits`: silence, time
-and size. What can't be read any more is a `ClientError`, whose message has nothing of the peer's in it.
+A run is one POST, and its answer a stream of frames. `Limits` bounds everything that a peer may do: silence, time and
+size. What can't be read any more is a `ClientError`, whose message has nothing of the peer's in it.
 
 A connection that breaks in mid-run is taken up again where the peer can: it names its run in the header
 ``AGUI-Run-Key`` and its frames in ``id:`` lines, and has `GET /runs/{key}/events`. Nothing is posted twice by itself:
