@@ -1,6 +1,6 @@
 """Servers that say what a test wants, over real sockets."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,18 +23,32 @@ class Scripted:
     def __init__(self, *replies: Reply | Callable[[], Reply]) -> None:
         self.replies = list(replies)
         self.asked: list[Json] = []
+        self.sent: list[Mapping[str, str]] = []
+        """The headers of each request."""
+        self.headers: dict[str, str] = {}
+        """Those of each stream."""
+        self.cancels: Callable[[Request], Awaitable[None]] | None = None
+        """What happens where a run is asked to stop, if there is such a route."""
         self.url = ""
+
+    async def cancel(self, request: Request) -> Response:
+        """The route that stops a thread's run."""
+        if self.cancels is None:
+            return JSONResponse({}, 404)
+        await self.cancels(request)
+        return JSONResponse({"cancelled": True})
 
     async def run(self, request: Request) -> Response:
         """The next reply."""
         self.asked.append(await request.json())
+        self.sent.append(request.headers)
         reply = self.replies.pop(0)
         reply = reply() if callable(reply) and not isinstance(reply, Response) else reply
         if isinstance(reply, Response):
             return reply
         if isinstance(reply, str):
-            return Response(reply, media_type="text/event-stream")
-        return StreamingResponse(reply, media_type="text/event-stream")
+            return Response(reply, media_type="text/event-stream", headers=self.headers)
+        return StreamingResponse(reply, media_type="text/event-stream", headers=self.headers)
 
 
 def run_of(*events: Json) -> str:
@@ -52,7 +66,11 @@ def refusal(status: int, **body: Any) -> Response:
 async def scripted(*replies: Reply | Callable[[], Reply]) -> AsyncIterator[Scripted]:
     """A server that isn't agui-gate."""
     server = Scripted(*replies)
-    async with serving(Starlette(routes=[Route("/agent", server.run, methods=["POST"])])) as url:
+    routes = [
+        Route("/agent", server.run, methods=["POST"]),
+        Route("/agent/threads/{id}/cancel", server.cancel, methods=["POST"]),
+    ]
+    async with serving(Starlette(routes=routes)) as url:
         server.url = f"{url}/agent"
         yield server
 

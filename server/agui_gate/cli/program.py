@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": ("agui_gate.cli.commands.serve", "Serve an agent, a list of agents, or an app."),
     "demo": ("agui_gate.cli.commands.demo", "The whole product on this machine, without a key."),
     "run": ("agui_gate.cli.commands.run", "One run from the shell, without a server."),
+    "chat": ("agui_gate.cli.commands.chat", "Talk to any AG-UI server."),
     "approvals": ("agui_gate.cli.commands.approvals", "List, approve and reject what waits on a server."),
     "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider; say what to fix."),
     "check": ("agui_gate.cli.commands.check", "Hold any AG-UI server against the specification."),
@@ -36,6 +37,7 @@ HELP = """agui-gate: an AG-UI server whose gated tools can be trusted.
 Try it:        agui-gate demo
 Your agent:    agui-gate serve support:agent        (the object `agent` in support.py)
 From a shell:  agui-gate run support:agent --message "Refund order 1001"
+Any server:    agui-gate chat http://127.0.0.1:8000/
 Any trouble:   agui-gate doctor support:agent
 
 \b

@@ -7,6 +7,7 @@ import sys
 import click
 
 from agui_gate.cli.program import FAILED, MISUSED, Failure, debug_option
+from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.console import short
 
 WIDTH = 500
@@ -37,7 +38,7 @@ Exit codes: 0 no MUST is broken; 1 one is (marked BROKEN);
 @click.command("check", help=HELP)
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
-@click.option("--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="Send this with each request.")
+@header_option
 @click.option("--timeout", type=click.FloatRange(0.1, 600), default=30.0, show_default=True, help="Seconds an answer.")
 @click.option("--say", "sentences", multiple=True, metavar="WHAT=TEXT", help="Say this to make the model do WHAT.")
 @debug_option
@@ -48,7 +49,7 @@ def command(
     """Check, and print what came out."""
     from agui_gate_adapters.testkit.spec.checking import CantCheck, check
 
-    told, head = _sentences(sentences), _headers(headers)
+    told, head = _sentences(sentences), read_headers(headers)
     if not url.startswith(("http://", "https://")):
         raise click.BadParameter("must begin with http:// or https://", param_hint="URL")
     try:
@@ -73,14 +74,6 @@ def _progress(scenario: str) -> None:
     """Show what is being tried, where somebody watches."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{scenario and f'trying: {scenario}…'}", nl=False, err=True)
-
-
-def _headers(given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [header.partition(":") for header in given]
-    for name, colon, value in pairs:
-        if not (colon and name.strip() and f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
-            raise click.BadParameter("must be 'Name: value' in ASCII", param_hint="--header")
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _sentences(given: tuple[str, ...]) -> dict[str, str]:

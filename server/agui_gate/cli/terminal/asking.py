@@ -6,7 +6,7 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -20,6 +20,20 @@ from agui_gate.protocol.inbound import ResumeEntry
 Policy = Literal["ask", "yes", "no"]
 
 REASON = "  why, for the model and the record (Enter for nothing): "
+
+
+class Decision(NamedTuple):
+    """What a person decided: yes or no, why, and all arguments where some were edited."""
+
+    approved: bool
+    reason: str = ""
+    edited: dict[str, Any] | None = None
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """As an interrupt's answer has it."""
+        edited = {} if self.edited is None else {"editedArgs": self.edited}
+        return {"approved": self.approved, **({"reason": self.reason} if self.reason else {}), **edited}
 
 
 class Asker:
@@ -36,10 +50,11 @@ class Asker:
         answers: list[ResumeEntry] = []
         for approval in pending:
             tool = self._agent.by_name.get(approval.tool)
-            decision = _ask_one(approval, in_order(approval.arguments, tool.parameters if tool else None))
+            arguments = in_order(approval.arguments, tool.parameters if tool else None)
+            decision = ask_about(approval.message or f"Run {approval.tool}?", arguments, approval.editable)
             if decision is None:
                 break
-            answers.append(ResumeEntry(approval.id, "resolved", decision))
+            answers.append(ResumeEntry(approval.id, "resolved", decision.payload))
         return answers
 
 
@@ -48,31 +63,25 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _ask_one(approval: Approval, arguments: dict[str, Any]) -> dict[str, Any] | None:
-    """The decision, or None for later (Ctrl-D)."""
-    click.secho(f"\n{short(approval.message or f'Run {approval.tool}?', 300)}", bold=True, err=True)
+def ask_about(message: str, arguments: dict[str, Any], editable: Sequence[str]) -> Decision | None:
+    """Put a call to the person at the terminal: the decision, or None for later (Ctrl-D)."""
+    click.secho(f"\n{short(message, 300)}", bold=True, err=True)
     for name, value in arguments.items():
         dim(f"  {name}: {short(json.dumps(value, ensure_ascii=False), 300)}", err=True)
-    choices = "y(es), n(o), e(dit)" if approval.editable else "y(es), n(o)"
+    choices = "y(es), n(o), e(dit)" if editable else "y(es), n(o)"
     while True:
         typed = read_line(f"{choices}, Ctrl-D for later: ")
         match typed and typed.strip().lower():
             case None:
                 return None
             case "y" | "yes":
-                return {"approved": True}
+                return Decision(True)
             case "n" | "no":
-                return _rejection(read_line(REASON))
-            case "e" | "edit" if approval.editable:
-                edited = _edit(arguments, approval.editable)
-                return None if edited is None else {"approved": True, "editedArgs": edited}
-
-
-def _rejection(reason: str | None) -> dict[str, Any] | None:
-    """A no with its reason; None for later, as Ctrl-D is everywhere here."""
-    if reason is None:
-        return None
-    return {"approved": False, "reason": reason.strip()} if reason.strip() else {"approved": False}
+                reason = read_line(REASON)
+                return None if reason is None else Decision(False, reason.strip())
+            case "e" | "edit" if editable:
+                edited = _edit(arguments, editable)
+                return None if edited is None else Decision(True, edited=edited)
 
 
 def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] | None:

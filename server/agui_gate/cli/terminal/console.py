@@ -4,6 +4,7 @@ Colours go only to terminals: click strips them from anything else.
 """
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -42,6 +43,11 @@ def short(text: str, width: int) -> str:
 def printable(text: str) -> str:
     """``text`` without control characters: what a model or a tool says must not steer somebody's terminal."""
     return "".join(c for c in text if c.isprintable() or c in "\n\t")
+
+
+def moves_cursor() -> bool:
+    """Whether a line on stderr can be taken back: somebody watches, on a terminal that is not a plain printer."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def mark(ok: bool | None) -> str:

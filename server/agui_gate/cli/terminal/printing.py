@@ -52,7 +52,7 @@ class TextPrinter:
             case "TEXT_MESSAGE_END":
                 self._end_line()
             case "RUN_ERROR":
-                self._error(event["code"], event["message"])
+                self._error(short(event.get("code") or "no code", WIDTH), short(event["message"], 4 * WIDTH))
             case "RUN_FINISHED":
                 self._stopped(stopped(event))
             case "CUSTOM" if event["name"] == "agui-gate:answer_refused":

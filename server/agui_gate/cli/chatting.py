@@ -1,0 +1,141 @@
+"""A conversation with an agent elsewhere, from a terminal: runs and their ends, questions and who answers them."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import click
+import msgspec
+
+from agui_gate.cli.terminal.asking import ask_about, read_line
+from agui_gate.cli.terminal.chat_printing import ChatPrinter, show_history
+from agui_gate.cli.terminal.console import dim, note, short
+from agui_gate.client import Answer, AnyEvent, ClientError, Outcome, Question, Refused, Run, Thread, events
+
+STOP_SECONDS = 8.0
+"""How long a run that was stopped may take to say so."""
+TICK = 0.1
+
+Policy = Literal["ask", "yes", "no"]
+Show = Callable[[AnyEvent], None]
+
+
+class Talk:
+    """One thread, and what is printed of it. ``as_json``: events, one a line, and nothing else on stdout."""
+
+    def __init__(self, thread: Thread, policy: Policy, *, as_json: bool = False) -> None:
+        self.thread, self._policy, self._as_json = thread, policy, as_json
+        self._printer = ChatPrinter(thread.speaker)
+
+    async def say(self, text: str, *answers: Answer) -> Outcome:
+        """Say something, and print what comes."""
+        return await self._read(self.thread.say(text, *answers))
+
+    async def answer(self, answers: Sequence[Answer]) -> Outcome:
+        """Answer what waits, and print what comes."""
+        return await self._read(self.thread.answer(*answers))
+
+    async def resume(self) -> Outcome | None:
+        """Go on with an earlier conversation: show it, and what still happens. None where the server can't bring it."""
+        try:
+            run = await self.thread.attach()
+            return await self._read(run, back=True)
+        except LookupError:
+            return None
+        except Refused as error:
+            if error.http_status in (404, 405):
+                return None
+            raise
+
+    async def _read(self, run: Run, *, back: bool = False) -> Outcome:
+        """Print a run. A first Ctrl-C stops it, and what it still says is printed; a second one leaves."""
+        reader = asyncio.ensure_future(self._print(run, back))
+        ticker = asyncio.ensure_future(self._tick())
+        try:
+            await asyncio.shield(reader)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or reader.done() or not task.cancelling():
+                raise
+            task.uncancel()
+            await self._stop(run, reader)
+        finally:
+            ticker.cancel()
+            self._printer.end()
+        return run.outcome or Outcome("cancelled")
+
+    async def _stop(self, run: Run, reader: "asyncio.Future[None]") -> None:
+        self._printer.spinner.clear()
+        dim("stopping…", err=True)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await run.stop()
+                await reader
+        except TimeoutError:
+            note("It doesn't end. Left it.")
+
+    async def _print(self, run: Run, back: bool) -> None:
+        self._printer.begin()
+        async with run:
+            async for event in run:
+                if self._as_json:
+                    sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+                    sys.stdout.buffer.flush()
+                elif back and isinstance(event, events.MessagesSnapshot):
+                    show_history(self.thread.messages)
+                    back = False
+                else:
+                    self._printer.take(event)
+
+    async def _tick(self) -> None:
+        while not self._as_json:
+            await asyncio.sleep(TICK)
+            self._printer.draw()
+
+    def ask(self) -> list[Answer]:
+        """Answers to all that waits; fewer if the person leaves some for later. Blocks: no loop may run."""
+        answers: list[Answer] = []
+        for question in self.thread.questions:
+            answer = self._decide(question)
+            if answer is None:
+                return []
+            answers.append(answer)
+        return answers
+
+    def _decide(self, question: Question) -> Answer | None:
+        if self._policy != "ask":
+            if not question.approval:
+                return None
+            return question.approve() if self._policy == "yes" else question.reject()
+        if not question.approval:
+            return _free(question)
+        who = f"{question.agent}: " if question.agent else ""
+        said = ask_about(f"{who}{question.message}", question.arguments, question.editable)
+        if said is None:
+            return None
+        return question.approve(said.edited) if said.approved else question.reject(said.reason)
+
+
+def _free(question: Question) -> Answer | None:
+    """An answer that is neither yes nor no: text, or JSON where its schema wants something else."""
+    click.secho(f"\n{short(question.message, 300)}", bold=True, err=True)
+    for name, value in question.arguments.items():
+        dim(f"  {name}: {short(json.dumps(value, ensure_ascii=False), 300)}", err=True)
+    kind = (question.schema or {}).get("type", "string")
+    if question.schema is not None and kind != "string":
+        dim(f"  It wants JSON: {short(json.dumps(question.schema, ensure_ascii=False), 300)}", err=True)
+    typed = read_line("answer (Ctrl-D for later): ")
+    if typed is None:
+        return None
+    if kind != "string":
+        with contextlib.suppress(ValueError):
+            return question.reply(json.loads(typed))
+    return question.reply(typed)
+
+
+def tell(error: ClientError) -> None:
+    """One line about what went wrong on the way."""
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message} ({error.code})", err=True)

@@ -1,0 +1,362 @@
+"""`agui-gate chat`: with pipes and with a terminal, against our own server and against others."""
+
+import asyncio
+import json
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate import create_app
+from agui_gate.settings import Settings
+from agui_gate_adapters.testkit.agui import serving
+from tests.cli.support import PROGRAM, TIMEOUT, Running, call, environment, running
+from tests.client.servers import refusal, run_of, scripted
+from tests.interop.streams import FINISHED, STARTED, Event, sse, text
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@asynccontextmanager
+async def shop(name: str = "agent") -> AsyncIterator[str]:
+    """agui-gate with an agent of `cli_shop`, in this loop."""
+    import cli_shop
+
+    app = create_app(getattr(cli_shop, name), store="memory://", settings=Settings(disconnect_grace=60))
+    async with serving(app) as url:
+        yield url
+
+
+async def chat(url: str, *options: str, said: str = "") -> "subprocess.CompletedProcess[str]":
+    """The command with pipes."""
+
+    def run() -> "subprocess.CompletedProcess[str]":
+        command = [*PROGRAM, "chat", url, *options]
+        env = environment()
+        return subprocess.run(
+            command, input=said, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+
+    return await asyncio.to_thread(run)
+
+
+async def typed(url: str, play: Callable[[Running], int], *options: str) -> tuple[int, str]:
+    """The command on a terminal; the exit code that ``play`` comes to, and what was printed."""
+
+    def run() -> tuple[int, str]:
+        with running(Path(), "chat", url, *options, terminal=True) as process:
+            code = play(process)
+            assert "Traceback" not in process.text
+            return code, process.text
+
+    return await asyncio.to_thread(run)
+
+
+def refunds() -> list[str]:
+    return Path("refunds.txt").read_text().splitlines() if Path("refunds.txt").exists() else []
+
+
+async def test_without_a_terminal_each_line_is_said_and_stdout_is_the_agents() -> None:
+    async with shop() as url:
+        done = await chat(url, said="hello\n\nthere\n")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "You said hello\nYou said there\n", "")
+
+
+@pytest.mark.parametrize("cards", [(), ("--cards",)])
+@pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", []), ("ask", [])])
+async def test_questions_without_a_terminal(approve: str, ran: list[str], cards: tuple[str, ...]) -> None:
+    async with shop() as url:
+        done = await chat(url, "-m", "refund 20", "--approve", approve, *cards)
+        assert (done.returncode, refunds()) == (0, ran)
+        assert '→ refund(order_id="A1", amount=20)' in done.stderr
+        assert "← refund: " in done.stderr
+        assert "confirm_changes" not in done.stderr
+        assert done.stdout.startswith("Result: " + ("20 refunded" if ran else '{"status":"rejected"'))
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+async def test_events_as_json() -> None:
+    async with shop() as url:
+        done = await chat(url, "-m", "refund 20", "--approve", "yes", "--json", "--thread", "t7")
+        kinds = [json.loads(line)["type"] for line in done.stdout.splitlines()]
+        assert kinds.count("RUN_STARTED") == 3  # it comes back to the thread first
+        assert kinds[-1] == "RUN_FINISHED"
+        assert done.stderr == ""
+
+
+async def test_a_person_answers_edits_says_why_and_comes_back_later() -> None:
+    def play(process: Running) -> int:
+        process.wait_for("you: ")
+        process.type("refund 20\n")
+        process.wait_for("Refund 20 for A1")
+        process.wait_for("later: ")
+        process.type("e\n")
+        process.wait_for("amount")
+        process.type("5\n")
+        process.wait_for("Result: 5 refunded")
+        process.wait_for("you: ")
+        process.type("refund 7\n")
+        process.wait_for("later: ")
+        process.type("n\n")
+        process.wait_for("why")
+        process.type("not today\n")
+        process.wait_for("Result: .*not today")
+        process.wait_for("you: ")
+        process.type("refund 8\n")
+        process.wait_for("later: ")
+        process.type("\x04")
+        process.wait_for("you: ")
+        process.type("hello\n")
+        process.wait_for("Still waits: Refund 8 for A1")
+        process.wait_for("Cancel that")
+        process.type("n\n")
+        process.wait_for("you: ")
+        process.type("/help\n")
+        process.wait_for("/ask")
+        process.wait_for("you: ")
+        process.type("/nonsense\n")
+        process.wait_for("There is no /nonsense")
+        process.wait_for("you: ")
+        process.type("\x04")
+        process.wait_for("Go on with: agui-gate chat .* --thread t1")
+        return process.end()
+
+    async with shop() as url:
+        code, _ = await typed(url, play, "--thread", "t1")
+        assert (code, refunds()) == (3, ["A1 5"])
+
+        def again(process: Running) -> int:
+            process.wait_for("you: refund 8")
+            process.wait_for("Refund 8 for A1")
+            process.wait_for("later: ")
+            process.type("y\n")
+            process.wait_for("Result: 8 refunded")
+            process.wait_for("you: ")
+            process.type("//x\n")
+            process.wait_for("You said /x")
+            process.wait_for("you: ")
+            process.type("/quit\n")
+            return process.end()
+
+        code, _ = await typed(url, again, "--thread", "t1")
+        assert (code, refunds()) == (0, ["A1 5", "A1 8"])
+
+
+async def test_what_was_left_can_be_cancelled_for_something_else() -> None:
+    def play(process: Running) -> int:
+        process.wait_for("you: ")
+        process.type("refund 8\n")
+        process.wait_for("later: ")
+        process.type("\x04")
+        process.wait_for("you: ")
+        process.type("hello\n")
+        process.wait_for("Cancel that")
+        process.type("y\n")
+        process.wait_for("You said hello")
+        process.wait_for("you: ")
+        process.type("\x04")
+        return process.end()
+
+    async with shop() as url:
+        code, _ = await typed(url, play)
+        assert (code, refunds()) == (0, [])
+
+
+async def test_ctrl_c_stops_the_run_and_the_conversation_goes_on() -> None:
+    def play(process: Running) -> int:
+        process.wait_for("you: ")
+        process.type("wait\n")
+        process.wait_for("Waiting")
+        process.process.send_signal(signal.SIGINT)
+        process.wait_for("stopping")
+        process.wait_for("you: ")
+        process.type("hello\n")
+        process.wait_for("You said hello")
+        process.wait_for("you: ")
+        process.type("\x04")
+        return process.end()
+
+    async with shop() as url:
+        code, _ = await typed(url, play)
+        assert code == 0
+
+
+async def test_ctrl_c_at_the_prompt_leaves() -> None:
+    def play(process: Running) -> int:
+        process.wait_for("you: ")
+        return process.stop(signal.SIGINT)[0]
+
+    async with shop() as url:
+        assert (await typed(url, play))[0] == 130
+
+
+async def test_a_second_ctrl_c_leaves() -> None:
+    hold = asyncio.Event()
+
+    async def deaf(request: Any) -> None:
+        """The route that stops a run, and doesn't answer."""
+        await hold.wait()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield sse(STARTED, *text("Hel")[:2]).encode()
+        await hold.wait()
+
+    def play(process: Running) -> int:
+        process.wait_for("Hel")
+        process.process.send_signal(signal.SIGINT)
+        process.wait_for("stopping")
+        return process.stop(signal.SIGINT)[0]
+
+    async with scripted(endless) as server:
+        server.headers["agui-run-key"] = "run_x"
+        server.cancels = deaf
+        assert (await typed(server.url, play, "-m", "go"))[0] == 130
+        hold.set()
+
+
+async def test_stopped_without_a_terminal() -> None:
+    hold = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield sse(STARTED, *text("Hel")[:2]).encode()
+        await hold.wait()
+
+    def play(process: Running) -> int:
+        process.wait_for("Hel")
+        return process.stop(signal.SIGINT)[0]
+
+    def run(url: str) -> int:
+        with running(Path(), "chat", url, "-m", "go") as process:
+            return play(process)
+
+    async with scripted(endless) as server:
+        assert await asyncio.to_thread(run, server.url) == 130
+        hold.set()
+
+
+ERROR: Event = {"type": "RUN_ERROR", "message": "no\x1b[31m", "code": "x"}
+FAILED: dict[str, tuple[Any, str]] = {
+    "a run that fails": (sse(STARTED, ERROR), "error: no"),
+    "a refusal": (
+        refusal(500, error="SECRET"),
+        "error: The agent refuses the request: HTTP status 500. (agent_refused)",
+    ),
+    "no stream": (refusal(200, page="SECRET"), "(agent_malformed)"),
+    "half a stream": (sse(STARTED), "(agent_broken_off)"),
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+async def test_a_failure_is_one_line_and_an_exit_code(name: str) -> None:
+    reply, line = FAILED[name]
+    async with scripted(reply) as server:
+        done = await chat(server.url, "-m", "go")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.count("\n") == 1
+        assert line in done.stderr
+        assert "SECRET" not in done.stderr
+        assert "\x1b" not in done.stderr
+
+
+async def test_nobody_there() -> None:
+    done = await chat("http://127.0.0.1:9/", "-m", "go")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Nobody answers at the agent's address. (agent_unreachable)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ftp://x/", "-m", "go"],
+        ["http://127.0.0.1:9/", "-m", " "],
+        ["http://127.0.0.1:9/", "--header", "nonsense"],
+        ["http://127.0.0.1:9/", "--thread", "a\nb"],
+    ],
+)
+def test_wrong_use(arguments: list[str]) -> None:
+    assert call(Path(), "chat", *arguments).returncode == 2
+
+
+async def test_headers_go_along() -> None:
+    async with scripted(run_of()) as server:
+        await chat(server.url, "-m", "go", "--header", "X-Who: ann", "--header", "Authorization: Bearer x")
+        assert (server.sent[0]["x-who"], server.sent[0]["authorization"]) == ("ann", "Bearer x")
+
+
+async def test_who_speaks_and_one_after_the_other() -> None:
+    """Two messages that come in pieces of one another are shown one after the other, each with its speaker."""
+    first, second = text("from one", "m-1"), text("from two", "m-2")
+    mixed = [
+        e | {"subagentRunId": who}
+        for pair in zip(first, second, strict=True)
+        for e, who in zip(pair, "ab", strict=True)
+    ]
+    started = [{"type": "SUBAGENT_STARTED", "subagentRunId": who, "name": f"helper {who}\x1b"} for who in "ab"]
+    ended = [{"type": "SUBAGENT_FINISHED", "subagentRunId": who} for who in "ab"]
+    async with scripted(run_of(*started, *mixed, *ended, *text("all done", "m-3"))) as server:
+        done = await chat(server.url, "-m", "go")
+        assert done.stdout == "from one\nfrom two\nall done\n"
+        assert "⇢ helper a" in done.stderr
+        assert [line[:8] for line in done.stderr.splitlines()[2:]] == ["helper a", "helper b"]
+        assert "\x1b" not in done.stderr
+
+
+async def test_a_question_that_is_no_yes_or_no() -> None:
+    asks: Event = {"id": "i", "reason": "x:colour", "message": "Which?", "responseSchema": {"type": "object"}}
+    asked = sse(STARTED, FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asks]}})
+
+    def play(process: Running) -> int:
+        process.wait_for("Which?")
+        process.wait_for("It wants JSON")
+        process.wait_for(r"later\): ")
+        process.type('{"colour": "blue"}\n')
+        process.wait_for("Blue it is")
+        return process.end()
+
+    async with scripted(asked, run_of(*text("Blue it is", "m-2")), asked) as server:
+        assert (await typed(server.url, play, "-m", "go"))[0] == 0
+        assert server.asked[1]["resume"][0]["payload"] == {"colour": "blue"}
+        assert (await chat(server.url, "-m", "go", "--approve", "yes")).returncode == 3
+
+
+async def test_a_server_that_keeps_no_threads() -> None:
+    async with scripted(run_of(*text("Hi."))) as server:
+        done = await chat(server.url, "-m", "go", "--thread", "t1")
+        assert (done.returncode, done.stdout) == (0, "Hi.\n")
+        assert "can't bring back" in done.stderr
+        assert server.asked[0]["threadId"] == "t1"
+
+
+def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from agui_gate.cli.terminal import chat_printing
+    from agui_gate.client import events
+
+    monkeypatch.setattr(chat_printing, "moves_cursor", lambda: True)
+    printer = chat_printing.ChatPrinter(lambda event: "")
+    now = 100.0
+    printer.spinner = chat_printing.Spinner(lambda: now)
+    printer.begin()
+    printer.draw()
+    assert capsys.readouterr().err == ""
+    now += 1
+    printer.draw()
+    assert "waiting for the agent 1 s" in capsys.readouterr().err
+    printer.take(events.ToolCallStart(tool_call_id="c", tool_call_name="refund"))
+    now += 2
+    printer.draw()
+    assert "refund is at work 3 s" in capsys.readouterr().err
+    printer.take(events.TextMessageStart(message_id="m"))
+    printer.take(events.TextMessageContent(message_id="m", delta="Hi"))
+    now += 2
+    printer.draw()
+    told = capsys.readouterr()
+    assert (told.out, told.err.strip(chat_printing.CLEAR)) == ("Hi", "")  # nothing is drawn into a line of words
