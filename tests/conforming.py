@@ -32,7 +32,6 @@ DEPARTURES = {
 
 NOT_BUILT = {
     "STR-2": "No event is sent in its chunk form.",
-    "SNAP-2": "State and activities are sent as snapshots, never as deltas, unless a tool emits one of its own.",
     "LIFE-9": "No steps are sent.",
     "PB-1": "Events are sent as SSE alone.",
     "TR-2": "There is no other channel than HTTP.",

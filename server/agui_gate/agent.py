@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
+from pydantic import BaseModel
+
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.core.schemas import of_arguments
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.history import History
 from agui_gate.models import adapter_for
+from agui_gate.state_form import DICT, StateForm, Unfit
 from agui_gate.tool import RESERVED_NAMES, Tool
 from agui_gate.tool_names import Names, identity
 from agui_gate.tool_source import ToolSource
@@ -40,6 +43,8 @@ class Agent:
     * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
       the marked block under the instructions, as its ``context`` is. ``as_sent``: they keep their roles. ``drop``: the
       model is not told of them.
+    * ``state``: a Pydantic model of the shared state, each field with a default. What a client sends is validated, and
+      ``ctx.state`` is an instance of it. None: any JSON object, as a dict (docs/state.md).
     * ``history``: how much of a long conversation the model is sent (see `agui_gate.history`); None: all of it.
     * ``handoffs``: agents that the model can transfer the conversation to, with the tool ``transfer_to_<name>``. May
       be added to until the agent is served, so circles can be made: ``a.handoffs.append(b)``. What they are is
@@ -60,6 +65,7 @@ class Agent:
     max_turns: int = 20
     client_roles: ClientRoles = "context"
     history: History | None = None
+    state: type[BaseModel] | None = None
     description: str = ""
     examples: Sequence[str] = ()
     handoffs: list["Agent"] = field(default_factory=list, repr=False, compare=False)
@@ -73,6 +79,8 @@ class Agent:
     """Those whose tools could be had, by what tells them from others; "" is the agent itself."""
     owners: Mapping[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Which source a tool is of, by its name: what tells that source from all others. The agent's own have none."""
+    state_form: StateForm = field(init=False, repr=False, compare=False)
+    """How its shared state is read and written."""
     names: Names = field(init=False, repr=False, compare=False)
     """Who has which tool's name, over all runs."""
 
@@ -84,6 +92,7 @@ class Agent:
         object.__setattr__(self, "sources", tuple(t for t in self.tools if isinstance(t, ToolSource)))
         object.__setattr__(self, "by_name", self._distinct())
         object.__setattr__(self, "names", Names(self.name, self.by_name))
+        object.__setattr__(self, "state_form", self._form())
         self._check_sources()
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
@@ -169,6 +178,20 @@ class Agent:
                 raise ConfigurationError(f"agent {self.name}: two tools have the same name, {tool.name}")
             tools[tool.name] = tool
         return tools
+
+    def _form(self) -> StateForm:
+        if self.state is None:
+            return DICT
+        given: Any = self.state
+        if not (isinstance(given, type) and issubclass(given, BaseModel)):
+            raise ConfigurationError(f"agent {self.name}: state={self.state!r} is not a Pydantic model")
+        form = StateForm(self.state)
+        try:
+            form.default()
+        except Unfit as unfit:
+            needs = f"every field of {self.state.__name__} needs a default, as a thread begins without a state"
+            raise ConfigurationError(f"agent {self.name}: {needs} ({unfit})") from None
+        return form
 
     def _check_sources(self) -> None:
         """Approvals are for tools of one source: each has to be told from all others."""

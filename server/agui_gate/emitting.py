@@ -12,6 +12,7 @@ import msgspec
 
 from agui_gate.core import events as ev
 from agui_gate.core.json_patch import patched
+from agui_gate.state_form import replace, written
 
 if TYPE_CHECKING:
     from ag_ui.core import (
@@ -55,7 +56,7 @@ class Emitter:
             raise TypeError("an activity's content is a dict")
         self._send(self._activity(kind, kind, content))
 
-    def emit(self, event: "BaseEvent", state: dict[str, Any]) -> None:
+    def emit(self, event: "BaseEvent", state: Any) -> None:
         """Send ``event``; one about the state changes ``state``, too. See `ToolContext.emit`."""
         from ag_ui import core  # whoever has an event has loaded it
 
@@ -83,20 +84,21 @@ class Emitter:
             case core.ActivityDeltaEvent():
                 self._send(self._activity_delta(event))
 
-    def _state_delta(self, operations: list[dict[str, Any]], state: dict[str, Any]) -> ev.Event:
+    def _state_delta(self, operations: list[dict[str, Any]], state: Any) -> ev.Event:
         """The change, for a client that has what it changes; for others the state as it is now."""
-        known = self._state is not None and self._state == _encoded(state)
-        new = patched(state, operations)
+        before = written(state)
+        known = self._state is not None and self._state == before
+        new = patched(msgspec.json.decode(before), operations)
         self._put(new, state)
         return ev.StateDelta(operations) if known else ev.StateSnapshot(_json(new))
 
-    def _put(self, new: Any, state: dict[str, Any]) -> None:
+    def _put(self, new: Any, state: Any) -> None:
         """In the same object, which other tools may be at work with."""
         if not isinstance(new, dict):
             raise ValueError("the shared state is an object")
-        self._state = _encoded(new)
-        state.clear()
-        state.update(new)
+        _encoded(new)
+        replace(state, new)
+        self._state = written(state)
 
     def _activity(self, key: str, kind: str, content: dict[str, Any], replace: bool | None = None) -> ev.Event:
         copy = _json(content)  # now, as the tool may go on changing it

@@ -81,8 +81,10 @@ class ToolContext:
     It is the same whichever way the call was approved. ``thread_id`` is the id under which `GET /threads/{id}` has the
     thread. ``run_id`` is the client's id of the run in which the model made the call. A person may have agreed to it in
     a later one, or in none. ``call_id`` is the `toolCallId` that the client sees. ``idempotency_key`` is the same for
-    every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's shared state;
-    what a tool changes in it is saved and sent to the client after the tool returned.
+    every attempt to run this very call: hand it to systems that accept one. ``state`` is the thread's shared state:
+    a dict, or an instance of the model of `Agent(state=…)`. It is one object for all tools at work on the thread.
+    What a tool changes in it is saved and sent to the client after the tool ended; what doesn't fit is undone. Another
+    object in its place means nothing.
     """
 
     thread_id: str
@@ -90,7 +92,7 @@ class ToolContext:
     call_id: str
     principal: str
     idempotency_key: str
-    state: dict[str, Any] = field(default_factory=dict)
+    state: Any = field(default_factory=dict)
     tell: Tell | None = field(default=None, repr=False)
     """Where `activity` and `emit` go. None goes nowhere, for contexts that tests make."""
     _emitter: Emitter = field(init=False, repr=False, compare=False)
@@ -188,6 +190,11 @@ class Tool:
     def exactly(self, judged: str) -> dict[str, Any]:
         """The keyword arguments that `judged` ones stand for. Raises `ToolError` if they mean something else by now."""
         return self._signature.exactly(judged)
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether a `ToolContext` is injected. Without it a tool can't touch the shared state."""
+        return bool(self._context_name)
 
     def bind(self, kwargs: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Validated arguments plus the injected context, if the function asks for one."""

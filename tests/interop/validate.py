@@ -8,8 +8,8 @@ from ag_ui_validate.pytest_plugin import assert_valid_agui
 
 from agui_gate_adapters.testkit.spec import assert_conforms
 
-NEEDS_INPUT = ("TOOL-5", "TOOL-6")
-"""Rules on calls that are left to the frontend: which tools are the frontend's, only the request says."""
+NEEDS_INPUT = ("TOOL-5", "TOOL-6", "IN-6")
+"""Rules on what only the request says: which tools are the frontend's, and the state that deltas are made from."""
 
 
 def assert_valid(stream: str | Sequence[dict[str, Any]], *, resumed: bool = False) -> None:

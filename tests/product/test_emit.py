@@ -77,7 +77,7 @@ async def test_they_are_in_the_stream_between_the_call_and_its_result(looking) -
         assert stream.of("CUSTOM")[0]["value"] == {"shelf": 3}
         (call_id,) = stream.results
         assert stream.of("ACTIVITY_DELTA")[0]["messageId"] == f"{call_id}-activity-search"
-        assert stream.of("STATE_SNAPSHOT")[-1]["snapshot"] == {"found": ["A1"]}
+        assert state_of(stream) == {"found": ["A1"]}
         assert_valid(stream.raw, resumed=False)
         assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"found": ["A1"]}
         assert "shelf" not in str(p.inputs())

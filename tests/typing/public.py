@@ -31,7 +31,7 @@ async def search(customer: str) -> list[dict[str, Any]]:
 @tool(gate=Gate(editable=["amount"], expires_after=3600, message="Refund {amount}?"), timeout=5, idempotent=True)
 def refund(order_id: str, amount: float, ctx: ToolContext) -> str:
     """Refund an order."""
-    assert_type(ctx.state, dict[str, Any])
+    assert_type(ctx.state, Any)
     assert_type((ctx.thread_id, ctx.run_id, ctx.call_id, ctx.principal), tuple[str, str, str, str])
     ctx.emit(CustomEvent(name="shop.refund", value=amount))
     ctx.emit(RunFinishedEvent(thread_id="t", run_id="r"))  # type: ignore[arg-type]

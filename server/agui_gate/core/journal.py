@@ -38,6 +38,7 @@ from agui_gate.core.transcript import (
     ReplacedEntry,
     ReportedEntry,
     ResultEntry,
+    StateEntry,
     Transcript,
     TurnEntry,
     UnreadEntry,
@@ -83,6 +84,8 @@ class Journal:
         self.windows: dict[Viewpoint, WindowEntry] = {}
         """What the models were sent last of the conversation; nothing for those that were always sent all of it."""
         self.newest_turn: TurnEntry | None = None
+        self.has_state_entries = False
+        """Whether tools have changed the shared state."""
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
         self._newest_place = -1
@@ -121,6 +124,8 @@ class Journal:
                 self._heirs[entry.task] = entry.agent
             case WindowEntry():
                 self.windows[Viewpoint(entry.agent, entry.task)] = entry
+            case StateEntry():
+                self.has_state_entries = True
             case LeftOutEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the others to nobody here
         self.entries.append(entry)

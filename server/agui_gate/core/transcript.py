@@ -240,6 +240,16 @@ class ActionEntry(Struct, tag="action", tag_field="type"):
     output: Output
 
 
+class StateEntry(Struct, tag="state", tag_field="type"):
+    """The tool of this call has changed the shared state: a new version of it.
+
+    ``back`` are the operations (JSON Patch) that lead from there to the version before; None where they are too large.
+    """
+
+    call_id: str
+    back: tuple[dict[str, Any], ...] | None = None
+
+
 KnownEntry = (
     UserEntry
     | KeptEntry
@@ -254,6 +264,7 @@ KnownEntry = (
     | WindowEntry
     | ActionEntry
     | HandedOffEntry
+    | StateEntry
 )
 
 

@@ -57,11 +57,6 @@ def told(messages: list[Message], *, v1: bool) -> Told:
     return Told(json_list(messages), lost)
 
 
-def shown(state: bytes) -> msgspec.Raw:
-    """A shared state as clients are shown it."""
-    return msgspec.Raw(b"{}" if state == b"null" else state)
-
-
 def heaviness(thread: Thread) -> int:
     """How much work a whole thread is, in entries."""
     return max(len(thread.entries), LARGE * thread.bytes // LARGE_BYTES)

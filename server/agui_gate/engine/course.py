@@ -6,10 +6,10 @@ is saved before it is shown.
 """
 
 import asyncio
+from contextlib import suppress
 
 import msgspec
 
-from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
@@ -20,9 +20,11 @@ from agui_gate.engine.refusals import foreign, left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.silence import Silence, not_gone_back
+from agui_gate.engine.state_intake import to_keep
 from agui_gate.errors import LimitReached
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import MAX_ANSWERS
+from agui_gate.state_form import Unfit
 from agui_gate.stores.base import ApprovalStore, RunStatus
 
 BREATH = 200
@@ -72,13 +74,17 @@ class Course:
         return intake
 
     def _show_state(self) -> None:
-        """The state, where the client holds another one (SNAP-1). What it says is taken over, unless it says nothing:
-        clients say `{}` after a reload, and that wipes nothing.
+        """Take over the state that the client says, if it is to be, and show it what is kept if that is something else
+        (SNAP-1). From here on it is told what changes.
         """
-        held = {} if self._input.state is None else self._input.state
-        kept = {} if self._thread.state is None else self._thread.state
-        if not self._input.state and kept != held:
-            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
+        shared, sent = self._thread.shared, self._input.state
+        kept = to_keep(self._input, self._thread.journal, shared.value)
+        if kept is not shared.value:
+            with suppress(Unfit):  # the page's changes don't go together with a tool's: what is kept stays
+                shared.keep(kept)
+            self._scope.live.opened(*self._thread.snapshot())
+        shared.holds({} if sent is None else sent)
+        shared.tell(self._seq.other, whole=True)
 
     def _left_early(self) -> bool:
         """Whether the client shows calls without the results that an earlier stream told: nobody read its end.
@@ -112,8 +118,6 @@ class Course:
         """Take over what is new. A branch is saved at once, with what was pending in the dropped part closed: what the
         request cancels is decided before, the rest is superseded.
         """
-        if self._input.state:
-            self._thread.state = self._input.state
         imported = not self._thread.entries
         if intake.keep is not None:
             size = len(self._thread.entries)  # all that stays is read again, and nothing else works on it then
@@ -180,7 +184,7 @@ class Course:
             asker.retire_cards(pending)
         interrupting = bool(pending) and asker.style == "interrupt" and (v1 or not client)  # INT-1
         if interrupting:
-            self._seq.other(ev.StateSnapshot(self._thread.shown_state()))
+            self._thread.shared.tell_whole(self._seq.other)
             self._showing.snapshot_due = True
             await self._showing.restate()
         self._showing.at_end()

@@ -189,7 +189,7 @@ class Engine:
         if is_suggestion(run):
             return await self.aside(agent, run, principal)
         self._admit(principal)
-        check_state(run.state, self.limits)
+        check_state(run.state, self.limits, agent.state_form)
         await refuse_early(self.store, self.read_thread, agent, run, principal)
         left = self.following(principal, run.thread_id)
         if left is not None and left.alone:
@@ -213,7 +213,7 @@ class Engine:
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
         """Begin a run of which nothing is kept, and which has no tools of the server: see `agui_gate.engine.aside`."""
         self._admit(principal)
-        check_state(run.state, self.limits)
+        check_state(run.state, self.limits, agent.state_form)
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
@@ -245,6 +245,7 @@ class Engine:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         dialect = choose(run.protocol_version, self._deployment)
         opened.view = view_of(dialect, style_of(agent, run, dialect))
+        opened.shared.take_form(agent.state_form)
         live.opened(*opened.snapshot())
         work = Run(agent, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
         self._runs[live.key] = live

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,19 +15,17 @@ from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Tran
 from agui_gate.core.view import View
 from agui_gate.engine import keeping, outcomes, replaced, telling
 from agui_gate.engine.capacity import Capacity
-from agui_gate.engine.conversation import Conversation, Told, conversation_json, shown
+from agui_gate.engine.conversation import Conversation, Told, conversation_json
 from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.lease import Lease
 from agui_gate.engine.limits import DEFAULTS, Limits
+from agui_gate.engine.shared_state import SharedState
 from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.verdicts import Refused
 from agui_gate.off_loop import LARGE, off_loop
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
 TITLE_LENGTH = 80
-
-LARGE_STATE = 32 * 1024
-"""Bytes of a shared state that takes a while to encode."""
 
 
 class LeasedThread:
@@ -47,13 +44,13 @@ class LeasedThread:
         self.run_key = run_key
         self.thread = thread
         self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
-        self.state: Any = thread.state
+        self.shared = SharedState(thread.state)
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
         self._keep: int | None = None
         self._replaced: list[str] = []
-        self._state_json = self._saved_state = msgspec.json.encode(thread.state)
+        self._saved_state = self.shared.json
         self._saved_ref = thread.ref
         self._transcript: Transcript | None = None
         self._prepared: tuple[int, Told] | None = None
@@ -163,7 +160,7 @@ class LeasedThread:
 
     async def _save(self, approvals: Sequence[Approval], status: RunStatus | None) -> None:
         async with self._saving:  # tools that run in parallel save what all of them have added, once
-            entries, state = self._unsaved, self.state_json()
+            entries, state = self._unsaved, self.shared.to_save
             changed = self._keep is not None or state != self._saved_state or self.ref != self._saved_ref
             if not (entries or approvals or status or changed):
                 return
@@ -193,7 +190,7 @@ class LeasedThread:
             entries=entries,
             approvals=approvals,
             replaced=self._replaced,
-            state=msgspec.Raw(state) if state != self._saved_state else msgspec.UNSET,  # tools may change theirs
+            state=msgspec.Raw(state) if state != self._saved_state else msgspec.UNSET,
             ref=self.ref,
             default_title=None if self.thread.title else self._title(),
             status=status,
@@ -251,22 +248,7 @@ class LeasedThread:
 
     def snapshot(self) -> tuple["Conversation", Any]:
         """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
-        return Conversation(self.entries[:], list(self.approvals.values()), self.view), self.shown_state()
-
-    def state_json(self) -> bytes:
-        """The shared state; as it was last, while a tool at work has put in what is not JSON."""
-        with suppress(TypeError, ValueError, RecursionError):
-            self._state_json = msgspec.json.encode(self.state)
-        return self._state_json
-
-    def shown_state(self) -> msgspec.Raw:
-        """The shared state as clients are shown it, for whom there always is one."""
-        return shown(self.state_json())
-
-    @property
-    def has_large_state(self) -> bool:
-        """Whether encoding the shared state takes long enough to be noticed where it is done many times."""
-        return len(self._state_json) > LARGE_STATE
+        return Conversation(self.entries[:], list(self.approvals.values()), self.view), self.shared.told()
 
     def _title(self) -> str | None:
         for entry in self.entries:

@@ -6,20 +6,29 @@ the request that brought the answer.
 """
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import get_ident
+from typing import Any
+
+import msgspec
+import structlog
 
 from agui_gate import failpoints
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
-from agui_gate.core.transcript import Output
+from agui_gate.core.transcript import Output, StateEntry
 from agui_gate.emitting import Tell
-from agui_gate.engine.conversation import shown
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.tools import run_tool
 from agui_gate.failpoints import Place
-from agui_gate.tool import ToolContext
+from agui_gate.tool import Tool, ToolContext
+
+MAX_BACK = 8 * 1024
+"""Bytes of the way back from a change of the state: a longer one is not kept (`engine/state_intake.py`)."""
+
+log = structlog.get_logger("agui_gate.tools")
 
 
 def nobody(event: ev.Event) -> None:
@@ -30,8 +39,8 @@ class Toolbox:
     """Runs the tools of one agent on one open thread. What they do to the shared state is told, and stays in it."""
 
     def __init__(self, agent: Agent, thread: LeasedThread, tell: Tell = nobody) -> None:
-        self._agent, self._thread, self._tell = agent, thread, tell
-        self._new_state: dict[str, object] = {}  # one object, for tools that run in parallel too
+        self._agent, self._thread, self._shared = agent, thread, thread.shared
+        self._stream = tell
 
     async def approved(self, approval: Approval) -> Output:
         """Run the call of a claimed approval, with the arguments that were agreed to.
@@ -47,23 +56,39 @@ class Toolbox:
     async def run(self, call_id: str, run_id: str, name: str, arguments: str, *, judged: bool) -> Output:
         """Run one call that was made in the run ``run_id``. ``judged``: see `run_tool`."""
         tool, thread = self._agent.by_name.get(name), self._thread
-        before = thread.state_json()
-        state = thread.state if isinstance(thread.state, dict) else self._new_state
-        told = WhileAtWork(self._tell)
-        context = self._context(call_id, run_id, state, told)
-        try:
-            failpoints.reach("before", Place.TOOL)
-            output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
-            failpoints.reach("after", Place.TOOL)
-        finally:
-            told.over()
-        if state:
-            thread.state = state
-        if (after := thread.state_json()) != before or told.state:
-            self._tell(ev.StateSnapshot(shown(after)))
+        with self._state(tool, call_id) as state:
+            told = WhileAtWork(self._tell)
+            context = self._context(call_id, run_id, state, told)
+            try:
+                failpoints.reach("before", Place.TOOL)
+                output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
+                failpoints.reach("after", Place.TOOL)
+            finally:
+                told.over()
         return thread.capacity.fitted(output)
 
-    def _context(self, call_id: str, run_id: str, state: dict[str, object], tell: Tell) -> ToolContext:
+    @contextmanager
+    def _state(self, tool: Tool | None, call_id: str) -> Iterator[Any]:
+        """The shared state while the call is at work. However that ends, what fits is kept, and the client is told."""
+        if tool is None or not tool.takes_context:
+            yield {}
+            return
+        try:
+            yield self._shared.begin()
+        finally:
+            back, problem = self._shared.end(self._thread.limits.state_bytes)
+            if problem:
+                log.error(problem, tool=tool.name, call_id=call_id)
+            if back:
+                small = len(msgspec.json.encode(back)) <= MAX_BACK
+                self._thread.append([StateEntry(call_id, tuple(back) if small else None)])
+            self._shared.tell(self._stream)
+
+    def _tell(self, event: ev.Event) -> None:
+        if not isinstance(event, ev.StateSnapshot | ev.StateDelta) or self._shared.emitted(event):
+            self._stream(event)
+
+    def _context(self, call_id: str, run_id: str, state: Any, tell: Tell) -> ToolContext:
         thread = self._thread.thread
         return ToolContext(
             thread_id=thread.id,
@@ -77,20 +102,16 @@ class Toolbox:
 
 
 class WhileAtWork:
-    """Hands on what one call's tool tells, in order, from whichever thread it does; nothing after `over`.
-
-    ``state``: whether the client was told of the shared state.
-    """
+    """Hands on what one call's tool tells, in order, from whichever thread it does; nothing after `over`."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell: Tell = tell
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
-        self.state = False
 
     def __call__(self, event: ev.Event) -> None:
         """Tell one event."""
         if get_ident() == self._thread:
-            self._hand_on(event)
+            self._tell(event)
         else:
             with suppress(RuntimeError):  # the loop is closed: nobody is there any more
                 self._loop.call_soon_threadsafe(self._hand_on, event)
@@ -100,5 +121,4 @@ class WhileAtWork:
         self._tell = nobody
 
     def _hand_on(self, event: ev.Event) -> None:
-        self.state = self.state or isinstance(event, ev.StateSnapshot | ev.StateDelta)
         self._tell(event)

@@ -49,32 +49,13 @@ async def run_tool(
 ) -> Output:
     """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
     unless it ignores that). ``judged``: the arguments are what `Tool.judged` made; they run as they are or not at all.
-
-    A change of the shared state that is not JSON, or that makes it too large, is undone and logged; the call's result
-    stands. While the tool is at work the state may hold what is not JSON.
     """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
     problem, kwargs = await off_loop(arguments, lambda: _read(tool, arguments, judged))
     if problem is not None:
         return outcomes.failed(problem)
-    state = context.state  # a tool may put something else in its place, which means nothing
-    before = _state_json(state)
-    try:
-        return await _run(tool, kwargs, context, limits)
-    finally:
-        if before is not None and (problem := _spoilt(state, max(limits.state_bytes, len(before)))):
-            log.error(problem, tool=name, call_id=context.call_id)
-            state.clear()
-            state.update(msgspec.json.decode(before))
-
-
-def _spoilt(state: dict[str, Any], limit: int) -> str | None:
-    """What is wrong with the shared state that a tool left behind."""
-    after = _state_json(state)
-    if after is None:
-        return "state_not_json"
-    return "state_too_large" if len(after) > limit else None
+    return await _run(tool, kwargs, context, limits)
 
 
 async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits: Limits) -> Output:
@@ -108,14 +89,6 @@ def is_cancelled() -> bool:
     """Whether it is the run that is cancelled, not something that the tool waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _state_json(state: dict[str, Any]) -> bytes | None:
-    """The shared state as it would be stored; None if a tool put in what is not JSON."""
-    try:
-        return msgspec.json.encode(state)
-    except (TypeError, ValueError, RecursionError):
-        return None
 
 
 async def off_loop(arguments: str, work: Callable[[], T]) -> T:

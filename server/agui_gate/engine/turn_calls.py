@@ -72,7 +72,7 @@ class TurnCalls:
 
     async def _in_turn(self, call: CallPart, slots: asyncio.Semaphore) -> None:
         async with slots:
-            if self._thread.has_large_state:  # it is encoded when a call begins, and when it ends
+            if self._thread.shared.is_large:  # it is encoded when a call begins, and when it ends
                 async with self._one_by_one:
                     await asyncio.sleep(0)
             await self._free(call)

@@ -20,7 +20,7 @@ def capabilities(agent: Agent) -> Json:
         # No `resumable`: coming back to a stream is this server's own, not a transport of the specification's.
         transport={"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
         tools={"supported": True, "items": _tools(agent), "parallelCalls": True, "clientProvided": True},
-        state={"snapshots": True, "persistentState": True},
+        state={"snapshots": True, "deltas": True, "persistentState": True},
         reasoning=_said(supported=known.reasoning, streaming=known.reasoning_shown, encrypted=known.reasoning_sealed),
         multimodal=_said(input=_input(known)),
         execution=_said(codeExecution=known.runs_code, sandboxed=known.sandboxed, maxIterations=agent.max_turns),

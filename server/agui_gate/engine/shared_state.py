@@ -1,0 +1,180 @@
+"""The shared state of a thread that is worked on: what is kept, what tools have in hand, and what clients were told.
+
+Theory of operation
+-------------------
+Three things, and one way from each to the next:
+
+* *in hand*: one object for all tools that are at work at the same time. It is made when the first of them begins, and
+  is dropped when the last one has ended. A tool that was abandoned changes an object that is nobody's.
+* *kept*: JSON, saved with the next commit. When a tool ends, whatever became of it, what it left in hand is kept if it
+  fits: it is JSON, not too large, and what the agent's model takes. If not, it is looked at again when the next tool
+  ends, as it may have been another's half of a change. When none is left, it is undone, and logged.
+* *told*: the client's copy. It begins as the state that came in (IN-6) or as our snapshot, and every event about the
+  state is folded into it. So `tell` always knows what differs, and no delta is without its baseline (SNAP-2).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from agui_gate.core import events as ev
+from agui_gate.core.json_diff import Operation, difference
+from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.state_form import DICT, StateForm, Unfit, written
+
+log = structlog.get_logger("agui_gate.state")
+
+LARGE_STATE = 32 * 1024
+"""Bytes of a shared state that takes a while to encode."""
+
+_NOTHING: dict[str, Any] = {}
+"""What clients are shown where there is no state."""
+
+_UNTOLD: Any = object()
+"""In the place of the client's copy: nobody knows what it is."""
+
+_UNSAFE = {"__proto__", "constructor", "prototype"}
+"""Names that clients refuse to follow in a patch, as JavaScript gives them a meaning."""
+
+_encode, _decode = msgspec.json.encode, msgspec.json.decode
+
+
+class SharedState:
+    """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed."""
+
+    __slots__ = ("_at_work", "_begun", "_form", "_live", "_stored", "_told", "_value", "json")
+
+    def __init__(self, stored: Any) -> None:
+        self.json = self._begun = self._stored = _encode(stored)
+        """What is kept."""
+        self._value: Any = stored
+        self._form = DICT
+        self._live: Any = None
+        self._at_work = 0
+        self._told: Any = _UNTOLD
+
+    def take_form(self, form: StateForm) -> None:
+        """Read it as the thread's agent has it. What doesn't fit any more counts as none, until a change is kept."""
+        if form is self._form:
+            return
+        self._form = form
+        try:
+            fitted = form.default() if self.json == b"null" else form.fitted(self.json)
+        except Unfit as unfit:
+            log.warning("state_does_not_fit", why=str(unfit))
+            fitted = form.default()
+        if fitted != self.json:
+            self._keep(fitted)
+        self._begun = self.json
+
+    @property
+    def value(self) -> Any:
+        """What is kept, as a value."""
+        return self._value
+
+    @property
+    def shown(self) -> Any:
+        """What is kept, as clients are shown it, for whom there always is a state."""
+        return _NOTHING if self._value is None else self._value
+
+    @property
+    def to_save(self) -> bytes:
+        """What the store is to have. Defaults alone are no change."""
+        return self._stored if self.json is self._begun else self.json
+
+    @property
+    def is_large(self) -> bool:
+        """Whether encoding it takes long enough to be noticed where it is done many times."""
+        return len(self.json) > LARGE_STATE
+
+    def keep(self, value: Any) -> None:
+        """Keep ``value``, as the agent's model writes it. Raises `Unfit`."""
+        after = self._form.fitted(_encode(value))
+        if after != self.json:
+            self._keep(after)
+
+    def _keep(self, after: bytes) -> None:
+        self.json, self._value = after, _decode(after)
+
+    # --- tools ------------------------------------------------------------------------------------------------------
+    def begin(self) -> Any:
+        """A tool begins: the object that it shares with those that are at work. Say `end`, once."""
+        if self._live is None:
+            self._live = self._form.live(self.json)
+        self._at_work += 1
+        return self._live
+
+    def end(self, limit: int) -> tuple[Sequence[Operation], str | None]:
+        """A tool has ended: keep what fits, of up to ``limit`` bytes.
+
+        Returns the way back, from what is kept now to what was; and what was wrong, if something was undone.
+        """
+        self._at_work -= 1
+        before = self._value
+        problem = self._look(limit)
+        if not self._at_work:
+            self._live = None
+        return difference(self._value, before), None if self._at_work else problem
+
+    def _look(self, limit: int) -> str | None:
+        try:
+            after = self._form.fitted(written(self._live))
+        except Unfit:
+            return "state_does_not_fit"
+        except ValueError:
+            return "state_not_json"
+        if len(after) > max(limit, len(self.json)):
+            return "state_too_large"
+        if after != self.json and (after != b"{}" or isinstance(self._value, dict)):
+            self._keep(after)
+        return None
+
+    # --- clients ----------------------------------------------------------------------------------------------------
+    def holds(self, value: Any) -> None:
+        """This is what the client holds."""
+        self._told = value
+
+    def emitted(self, event: ev.StateSnapshot | ev.StateDelta) -> bool:
+        """A tool tells the client of the state itself. Returns whether the client can take that."""
+        if isinstance(event, ev.StateSnapshot):
+            self._told = event.snapshot
+            return True
+        try:
+            self._told = patched(self._told, event.delta)
+        except NotApplicable:
+            return False
+        return True
+
+    def tell(self, emit: Callable[[ev.Event], None], *, whole: bool = False) -> None:
+        """Tell the client what differs from its copy, if anything does; ``whole``: as a snapshot."""
+        before, after = self._told, self.shown
+        if before is after:
+            return
+        self._told = after
+        if before is _UNTOLD:
+            emit(self.snapshot())
+        elif operations := difference(before, after):
+            small = not whole and _is_safe(operations) and len(_encode(operations)) < len(self.json)
+            emit(ev.StateDelta(operations) if small else self.snapshot())
+
+    def tell_whole(self, emit: Callable[[ev.Event], None]) -> None:
+        """Tell the client all of it, whatever it holds."""
+        self._told = self.shown
+        emit(self.snapshot())
+
+    def snapshot(self) -> ev.StateSnapshot:
+        """All of it, as an event."""
+        return ev.StateSnapshot(msgspec.Raw(_encode(_NOTHING) if self._value is None else self.json))
+
+    def told(self) -> msgspec.Raw:
+        """What clients that follow have by now: where one that comes later has to begin."""
+        if self._told is _UNTOLD or self._told is self.shown:
+            return msgspec.Raw(_encode(_NOTHING) if self._value is None else self.json)
+        return msgspec.Raw(_encode(self._told))
+
+
+def _is_safe(operations: Sequence[Operation]) -> bool:
+    """Whether every client follows these: none changes the whole, or goes through what is no name of its own."""
+    return all(o["path"] and _UNSAFE.isdisjoint(o["path"].split("/")) for o in operations)

@@ -1,0 +1,82 @@
+"""The shared state in the form in which tools have it: a dict, or an instance of the model that `Agent(state=…)` names.
+
+What is saved and what clients are told is JSON. A model has the first word on what that may be, and every value that
+fits is written as the model writes it: with its defaults, under its aliases.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+log = structlog.get_logger("agui_gate.state")
+
+
+class Unfit(ValueError):
+    """A state that the agent's model doesn't take. The message says where and why, without the values."""
+
+
+class StateForm:
+    """How the state of one agent's threads is read and written. Without a ``model`` it is a dict, and anything fits."""
+
+    def __init__(self, model: "type[BaseModel] | None" = None) -> None:
+        self.model = model
+
+    def live(self, state: bytes) -> Any:
+        """The object that tools change, made of a state that fits. Each call makes a new one."""
+        if self.model is not None:
+            return self.model.model_validate_json(state)
+        value = msgspec.json.decode(state)
+        return value if isinstance(value, dict) else {}
+
+    def fitted(self, state: bytes) -> bytes:
+        """A state as it is kept. Raises `Unfit`."""
+        return state if self.model is None else _guarded(lambda model: model.model_validate_json(state), self.model)
+
+    def default(self) -> bytes:
+        """The state of a thread that has none yet. Raises `Unfit` where it has to be said."""
+        return b"null" if self.model is None else _guarded(lambda model: model(), self.model)
+
+
+DICT = StateForm()
+
+
+def _guarded(read: Any, model: "type[BaseModel]") -> bytes:
+    """What ``read`` makes, as JSON. Validators are other people's code: whatever they raise, it doesn't fit."""
+    from pydantic import ValidationError
+
+    try:
+        return written(read(model))
+    except ValidationError as error:
+        found = (f"state{''.join(f'.{part}' for part in e['loc'])}: {e['msg']}" for e in error.errors()[:5])
+        raise Unfit("; ".join(found)) from None
+    except Exception as error:
+        log.exception("state_not_checked", model=model.__name__)
+        raise Unfit(f"state: it could not be checked ({type(error).__name__})") from None
+
+
+def written(live: Any) -> bytes:
+    """What tools have made of the state, as JSON. Raises ValueError for what is not JSON."""
+    try:
+        if isinstance(live, dict):
+            return msgspec.json.encode(live)
+        text: str = live.model_dump_json(by_alias=True, warnings="none")
+        return text.encode()
+    except Exception as error:  # a model's serializers are anybody's
+        raise ValueError(f"what a state holds is JSON, and this is not: {error}") from error
+
+
+def replace(live: Any, value: dict[str, Any]) -> None:
+    """Put ``value`` in the place of what ``live`` holds; it stays the same object. Raises ValueError if it can't be."""
+    if isinstance(live, dict):
+        live.clear()
+        live.update(value)
+        return
+    fresh = type(live).model_validate_json(msgspec.json.encode(value))
+    live.__dict__.clear()
+    live.__dict__.update(fresh.__dict__)
+    for name in ("__pydantic_extra__", "__pydantic_fields_set__"):
+        object.__setattr__(live, name, getattr(fresh, name))
