@@ -90,7 +90,7 @@ async def test_of_an_unknown_model_nothing_is_claimed() -> None:
             "identity": {"name": "support", "type": "agui-gate"},
             "transport": {"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
             "tools": {"supported": True, "items": [], "parallelCalls": True, "clientProvided": True},
-            "state": {"snapshots": True, "persistentState": True},
+            "state": {"snapshots": True, "deltas": True, "persistentState": True},
             "execution": {"maxIterations": 7},
             "humanInTheLoop": {"supported": False, "approvals": False, "interrupts": False},
         }

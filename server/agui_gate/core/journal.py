@@ -120,12 +120,8 @@ class Journal:
                 self.call_ids.add(entry.call_id)
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 self._note_card(entry)
-            case HandedOffEntry():
-                self._heirs[entry.task] = entry.agent
-            case WindowEntry():
-                self.windows[Viewpoint(entry.agent, entry.task)] = entry
-            case StateEntry():
-                self.has_state_entries = True
+            case HandedOffEntry() | WindowEntry() | StateEntry():
+                self._note_course(entry)
             case LeftOutEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the others to nobody here
         self.entries.append(entry)
@@ -149,6 +145,15 @@ class Journal:
             self.messages.note_user(entry, len(self.entries))
         else:
             self.messages.note_kept(entry)
+
+    def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry) -> None:
+        match entry:
+            case HandedOffEntry():
+                self._heirs[entry.task] = entry.agent
+            case WindowEntry():
+                self.windows[Viewpoint(entry.agent, entry.task)] = entry
+            case StateEntry():
+                self.has_state_entries = True
 
     def _note_card(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
         self.cards.note(entry)

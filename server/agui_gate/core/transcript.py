@@ -13,7 +13,7 @@ All structs are frozen and encode to JSON with msgspec, which is how stores keep
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from agui_gate.core.content import Content as Content
 from agui_gate.core.content import Media as Media

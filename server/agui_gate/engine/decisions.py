@@ -174,8 +174,8 @@ class Decisions:
         self, agent: Agent | None, opened: LeasedThread, verdict: Verdict, work: Work
     ) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it. A yes needs the ``agent``."""
-        if agent:
-            opened.shared.take_form(agent.state_form)
+        if entry := self._agents.get(opened.thread.agent):  # whose state the thread has, whoever asked
+            opened.shared.take_form(entry.state_form)
         run_call = Toolbox(agent, opened).approved if agent else _nothing
         gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
