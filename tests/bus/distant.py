@@ -101,13 +101,13 @@ class DistantBus:
         await wire()
         return await self.there.read(run_key, after)
 
-    async def join(self, run_key: str, tell: Tell) -> Reader | None:
+    async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
         def over_the_wire(opening: Opening) -> bytes:
             state = msgspec.Raw(msgspec.json.encode(opening.state))
             return tell(Opening(opening.seq, Given(bytes(opening.messages())), state))
 
         await wire()
-        return await self.there.join(run_key, over_the_wire)
+        return await self.there.join(run_key, over_the_wire, watching=watching)
 
     async def forget(self, principal: str, thread_id: str) -> None:
         await wire()

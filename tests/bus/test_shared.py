@@ -125,6 +125,49 @@ async def test_who_reads_no_more_is_told_no_more(here: SharedBus, there: SharedB
     assert place.reads == reads
 
 
+async def watching(bus: SharedBus) -> Reader:
+    reader = await bus.join("run", told, watching=True)
+    assert reader is not None
+    return reader
+
+
+@pytest.mark.parametrize("is_opened", [False, True], ids=["from the first frame", "from an opening"])
+async def test_who_watches_elsewhere_does_not_keep_a_run_going(
+    here: SharedBus, there: SharedBus, is_opened: bool
+) -> None:
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 2)
+    if is_opened:
+        publisher.opened(Opening(1, Then("said"), {}))
+    watcher = await watching(there)
+    assert not followed(publisher)
+    reader = await reading(there)
+    assert followed(publisher)
+    other = await watching(there)
+    assert followed(publisher), "who came later and only watches changes nothing"
+    reader.close()
+    assert await there.find("run") is not None  # after which it is known who has left
+    assert not followed(publisher)
+    say(publisher, 2, 3)
+    publisher.end()
+    assert (await to_the_end(watcher)).endswith(frame(2)), "it is told nevertheless"
+    other.close()
+
+
+async def test_a_reader_that_goes_on_keeps_a_run_going_next_to_one_that_watched(
+    here: SharedBus, there: SharedBus
+) -> None:
+    publisher = await here.open("run", "alice", "t")
+    say(publisher, 0, 2)
+    reader, watcher = await reading(there), await watching(there)
+    watcher.close()
+    assert await there.find("run") is not None
+    assert followed(publisher)
+    reader.close()
+    assert await there.find("run") is not None
+    assert not followed(publisher)
+
+
 async def test_a_reader_may_want_earlier_frames_than_one_before(here: SharedBus, there: SharedBus) -> None:
     publisher = await here.open("run", "alice", "t")
     say(publisher, 0, 10)

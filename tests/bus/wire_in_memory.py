@@ -138,8 +138,8 @@ class Replicas:
     async def read(self, run_key: str, after: int = -1) -> Reader | None:
         return await self.there.read(run_key, after)
 
-    async def join(self, run_key: str, tell: Tell) -> Reader | None:
-        return await self.there.join(run_key, tell)
+    async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
+        return await self.there.join(run_key, tell, watching=watching)
 
     async def forget(self, principal: str, thread_id: str) -> None:
         await self.there.forget(principal, thread_id)

@@ -83,7 +83,7 @@ class Publisher(Protocol):
 
     @property
     def followed_elsewhere(self) -> bool:
-        """Whether somebody reads it in another process, as far as is known here."""
+        """Whether somebody reads it in another process and doesn't just watch, as far as is known here."""
         ...
 
 
@@ -145,12 +145,12 @@ class Bus(Protocol):
         """A reader of what a run said after the frame ``after``, and then of what it says; None if it isn't kept."""
         ...
 
-    async def join(self, run_key: str, tell: Tell) -> Reader | None:
+    async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
         """A reader that comes late, and was told nothing of the run: first the run's opening, then the frames from
         there on. None if the run is over, or isn't known: what stands is in the store.
 
         Where the frames that follow the opening are lost, it is told the opening and waits for the next one. It is told
-        that one too, and goes on from there.
+        that one too, and goes on from there. ``watching``: it is not one of `Publisher.followed_elsewhere`.
         """
         ...
 

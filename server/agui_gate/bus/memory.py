@@ -76,7 +76,7 @@ class MemoryBus:
         kept = self._find(run_key)
         return None if kept is None else LogReader(kept.log, after)
 
-    async def join(self, run_key: str, tell: Tell) -> Reader | None:
+    async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
         """See `Bus`."""
         kept = self._find(run_key)
         return None if kept is None or kept.log.ended else LateReader(kept.log, tell)

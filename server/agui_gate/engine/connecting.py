@@ -72,10 +72,10 @@ class Connecting:
             thread = await self._store.read_thread(principal, run.thread_id)
             # One may have begun meanwhile, or the thread has another name here than there.
             live = self._live(principal, thread.id if thread else run.thread_id)
-        who = self._client(run, principal)
+        who = self._client(run, principal, watching)
         if live is not None:
             reservation = reservation.found(run.thread_id, live.thread_bytes)
-            joined = await live.join(who.frames(live.run_id).opening, watching=watching)
+            joined = await live.join(who.frames(live.run_id).opening, watching=who.watching)
             if joined is not None:
                 return Connected(Reserving(who.rejoined(joined, live.run_id), reservation), live, live.key)
             thread = await self._store.read_thread(principal, run.thread_id)
@@ -121,7 +121,7 @@ class Connecting:
             if published is None:
                 return None
             told = frames or who.frames(published.run_id)
-            joined = await self._bus.join(published.run_key, told.opening)
+            joined = await self._bus.join(published.run_key, told.opening, watching=who.watching)
         except Unavailable:  # the bus is away: what is saved is all there is to tell
             return None
         if joined is None:
@@ -160,19 +160,23 @@ class Connecting:
         again = partial(self.read_thread, thread.principal, thread.id)
         return Following(agent, run, thread, reservation, frames, self._watch, again, join)
 
-    def _client(self, run: RunInput, principal: str) -> "Client":
+    def _client(self, run: RunInput, principal: str, watching: bool) -> "Client":
         asked = run.protocol_version
         lost = partial(self._downgrades.lost, principal=principal, thread_id=run.thread_id, asked=asked)
-        return Client(run.thread_id, f"connect_{self._new_id()}", choose(asked, self._deployment), lost)
+        return Client(run.thread_id, f"connect_{self._new_id()}", choose(asked, self._deployment), lost, watching)
 
 
 class Client(msgspec.Struct, frozen=True):
-    """As what a client is told of its thread: by which id of it, in which dialect, under which ``key`` of frames."""
+    """As what a client is told of its thread: by which id of it, in which dialect, under which ``key`` of frames.
+
+    ``watching``: it doesn't keep the run going.
+    """
 
     thread_id: str
     key: str
     dialect: Dialect
     lost: Callable[[Lost], None]
+    watching: bool
 
     def frames(self, run_id: str) -> PrivateFrames:
         """What is made for this client alone, in a run of that id."""

@@ -3,7 +3,7 @@
 A `LiveRun` owns the task of one run. What the run says goes into its log on the bus, where any number of readers follow
 it. The run never waits for one of them. When the last reader leaves a run whose agent says `on_disconnect="cancel"`,
 the run is stopped after a short grace. A reader may come back in it, on any replica. Who reads on another one keeps the
-run going, too.
+run going, too, unless it merely watches.
 """
 
 import asyncio

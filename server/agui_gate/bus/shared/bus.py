@@ -28,6 +28,7 @@ from agui_gate.bus.shared.notes import (
     Left,
     Opened,
     Told,
+    Watches,
     Word,
     unpack,
 )
@@ -123,24 +124,24 @@ class SharedBus:
         head = await self._head(run_key)
         if head is None:
             return None
-        if not (head.ended or self._follower.follows(run_key)):  # its process knows, before anybody else leaves
+        if not (head.ended or self._follower.keeps(run_key)):  # its process knows, before anybody else leaves
             await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True)
         return await self._follower.read(head, after)
 
-    async def join(self, run_key: str, tell: Tell) -> Reader | None:
+    async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
         """See `Bus`."""
         if await self._here.find(run_key) is not None:
-            return await self._here.join(run_key, tell)
+            return await self._here.join(run_key, tell, watching=watching)
         head = await self._head(run_key)
         if head is None or head.ended:
             return None
-        answer = await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True, opening=-1)
+        answer = await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True, opening=-1, watching=watching)
         if answer is not None and answer.opening == NO_OPENING:
-            return await self._follower.read(head, head.next - 1)
+            return await self._follower.read(head, head.next - 1, watching=watching)
         if answer is not None and answer.opening != NOT_TO_BE_HAD:
             put = await self._call(self._wire.opening(run_key))
             if put is not None:
-                return await self._follower.join(head, opening_of(put[1]), tell)
+                return await self._follower.join(head, opening_of(put[1]), tell, watching=watching)
         self._follower.leave(head)
         return None
 
@@ -181,13 +182,20 @@ class SharedBus:
         return head
 
     async def _ask(
-        self, run_key: str, address: str, seconds: float, *, follow: bool = False, opening: int | None = None
+        self,
+        run_key: str,
+        address: str,
+        seconds: float,
+        *,
+        follow: bool = False,
+        opening: int | None = None,
+        watching: bool = False,
     ) -> Answer | None:
         """Have the run's process send what it has: see `Ask`. None if it doesn't answer."""
         token = next(self._tokens)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._asked[token] = answer
-        self._say(address, Ask(self._address, run_key, token, follow=follow, opening=opening))
+        self._say(address, Ask(self._address, run_key, token, follow, opening, watching))
         try:
             async with asyncio.timeout(seconds):
                 return await answer
@@ -222,7 +230,7 @@ class SharedBus:
                 self._follower.came(word.run_key)
             case Opened():
                 self._follower.opened(word.run_key)
-            case Left():
+            case Left() | Watches():
                 self._sender.left(word)
             case Forgotten():
                 self._beside(self._forget_here(word.principal, word.thread_id))

@@ -29,13 +29,15 @@ class Given:
 
 
 class FollowedLog(EventLog):
-    """What a run of another process says, from frame ``first`` on. ``on_alone`` is told when its last reader left."""
+    """What a run of another process says, from frame ``first`` on. ``on_left`` is told when a reader has left."""
 
-    __slots__ = ("_on_alone", "head", "heard", "told")
+    __slots__ = ("_on_left", "head", "heard", "told", "watchers")
 
-    def __init__(self, head: Head, limit: int, first: int, on_alone: Callable[["FollowedLog"], None]) -> None:
+    def __init__(self, head: Head, limit: int, first: int, on_left: Callable[["FollowedLog"], None]) -> None:
         super().__init__(limit, first=first)
-        self._on_alone = on_alone
+        self._on_left = on_left
+        self.watchers: set[LogReader] = set()
+        """Those of the readers who don't keep the run going."""
         self.head = head
         self.heard = True
         """Since it was looked at last."""
@@ -54,9 +56,10 @@ class FollowedLog(EventLog):
 
     def leave(self, reader: LogReader) -> None:
         """See `EventLog`."""
-        super().leave(reader)
-        if not self.readers:
-            self._on_alone(self)
+        if reader in self.readers:
+            super().leave(reader)
+            self.watchers.discard(reader)
+            self._on_left(self)
 
     def take(self, said: Said) -> bool:
         """Add what the run said. Whether that was all of it for now."""

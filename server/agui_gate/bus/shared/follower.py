@@ -14,7 +14,7 @@ from typing import TypeVar
 from agui_gate.bus.base import Opening, Tell
 from agui_gate.bus.log import LogReader
 from agui_gate.bus.shared.followed import FollowedLog, JoinedReader, opening_of
-from agui_gate.bus.shared.notes import Ask, Left, Word
+from agui_gate.bus.shared.notes import Ask, Left, Watches, Word
 from agui_gate.bus.shared.wire import Head, Said, Wanted, Wire
 from agui_gate.errors import Unavailable
 
@@ -55,29 +55,32 @@ class Follower:
         for log in self._all():
             log.end()
 
-    async def read(self, head: Head, after: int) -> LogReader | None:
+    async def read(self, head: Head, after: int, *, watching: bool = False) -> LogReader | None:
         """A reader of what the run said after that frame, and says; None if it is gone. Raises `Unavailable`."""
-        return await self._enter(head, after + 1, lambda log: LogReader(log, after))
+        return await self._enter(head, after + 1, lambda log: LogReader(log, after), watching=watching)
 
-    async def join(self, head: Head, opening: Opening, tell: Tell) -> LogReader | None:
+    async def join(self, head: Head, opening: Opening, tell: Tell, *, watching: bool) -> LogReader | None:
         """A reader that is told the opening first: see `Bus.join`."""
 
         def enter(log: FollowedLog) -> JoinedReader:
             return JoinedReader(log, opening, tell, partial(self._want_opening, log))
 
-        reader = await self._enter(head, opening.seq, enter)
+        reader = await self._enter(head, opening.seq, enter, watching=watching)
         if reader is not None:
             reader.entered()
         return reader
 
-    def follows(self, run_key: str) -> bool:
-        """Whether somebody here reads the run."""
-        return run_key in self._logs
+    def keeps(self, run_key: str) -> bool:
+        """Whether somebody here reads the run who keeps it going."""
+        return any(log.readers - log.watchers for log in self._logs.get(run_key, ()))
 
     def leave(self, head: Head) -> None:
-        """Who was about to read the run doesn't."""
-        if not self.follows(head.run.run_key):
-            self._tell(head.run.address, Left(self._address, head.run.run_key))
+        """Who read the run, or was about to, doesn't. Its process is told if nobody here keeps it going now."""
+        key = head.run.run_key
+        if key not in self._logs:
+            self._tell(head.run.address, Left(self._address, key))
+        elif not self.keeps(key):
+            self._tell(head.run.address, Watches(self._address, key))
 
     def came(self, run_key: str) -> None:
         """There is more to read of the run."""
@@ -100,17 +103,20 @@ class Follower:
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
-    async def _enter(self, head: Head, seq: int, enter: Callable[[FollowedLog], R]) -> R | None:
+    async def _enter(self, head: Head, seq: int, enter: Callable[[FollowedLog], R], *, watching: bool) -> R | None:
         """A reader of the run from ``seq`` on. It has got what there is now, in case that is forgotten soon."""
-        logs = self._logs.get(head.run.run_key, ())
-        log = next((log for log in logs if log.first_seq <= seq), None)
-        if log is not None:
-            return enter(log)
-        log = FollowedLog(head, self._limit, seq, self._alone)
+        logs = self._logs.setdefault(head.run.run_key, [])
+        known = next((log for log in logs if log.first_seq <= seq), None)
+        log = known or FollowedLog(head, self._limit, seq, self._left)
+        is_news = known is None or not (watching or self.keeps(log.key))
         reader = enter(log)
-        self._logs.setdefault(log.key, []).append(log)
-        if not head.ended:
-            self._tell(head.run.address, Ask(self._address, log.key, follow=True))
+        if watching:
+            log.watchers.add(reader)
+        if is_news and not head.ended:
+            self._tell(head.run.address, Ask(self._address, log.key, follow=True, watching=watching))
+        if known is not None:
+            return reader
+        logs.append(log)
         is_there = False
         try:
             is_there = await self._catch_up(log)
@@ -129,14 +135,16 @@ class Follower:
             caught_up = await self._feed(log, said)
         return True
 
-    def _alone(self, log: FollowedLog) -> None:
-        """Nobody reads the log any more."""
+    def _left(self, log: FollowedLog) -> None:
+        """One who read the log doesn't any more."""
         logs = self._logs.get(log.key, [])
-        if log in logs:
+        if not log.readers and log in logs:
             logs.remove(log)
-        if not logs and self._logs.pop(log.key, None) is not None and not log.ended:
+            self._stirred.pop(log, None)
+        if not logs:
+            self._logs.pop(log.key, None)
+        if not log.ended:
             self.leave(log.head)
-        self._stirred.pop(log, None)
 
     def _want_opening(self, log: FollowedLog, seq: int) -> None:
         """A reader of the log was told the opening ``seq``, and needs a later one."""
@@ -145,8 +153,11 @@ class Follower:
 
     def _look_at(self, log: FollowedLog) -> None:
         if not log.ended:
-            self._tell(log.head.run.address, Ask(self._address, log.key, follow=True, opening=log.told))
+            self._tell(log.head.run.address, self._asking(log))
             self._stir(log)
+
+    def _asking(self, log: FollowedLog) -> Ask:
+        return Ask(self._address, log.key, follow=True, opening=log.told, watching=not self.keeps(log.key))
 
     def _stir(self, log: FollowedLog) -> None:
         if not log.ended:

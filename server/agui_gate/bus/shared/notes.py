@@ -22,6 +22,7 @@ class Ask(_Tagged, frozen=True, tag="ask"):
 
     ``token``: to be told in an `Answer` to ``address`` once that was done; 0 for no answer. ``follow``: from now on
     `Came` is wanted too, until `Left`. ``opening``: so is one later than this number; None for no opening.
+    ``watching``: this is for readers who don't keep the run going.
     """
 
     address: str
@@ -29,6 +30,7 @@ class Ask(_Tagged, frozen=True, tag="ask"):
     token: int = 0
     follow: bool = False
     opening: int | None = None
+    watching: bool = False
 
 
 class Answer(_Tagged, frozen=True, tag="answer"):
@@ -57,6 +59,13 @@ class Left(_Tagged, frozen=True, tag="left"):
     run_key: str
 
 
+class Watches(_Tagged, frozen=True, tag="watches"):
+    """Who reads the run at ``address`` doesn't keep it going any more."""
+
+    address: str
+    run_key: str
+
+
 class Forgotten(_Tagged, frozen=True, tag="forgotten"):
     """The thread was deleted."""
 
@@ -71,7 +80,7 @@ class Told(_Tagged, frozen=True, tag="told"):
     signal: Signal
 
 
-Word = Ask | Answer | Came | Opened | Left | Forgotten | Told
+Word = Ask | Answer | Came | Opened | Left | Watches | Forgotten | Told
 
 _encode = msgspec.json.Encoder().encode
 _several = msgspec.json.Decoder(list[msgspec.Raw])

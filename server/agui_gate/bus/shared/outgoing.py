@@ -40,7 +40,8 @@ class Outgoing(LogReader):
         self.run, self.log = run, log
         self._keep, self._kept, self._kept_bytes = keep, deque[tuple[int, int]](), 0
         self._said = False
-        self.followers: set[str] = set()
+        self.followers: dict[str, bool] = {}
+        """By their address; whether somebody there keeps the run going."""
         self.answers: list[tuple[str, Answer]] = []
         self.listens = False
         """The log is going to say when there is more."""
@@ -53,6 +54,16 @@ class Outgoing(LogReader):
     def hurries(self) -> bool:
         """Somebody elsewhere waits for what it says."""
         return bool(self.followers or self.answers)
+
+    def followed(self, address: str, *, keeps: bool) -> None:
+        """Somebody there follows the run."""
+        self.followers[address] = keeps
+        self.log.followed_elsewhere = any(self.followers.values())
+
+    def left(self, address: str) -> None:
+        """Nobody there does any more."""
+        del self.followers[address]
+        self.log.followed_elsewhere = any(self.followers.values())
 
     def take(self, size: int) -> Iterator[Batch]:
         """What is to be sent next, up to about ``size`` bytes. The last batch that there is says that it has ended."""

@@ -20,7 +20,7 @@ import structlog
 
 from agui_gate.bus.base import Opening
 from agui_gate.bus.log import EventLog
-from agui_gate.bus.shared.notes import NO_OPENING, NOT_TO_BE_HAD, Answer, Ask, Left, Opened, Word, pack
+from agui_gate.bus.shared.notes import NO_OPENING, NOT_TO_BE_HAD, Answer, Ask, Left, Opened, Watches, Word, pack
 from agui_gate.bus.shared.outgoing import Outgoing, written
 from agui_gate.bus.shared.wire import Batch, Note, Run, Wire
 from agui_gate.errors import Unavailable
@@ -114,11 +114,15 @@ class Sender:
         elif ask.run_key in self._done and ask.token:
             self.tell(ask.address, Answer(ask.token, NOT_TO_BE_HAD), now=True)
 
-    def left(self, word: Left) -> None:
-        """Nobody there follows the run any more."""
-        if (out := self._runs.get(word.run_key)) is not None:
-            out.followers.discard(word.address)
-            out.log.followed_elsewhere = bool(out.followers)
+    def left(self, word: Left | Watches) -> None:
+        """Nobody there follows the run any more, or nobody who keeps it going."""
+        out = self._runs.get(word.run_key)
+        if out is None or word.address not in out.followers:
+            return
+        if isinstance(word, Watches):
+            out.followed(word.address, keeps=False)
+        else:
+            out.left(word.address)
 
     def has_ended_run(self, principal: str, thread_id: str) -> bool:
         """Whether the end of a run of the thread isn't sent yet."""
@@ -139,8 +143,8 @@ class Sender:
 
     def _answer(self, out: Outgoing, ask: Ask) -> None:
         if ask.follow:
-            out.followers.add(ask.address)
-            out.log.followed_elsewhere = True
+            kept = out.followers.get(ask.address, False)  # until `Watches` says that it isn't
+            out.followed(ask.address, keeps=kept or not ask.watching)
         if ask.opening is not None:
             self._answer_with_opening(out, ask, ask.opening)
         elif ask.token:
