@@ -38,7 +38,7 @@ USER: dict[str, Any] = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_gr
 _databases = count(1)
 
 _EMPTY = b"""
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     DELETE FROM threads; DELETE FROM tombstones; DELETE FROM approval_events; DELETE FROM outbox;
     DELETE FROM outbox_taker; DELETE FROM run_heads; DELETE FROM run_events; DELETE FROM run_openings;

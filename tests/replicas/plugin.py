@@ -15,7 +15,11 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from openai import AsyncOpenAI
 
+from agui_gate import Agent, create_app
+from agui_gate_adapters.common import transport
+from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit.conformance import ground
 from tests.product import kit
 from tests.replicas import scenarios
@@ -24,17 +28,21 @@ from tests.replicas.stage import Stage
 from tools.marks import TESTS
 
 HERE = Path(__file__).parent
+LOADED = (
+    "agui_gate.bus.redis", "agui_gate.bus.shared.bus", "agui_gate.stores.postgres", "psycopg_pool", "redis.asyncio",
+    "uvicorn.lifespan.on", "uvicorn.loops.auto", "uvloop",
+)  # fmt: skip
 FLEETS = "2:postgres,4:postgres+valkey"
 
 
 @pytest.fixture(scope="session")
 def _loaded() -> None:
-    """What a replica would load with its first run, and doesn't have to: it is forked from us."""
-    from openai import AsyncOpenAI
-
-    for name in ("psycopg_pool", "redis.asyncio"):
+    """What a replica would load, compile and keep with its start and its first run: it is forked from us."""
+    for name in LOADED:
         import_module(name)
+    transport._certificates()
     assert AsyncOpenAI(api_key="k").responses is not None
+    create_app(Agent(name="a", model=OpenAIResponses("m", base_url="http://127.0.0.1", api_key="k")), store="memory://")
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from agui_gate.stores.base import LEASE_MS
@@ -14,6 +15,9 @@ from tests.servers import Postgres
 
 STORES, BUSES = ("sqlite", "postgres"), ("", "valkey")
 """One SQLite file or PostgreSQL; the store's own bus or Valkey."""
+
+_spare: list[str] = []
+"""Databases with tables and no rows, which a stage before has left: to make one takes longer than most tests."""
 
 
 @dataclass
@@ -73,11 +77,20 @@ class Stage:
         if self.kind == "sqlite":
             folder: Path = self.request.getfixturevalue("tmp_path")
             return f"sqlite:///{folder / f'replicas-{len(self.stores)}.db'}"
-        server = self.request.getfixturevalue("postgres")
-        name = server.create()
-        self.request.addfinalizer(lambda: server.drop(name))
-        return str(server.url(name))
+        server: Postgres = self.request.getfixturevalue("postgres")
+        name = _spare.pop() if _spare else server.create()
+        self.request.addfinalizer(lambda: _give_back(server, name))
+        return server.url(name)
 
     def _bus(self) -> str | None:
         """The bus, where it isn't the store's own. What a test brings is for one process."""
         return str(self.request.getfixturevalue("valkey").url) if self.other_bus else None
+
+
+def _give_back(server: Postgres, name: str) -> None:
+    try:
+        server.empty(name)
+    except psycopg.errors.UndefinedTable:  # nothing has started on it
+        server.drop(name)
+    else:
+        _spare.append(name)
