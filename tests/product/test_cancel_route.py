@@ -230,7 +230,7 @@ async def test_all_readers_see_the_end_and_stopping_twice_is_once() -> None:
             others = [asyncio.ensure_future(rest(p, reader.run_key)) for _ in range(5)]
             answers = await asyncio.gather(*(cancel(p, chat) for _ in range(5)))
             assert all(a["status_code"] == 200 for a in answers)
-            assert answers[0]["cancelled"] is True
+            assert any(a["cancelled"] for a in answers), "whichever came first"
             await reader.end()
             assert set(await asyncio.gather(*others)) == {reader.raw}
             assert reader.raw.count('"abort"') == 1

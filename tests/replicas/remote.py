@@ -1,9 +1,9 @@
-"""Tools that are called in one process and do their work in another: the test's own.
+"""Tools and gates that are asked in one process and do their work in another: the test's own.
 
 A replica is a process of its own, and what its tools do has to be seen by the test, whichever replica did it. So there
-a tool's function is replaced by a call over a Unix socket. The function itself runs in the test's loop (a sync one in a
-thread): what it counts is counted over all replicas, and what it waits for is the test's to give. A call that is
-cancelled, or whose process is gone, is cancelled here.
+a tool's function, and its gate's, is replaced by a call over a Unix socket. The function itself runs in the test's loop
+(a sync one in a thread): what it counts is counted over all replicas, and what it waits for is the test's to give. A
+call that is cancelled, or whose process is gone, is cancelled here.
 """
 
 import asyncio
@@ -12,7 +12,9 @@ import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,13 @@ def tools_of(agents: Sequence[Agent]) -> list[Tool]:
 
 
 def send_away(agents: Sequence[Agent], path: Path) -> None:
-    """In a replica: from now on its tools do their work where `at_home` listens at ``path``."""
-    for number, tool in enumerate(tools_of(agents)):
+    """In a replica: from now on its tools and gates do their work where `at_home` listens at ``path``."""
+    tools = tools_of(agents)
+    for number, tool in enumerate(tools):
         tool.fn = _away(number, path)
         tool.is_async = True
+        if tool.gate is not None and tool.gate.when is not None:
+            tool.gate = replace(tool.gate, when=_away(len(tools) + number, path))
 
 
 @asynccontextmanager
@@ -52,12 +57,12 @@ async def at_home(agents: Sequence[Agent], path: Path) -> AsyncIterator[None]:
 
 # --- in a replica ----------------------------------------------------------------------------------------------------
 def _away(number: int, path: Path) -> Callable[..., Any]:
-    async def away(**kwargs: Any) -> Any:
+    async def away(*args: Any, **kwargs: Any) -> Any:
         named = next((name for name, value in kwargs.items() if isinstance(value, ToolContext)), None)
         context: ToolContext | None = kwargs.pop(named) if named else None
         reader, writer = await asyncio.open_unix_connection(path)
         try:
-            _send(writer, (number, kwargs, named, _passed(context) if context else {}))
+            _send(writer, (number, args, kwargs, named, _passed(context) if context else {}))
             answer = asyncio.ensure_future(_answer(reader, context))
             try:
                 value, error = await asyncio.shield(answer)
@@ -105,6 +110,8 @@ async def _answer(reader: asyncio.StreamReader, context: ToolContext | None) -> 
 class _Home:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._work = [(tool.fn, tool.is_async) for tool in tools]
+        whens = [tool.gate.when if tool.gate else None for tool in tools]
+        self._work += [(when or _nothing, iscoroutinefunction(when)) for when in whens]
         self._calls: set[asyncio.Task[None]] = set()
         self._states: dict[tuple[int, int], Shared] = {}
 
@@ -126,12 +133,12 @@ class _Home:
             await self._work_for(reader, writer)
 
     async def _work_for(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        number, kwargs, named, passed = await _receive(reader)
+        number, args, kwargs, named, passed = await _receive(reader)
         shared = self._states.setdefault(passed.pop("shared"), Shared()) if named else Shared()
         context = _context(passed, shared, writer) if named else None
         fn, is_async = self._work[number]
         given = kwargs | ({named: context} if named else {})
-        work = asyncio.ensure_future(_contained(fn, is_async, given))
+        work = asyncio.ensure_future(_contained(partial(fn, *args), is_async, given))
         gone = asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -144,6 +151,10 @@ class _Home:
             shared.known()
             _send(writer, (*work.result(), shared.state))
             await writer.drain()
+
+
+def _nothing() -> None:
+    """What a gate without a function is asked: never."""
 
 
 def _context(passed: dict[str, Any], shared: "Shared", writer: asyncio.StreamWriter) -> ToolContext:

@@ -38,6 +38,8 @@ LEFT_OUT = {
     "conformance/test_stranger.py::test_a_failing_scenario_says_what_is_behind_it": "about a failure",
     "product/test_bad_input.py::test_a_sample_over_real_sockets": "its application is made beforehand",
     "product/test_decisions.py::test_while_the_tool_s_source_is_away_a_yes_waits_and_a_no_counts": "tools change",
+    "product/test_kept_results.py": "locks SQLite's file, or fills its disk",
+    "product/test_restore_drill.py": "its backup is of the store that it has named, which none of the replicas has",
     "product/test_foundry.py": "changes the adapter's clock",
     "product/test_tools.py::test_what_a_tool_says_went_wrong_may_be_more_than_text": "a local error",
     "product/test_http.py::test_mounted_in_another_application": "about an application around ours",
