@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -139,6 +139,22 @@ async def test_a_consumer_that_does_not_come_back_is_not_waited_for(
     with pytest.raises(TimeoutError):
         await Courier(store, "me", [Stuck()]).deliver()
     assert await left(store) == [], "somebody else may not have it yet"
+
+
+async def test_all_consumers_together_are_done_before_another_replica_may_tell(
+    store: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "TELL_SECONDS", 0.2)
+    await runs(store, "r1")
+
+    class Slow(Told):
+        async def tell(self, notices: Sequence[Notice]) -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.15):
+                    await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await Courier(store, "me", [Slow(), Slow()]).deliver()
 
 
 async def test_a_replica_that_dies_leaves_it_to_another_one(store: Counted, clock: Clock) -> None:

@@ -26,7 +26,7 @@ LOOK_SECONDS = 5.0
 BATCH = 200
 """How many it takes at once."""
 TELL_SECONDS = 5.0
-"""How long a consumer may take for a batch. Less than notices are left to whoever took them."""
+"""How long all consumers may take for a batch. Less than notices are left to whoever took them."""
 LONGEST = 60.0
 """Seconds between two tries, at most."""
 
@@ -91,8 +91,8 @@ class Courier:
         self._told = []
         if not notices:
             return False
-        for consumer in self._consumers:
-            async with asyncio.timeout(TELL_SECONDS):
+        async with asyncio.timeout(TELL_SECONDS):
+            for consumer in self._consumers:
                 await consumer.tell(notices)
         self._told = [notice.id for notice in notices]
         if len(notices) == BATCH:
