@@ -10,7 +10,7 @@ from agui_gate.bus.postgres import PostgresWire
 from agui_gate.bus.redis import RedisWire
 from agui_gate.bus.shared.bus import SharedBus
 from tests.bus.distant import DistantBus
-from tests.bus.wire_in_memory import across, shared
+from tests.bus.wire_in_memory import Place, WireInMemory, across, shared
 
 RUN_BYTES = 4096
 """How much of a run these buses keep, about."""
@@ -66,3 +66,29 @@ async def bus(replicas: tuple[Bus, Bus]) -> Bus:
     bus, _ = replicas
     await bus.start()
     return bus
+
+
+# --- two replicas over a wire in memory
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+@pytest.fixture
+async def here(place: Place) -> AsyncIterator[SharedBus]:
+    """The bus of the replica on which the tests' runs run."""
+    bus = SharedBus(WireInMemory(place), run_bytes=RUN_BYTES)
+    await bus.start()
+    yield bus
+    await bus.aclose()
+
+
+@pytest.fixture
+async def there(place: Place) -> AsyncIterator[SharedBus]:
+    """That of another replica, which reads them."""
+    bus = SharedBus(WireInMemory(place), run_bytes=RUN_BYTES)
+    await bus.start()
+    yield bus
+    await bus.aclose()

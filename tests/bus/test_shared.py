@@ -1,7 +1,6 @@
 """What all buses for several processes have in common, over a wire in memory: who is told what, and when it is sent."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
@@ -18,6 +17,7 @@ from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from tests.bench.counting import answered, counting
+from tests.bus.conftest import RUN_BYTES
 from tests.bus.test_contract import Then, frame, said, say, to_the_end, told, until
 from tests.bus.wire_in_memory import Place, WireInMemory
 from tests.product.inprocess import run, run_body, started, user
@@ -25,31 +25,7 @@ from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
 
-RUN_BYTES = 4096
 MANY = 50 * RUN_BYTES // 24
-
-
-@pytest.fixture
-def place() -> Place:
-    return Place()
-
-
-@pytest.fixture
-async def here(place: Place) -> AsyncIterator[SharedBus]:
-    """The bus of the replica on which the tests' runs run."""
-    bus = SharedBus(WireInMemory(place), run_bytes=RUN_BYTES)
-    await bus.start()
-    yield bus
-    await bus.aclose()
-
-
-@pytest.fixture
-async def there(place: Place) -> AsyncIterator[SharedBus]:
-    """That of another replica, which reads them."""
-    bus = SharedBus(WireInMemory(place), run_bytes=RUN_BYTES)
-    await bus.start()
-    yield bus
-    await bus.aclose()
 
 
 async def reading(bus: SharedBus, after: int = -1) -> Reader:

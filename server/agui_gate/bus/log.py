@@ -14,6 +14,7 @@ import asyncio
 from array import array
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from agui_gate.bus.base import FellBehind, Opening, Tell
 from agui_gate.protocol.encoder import PING
@@ -132,6 +133,11 @@ class EventLog:
         self._waiting.append(future)
         return future
 
+    def wait_no_more(self, future: asyncio.Future[None]) -> None:
+        """Who waited goes on for another reason: a run may say nothing for long, and readers come and go."""
+        with suppress(ValueError):
+            self._waiting.remove(future)
+
     def leave(self, reader: "LogReader") -> None:
         """It reads no more."""
         self.readers.discard(reader)
@@ -182,8 +188,12 @@ class LogReader:
             if self._ping:
                 self._ping = False
                 return PING
-            self._wake = self._log.wait()
-            await self._wake
+            self._wake = wake = self._log.wait()
+            try:
+                await wake
+            except asyncio.CancelledError:
+                self._log.wait_no_more(wake)
+                raise
             self._wake = None
         return b""
 
@@ -196,14 +206,18 @@ class LogReader:
         """See `Reader.ping`."""
         if self._wake is not None and not self._wake.done():
             self._ping = True
-            self._wake.set_result(None)
+            self._go_on(self._wake)
 
     def close(self) -> None:
         """See `Reader.close`."""
         self._closed = True
         self._log.leave(self)
         if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+            self._go_on(self._wake)
+
+    def _go_on(self, wake: asyncio.Future[None]) -> None:
+        wake.set_result(None)
+        self._log.wait_no_more(wake)
 
 
 class LateReader(LogReader):

@@ -9,7 +9,8 @@ doesn't within `ASK_SECONDS`, what is kept has to do, and nobody can join: then 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import TypeVar
 
@@ -55,7 +56,10 @@ T = TypeVar("T")
 
 
 class SharedBus:
-    """`Bus` over ``wire``. ``kept_seconds`` is how long what has ended is kept here; the wire has its own."""
+    """`Bus` over ``wire``. ``kept_seconds`` is how long what has ended is kept here; the wire has its own.
+
+    ``kept_bytes``: of that; and as much again of what has ended and can't be sent.
+    """
 
     def __init__(
         self,
@@ -65,7 +69,7 @@ class SharedBus:
         run_bytes: int = LIMIT,
         kept_bytes: int = KEPT_BYTES,
     ) -> None:
-        self._wire, self._run_bytes = wire, run_bytes
+        self._wire, self._run_bytes, self._kept_bytes = wire, run_bytes, kept_bytes
         self._here = MemoryBus(kept_seconds=kept_seconds, run_bytes=run_bytes, kept_bytes=kept_bytes)
         self._address = secrets.token_hex(8)
         self._hears: list[Hear] = []
@@ -81,7 +85,7 @@ class SharedBus:
         """See `Bus`."""
         if self._started:
             return
-        self._sender = Sender(self._wire, self._address, self._run_bytes)
+        self._sender = Sender(self._wire, self._address, self._run_bytes, self._kept_bytes)
         self._follower = Follower(self._wire, self._address, self._run_bytes, self._say)
         await self._wire.start(self._address, self._heard, self._follower.again)
         self._sender.start()
@@ -96,6 +100,7 @@ class SharedBus:
             await self._follower.aclose()
             for task in self._tasks:
                 task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._wire.aclose()
 
     async def open(self, run_key: str, principal: str, thread_id: str, run_id: str = "") -> Publisher:
@@ -124,9 +129,10 @@ class SharedBus:
         head = await self._head(run_key)
         if head is None:
             return None
-        if not (head.ended or self._follower.keeps(run_key)):  # its process knows, before anybody else leaves
-            await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True)
-        return await self._follower.read(head, after)
+        async with self._following(head):
+            if not (head.ended or self._follower.keeps(run_key)):  # its process knows, before anybody else leaves
+                await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True)
+            return await self._follower.read(head, after)
 
     async def join(self, run_key: str, tell: Tell, *, watching: bool = False) -> Reader | None:
         """See `Bus`."""
@@ -135,15 +141,25 @@ class SharedBus:
         head = await self._head(run_key)
         if head is None or head.ended:
             return None
-        answer = await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True, opening=-1, watching=watching)
-        if answer is not None and answer.opening == NO_OPENING:
-            return await self._follower.read(head, head.next - 1, watching=watching)
-        if answer is not None and answer.opening != NOT_TO_BE_HAD:
-            put = await self._call(self._wire.opening(run_key))
-            if put is not None:
-                return await self._follower.join(head, opening_of(put[1]), tell, watching=watching)
-        self._follower.leave(head)
-        return None
+        async with self._following(head):
+            answer = await self._ask(run_key, head.run.address, ASK_SECONDS, follow=True, opening=-1, watching=watching)
+            if answer is not None and answer.opening == NO_OPENING:
+                return await self._follower.read(head, head.next - 1, watching=watching)
+            if answer is not None and answer.opening != NOT_TO_BE_HAD:
+                put = await self._call(self._wire.opening(run_key))
+                if put is not None and (opening := opening_of(put[1])) is not None:
+                    return await self._follower.join(head, opening, tell, watching=watching)
+            self._follower.leave(head)
+            return None
+
+    @asynccontextmanager
+    async def _following(self, head: Head) -> AsyncIterator[None]:
+        """Its process was told that it is followed from here: whoever doesn't get that far says so."""
+        try:
+            yield
+        except BaseException:
+            self._follower.leave(head)
+            raise
 
     async def forget(self, principal: str, thread_id: str) -> None:
         """See `Bus`. What the wire doesn't take now, time forgets."""
@@ -155,8 +171,11 @@ class SharedBus:
     async def expire(self) -> None:
         """See `Bus`. What is to be done on the wire is done beside it."""
         await self._here.expire()
+        if not self._started:
+            return
+        self._sender.expire()
         now = asyncio.get_running_loop().time()
-        if self._started and now >= self._expires:
+        if now >= self._expires:
             self._expires = now + EXPIRE_SECONDS
             self._beside(self._call(self._wire.expire(), EXPIRE_SECONDS))
 

@@ -110,7 +110,10 @@ class JoinedReader(LogReader):
         return opening
 
 
-def opening_of(data: bytes) -> Opening:
-    """An opening as it was sent."""
-    seq, messages, state = _opening.decode(data)
+def opening_of(data: bytes) -> Opening | None:
+    """An opening as it was sent; None if another version has, in a way that this one can't read."""
+    try:
+        seq, messages, state = _opening.decode(data)
+    except msgspec.MsgspecError:
+        return None
     return Opening(seq, Given(messages), state)

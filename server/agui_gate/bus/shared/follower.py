@@ -7,9 +7,12 @@ more to tell.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
+
+import structlog
 
 from agui_gate.bus.base import Opening, Tell
 from agui_gate.bus.log import LogReader
@@ -27,6 +30,7 @@ READ_SECONDS = 5.0
 RETRY_SECONDS = 0.25
 """The wait after a read that failed."""
 
+logger = structlog.get_logger("agui_gate.bus")
 
 R = TypeVar("R", bound=LogReader)
 
@@ -170,10 +174,10 @@ class Follower:
         clock = asyncio.get_running_loop().time
         look = clock() + LOOK_SECONDS
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout_at(look):
                     await self._wake.wait()
-            except TimeoutError:
+            if clock() >= look:  # however much there is to read of others
                 self._look()
                 look = clock() + LOOK_SECONDS
             self._wake.clear()
@@ -181,6 +185,11 @@ class Follower:
                 await self._read_what_is_new()
             except Unavailable:
                 self._wake.set()
+                await asyncio.sleep(RETRY_SECONDS)
+            except Exception:
+                logger.exception(
+                    "bus_unread", means="What a run has said elsewhere can't be read here, or is read later."
+                )
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _look(self) -> None:
@@ -190,17 +199,27 @@ class Follower:
             log.heard = False
 
     async def _read_what_is_new(self) -> None:
-        for key in list(self._openings):
-            for log in self._logs.get(key, ()):
-                await self._fetch_opening(log)
-            self._openings.discard(key)
-        if logs := list(self._stirred):
+        """What is told of while that goes on is read with the next round: this one may not have seen it."""
+        while self._openings:
+            key = self._openings.pop()
+            try:
+                for log in tuple(self._logs.get(key, ())):
+                    await self._fetch_opening(log)
+            except Unavailable:
+                self._openings.add(key)
+                raise
+        logs, self._stirred = tuple(self._stirred), {}
+        if not logs:
+            return
+        try:
             for log, said in zip(logs, await self._read(logs), strict=True):
-                self._stirred.pop(log, None)
                 if said is not None and not await self._feed(log, said):
                     self._stir(log)
+        except Unavailable:
+            self._stirred |= dict.fromkeys(log for log in logs if log.readers)
+            raise
 
-    async def _read(self, logs: list[FollowedLog]) -> list[Said | None]:
+    async def _read(self, logs: Sequence[FollowedLog]) -> list[Said | None]:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 return list(await self._wire.read([Wanted(log.key, log.next_seq) for log in logs]))
@@ -224,6 +243,6 @@ class Follower:
                 put = await self._wire.opening(log.key)
         except TimeoutError:
             raise Unavailable("The bus is away.") from None
-        if put is not None and put[0] > log.told:
+        if put is not None and put[0] > log.told and (opening := opening_of(put[1])) is not None:
             log.told = None
-            log.opened(opening_of(put[1]))
+            log.opened(opening)

@@ -20,6 +20,7 @@ import structlog
 
 from agui_gate.bus.base import Opening
 from agui_gate.bus.log import EventLog
+from agui_gate.bus.memory import LOG_BYTES
 from agui_gate.bus.shared.notes import NO_OPENING, NOT_TO_BE_HAD, Answer, Ask, Left, Opened, Watches, Word, pack
 from agui_gate.bus.shared.outgoing import Outgoing, written
 from agui_gate.bus.shared.wire import Batch, Note, Run, Wire
@@ -45,6 +46,9 @@ SEND_BYTES = 1024 * 1024
 SEND_SECONDS = 5.0
 """How long one send may take before it is tried again, on another connection."""
 
+SLOWEST = 1024 * 1024
+"""Bytes a second: for what is large there is longer, as nothing else is sent before it."""
+
 RETRY_SECONDS = (0.1, 2.0)
 """The first and the longest wait before another try."""
 
@@ -58,10 +62,13 @@ log = structlog.get_logger("agui_gate.bus")
 
 
 class Sender:
-    """Sends over ``wire`` what is said at ``address``."""
+    """Sends over ``wire`` what is said at ``address``.
 
-    def __init__(self, wire: Wire, address: str, run_bytes: int) -> None:
-        self._wire, self._address, self._run_bytes = wire, address, run_bytes
+    While the wire is away, ``kept_bytes`` of the runs that have ended wait for it, about. The oldest are lost first.
+    """
+
+    def __init__(self, wire: Wire, address: str, run_bytes: int, kept_bytes: int) -> None:
+        self._wire, self._address, self._run_bytes, self._kept_bytes = wire, address, run_bytes, kept_bytes
         self._runs: dict[str, Outgoing] = {}
         self._done: dict[str, None] = {}
         self._stirred: dict[str, Outgoing] = {}
@@ -123,6 +130,18 @@ class Sender:
             out.followed(word.address, keeps=False)
         else:
             out.left(word.address)
+
+    def expire(self) -> None:
+        """Lose what is too much. Called every second."""
+        ended = [out for out in self._runs.values() if out.log.ended]  # the oldest first
+        too_much = sum(out.log.size + LOG_BYTES for out in ended) - self._kept_bytes
+        lost = 0
+        while too_much > 0:
+            too_much -= ended[lost].log.size + LOG_BYTES
+            self._lose(ended[lost])
+            lost += 1
+        if lost:
+            log.warning("bus_lost", runs=lost, means="They are over. Elsewhere nobody can read again what they said.")
 
     def has_ended_run(self, principal: str, thread_id: str) -> bool:
         """Whether the end of a run of the thread isn't sent yet."""
@@ -259,6 +278,14 @@ class Sender:
         out.listens = False
         self._stir(out)
 
+    def _lose(self, out: Outgoing) -> None:
+        """Send no more of it, and let go what it has said."""
+        key = out.run.run_key
+        for runs in (self._runs, self._stirred, self._lazy):
+            runs.pop(key, None)
+        out.close()
+        self._remember(key)
+
     def _remember(self, key: str) -> None:
         self._done[key] = None
         if len(self._done) > DONE:
@@ -277,7 +304,7 @@ class Sender:
 
     async def _sent(self, batches: list[Batch], notes: list[Note]) -> bool:
         try:
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(SEND_SECONDS + sum(len(batch.data) for batch in batches) / SLOWEST):
                 await self._wire.send(batches, notes)
         except (TimeoutError, Unavailable):
             return False
