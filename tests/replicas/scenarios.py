@@ -27,6 +27,7 @@ INSIDE = {
     "sqlite3": "looks into the store's file",
     "open_store": "looks into the store's file",
     "capture_logs": "looks at the server's log",
+    "__setattr__": "changes the agent while it is served",
     "monkeypatch": "changes the server's code while it runs",
 }
 """What a test may not use, by name."""
@@ -47,12 +48,8 @@ LEFT_OUT = {
 """Tests that make no sense over replicas though their names don't tell: a file, or a file with one test."""
 
 NOT_SHOWN = {
-    "S3": "the registry is a class for one process; over replicas the ledger has its place (B6)",
-    "S4": "the registry is a class for one process; over replicas the ledger has its place (B6)",
-    "S5": "the registry is a class for one process; over replicas the ledger has its place (B6)",
-    "S6": "the registry is a class for one process; over replicas the ledger has its place (B6)",
-    "S7": "the registry is a class for one process; over replicas the ledger has its place (B6)",
-    "S8": "the registry is a class for one process; over replicas the ledger has its place (B6)",
+    "S7": "the registry of one process has a bound; a ledger forgets nothing that waits",
+    "S8": "about the registry as a Python mapping",
     "B20": "a figure of one process",
     "B23": "about the sources",
 }
