@@ -80,7 +80,7 @@ def _away(number: int, path: Path) -> Callable[..., Any]:
     return away
 
 
-_kept: list[dict[str, Any]] = []
+_kept: list[Any] = []
 
 
 def _passed(context: ToolContext) -> dict[str, Any]:
@@ -96,8 +96,7 @@ async def _answer(reader: asyncio.StreamReader, context: ToolContext | None) -> 
     while True:
         kind, value, state = await _receive(reader)
         if context is not None:
-            context.state.clear()
-            context.state.update(state)
+            _make(context.state, state)
         if kind == "told":
             assert context is not None
             assert context.tell is not None
@@ -134,7 +133,7 @@ class _Home:
 
     async def _work_for(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, args, kwargs, named, passed = await _receive(reader)
-        shared = self._states.setdefault(passed.pop("shared"), Shared()) if named else Shared()
+        shared = self._states.setdefault(passed.pop("shared"), Shared(passed["state"])) if named else Shared({})
         context = _context(passed, shared, writer) if named else None
         fn, is_async = self._work[number]
         given = kwargs | ({named: context} if named else {})
@@ -147,9 +146,10 @@ class _Home:
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=STOP_SECONDS)
-        if work.done() and not work.cancelled():
+        if work.done():
             shared.known()
-            _send(writer, (*work.result(), shared.state))
+            said = ("raised", asyncio.CancelledError()) if work.cancelled() else work.result()
+            _send(writer, (*said, shared.state))
             await writer.drain()
 
 
@@ -163,7 +163,7 @@ def _context(passed: dict[str, Any], shared: "Shared", writer: asyncio.StreamWri
 
     def tell(event: Event) -> None:
         shared.known()
-        loop.call_soon_threadsafe(_send, writer, ("told", event, dict(shared.state)))
+        loop.call_soon_threadsafe(writer.write, _packed(("told", event, shared.state)))
 
     return ToolContext(**{**passed, "state": shared.state}, tell=tell)
 
@@ -174,20 +174,30 @@ class Shared:
     A call comes with the state as it is in the replica, which may not have heard yet of what another call made of it.
     """
 
-    def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
+    def __init__(self, state: Any) -> None:
+        self.state = state
         self._known: set[str] = set()
 
     def known(self) -> None:
         """What it is now has been told to the replica, or came from there."""
         self._known.add(repr(self.state))
 
-    def met(self, state: dict[str, Any]) -> None:
+    def met(self, state: Any) -> None:
         """A call came with this. If it never was that, the replica has changed it."""
         if repr(state) not in self._known:
-            self.state.clear()
-            self.state.update(state)
+            _make(self.state, state)
             self.known()
+
+
+def _make(state: Any, other: Any) -> None:
+    """Have ``state``, a dict or a model's object, be what ``other`` is."""
+    members = dict(_members(other))
+    _members(state).clear()
+    _members(state).update(members)
+
+
+def _members(state: Any) -> dict[str, Any]:
+    return state if isinstance(state, dict) else vars(state)
 
 
 async def _contained(fn: Callable[..., Any], is_async: bool, kwargs: dict[str, Any]) -> tuple[str, Any]:
@@ -228,8 +238,12 @@ async def _in_thread(fn: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _send(writer: asyncio.StreamWriter, message: tuple[Any, ...]) -> None:
+    writer.write(_packed(message))
+
+
+def _packed(message: tuple[Any, ...]) -> bytes:
     data = pickle.dumps(message)
-    writer.write(len(data).to_bytes(4, "big") + data)
+    return len(data).to_bytes(4, "big") + data
 
 
 async def _receive(reader: asyncio.StreamReader) -> Any:
