@@ -55,6 +55,10 @@ class Proxy:
             self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
             self.port = self._server.sockets[0].getsockname()[1]
 
+    def lead_to(self, port: int) -> None:
+        """Forward new connections to another port."""
+        self._target = (self._target[0], port)
+
     async def away(self) -> None:
         """Refuse connections, and cut those that there are."""
         if self._server is not None:

@@ -110,3 +110,11 @@ async def test_the_block_about_the_client_gets_an_answer(capsys: pytest.CaptureF
     said = capsys.readouterr().out
     assert "TextMessageContent\n" in said
     assert "order 1003? {'order_id': '1003'" in said
+
+
+def test_the_block_about_remote_agents_makes_an_application() -> None:
+    space: dict[str, Any] = {}
+    exec(
+        compile(next(block for block in blocks("python") if "RemoteAgent" in block), "remote-agents.md", "exec"), space
+    )
+    assert [tool.name for tool in space["expert"].tools] == ["send_email"]

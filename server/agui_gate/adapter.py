@@ -266,7 +266,8 @@ class TurnRequest(msgspec.Struct, frozen=True):
     ``transcript`` is always complete; ``ref`` says what the provider already has. It is None when there is nothing, or
     nothing it may use (after a branch or a hand-off, S22). ``tool_choice`` is None where the model decides; a
     `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out. ``large``: to go
-    through all of it takes so long that others would notice.
+    through all of it takes so long that others would notice. ``conversation`` names the conversation, the same with
+    each request and unlike any other's. It says who and where, so nobody is told it as it is; () is a new one.
     """
 
     transcript: Transcript
@@ -275,6 +276,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     ref: ConversationRef | None = None
     tool_choice: ToolChoice | None = None
     large: bool = False
+    conversation: tuple[str, ...] = ()
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -201,7 +201,14 @@ class ContentRefused(ProviderRejected):
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider is down, can't be reached, or broke its answer off. Try again in a moment."""
+    """The provider is down, can't be reached, or broke its answer off. Try again in a moment.
+
+    ``reached`` is false where the request surely didn't arrive.
+    """
+
+    def __init__(self, message: str, *, reached: bool = True) -> None:
+        super().__init__(message)
+        self.reached = reached
 
 
 class ContextLength(ProviderError):

@@ -7,14 +7,10 @@ that is sent twice may run the call twice: what says it is sent again only where
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from agui_gate.adapter import AssistantTurn, SettledCall, Transcript
+from agui_gate_adapters.common.consents import reason_of
 
 from .content import Body
-
-MAX_REASON = 1_000
-"""Characters of a reason that are passed on."""
 
 
 def held_calls(turn: AssistantTurn) -> list[SettledCall]:
@@ -73,13 +69,4 @@ def _response(call: SettledCall) -> Body:
         "approval_request_id": call.part.wire_id,
         "approve": call.consent is True,
     }
-    return body if call.consent else body | {"reason": _reason(call.output.content)}
-
-
-def _reason(content: str) -> str:
-    """What the person said, or why nobody said anything."""
-    try:
-        told = msgspec.json.decode(content, type=dict[str, str])
-    except msgspec.DecodeError:
-        told = {}
-    return (told.get("reason") or told.get("message") or told.get("error") or content)[:MAX_REASON]
+    return body if call.consent else body | {"reason": reason_of(call.output.content)}

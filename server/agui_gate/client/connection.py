@@ -26,6 +26,7 @@ from agui_gate.client.errors import BrokenOff, Malformed, Refused, TooMuch, TooS
 from agui_gate.client.events import Json
 from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ConfigurationError, ProviderUnavailable
+from agui_gate.off_loop import off_loop
 
 if TYPE_CHECKING:
     import httpx2
@@ -98,13 +99,22 @@ class Connection:
 
     @asynccontextmanager
     async def stream(
-        self, method: str, url: str, *, body: Json | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+        large: bool = False,
     ) -> AsyncGenerator["httpx2.Response", None]:
-        """The response to a request, its body unread, if it is a stream of events. Raises `ClientError`."""
+        """The response to a request, its body unread, if it is a stream of events. Raises `ClientError`.
+
+        ``large``: to write the body as JSON takes so long that others would notice, so it is done beside the loop.
+        """
         import httpx2
 
         head = {"Accept": "text/event-stream", "Cache-Control": "no-cache", **self._headers, **(headers or {})}
-        content = None if body is None else _encoded(body)
+        content = None if body is None else await off_loop(_encoded, body) if large else _encoded(body)
         if content is not None:
             head["Content-Type"] = "application/json"
         timeout = httpx2.Timeout(self.limits.idle, connect=self.limits.connect)

@@ -60,8 +60,10 @@ class Run:
     `ClientError`. A run that fails by its own word raises nothing: see ``outcome``.
     """
 
-    def __init__(self, connection: Connection, thread: Folds, body: Json, *, attach: bool = False) -> None:
-        self.body = body
+    def __init__(
+        self, connection: Connection, thread: Folds, body: Json, *, attach: bool = False, large: bool = False
+    ) -> None:
+        self.body, self._large = body, large
         self.outcome: Outcome | None = None
         """How it ended; None before that."""
         self.key = ""
@@ -199,7 +201,7 @@ class Run:
         url = connection.url
         if self._attach:
             url = connection.base + connection.path("agents", connection.agent, "connect")
-        return connection.stream("POST", url, body=self.body)
+        return connection.stream("POST", url, body=self.body, large=self._large)
 
     async def _of(self, response: "httpx2.Response") -> Payloads:
         """The payloads of one response, each waited for as long as may be."""

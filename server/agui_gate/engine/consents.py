@@ -9,7 +9,8 @@ at most once, and is never silently lost. But what runs it is the provider, on t
 * The provider's first event proves that it took the request: ``done``. What the call came to is in a hosted call.
 * Found passed, by the next run: the process died between the two, so it may have run: ``unknown``.
 * It failed before the first event: ``unknown`` too. But where the provider is known not to have acted, it is
-  ``given_back``, and the next run passes it on. That is known when it is over its limit, or does not accept the key.
+  ``given_back``, and the next run passes it on. That is known when it is over its limit, does not accept the key, or
+  the request never reached it.
 * The adapter can't tell the provider any more (`ConsentLost`): ``failed``. The model is told, and may ask again.
 
 The record is all that says so: nothing of it is kept here, or in the journal.
@@ -24,7 +25,7 @@ from agui_gate.engine import outcomes
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, RateLimited
+from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, ProviderUnavailable, RateLimited
 
 
 class Consents:
@@ -76,7 +77,8 @@ class Consents:
 
     async def failed(self, error: BaseException | None) -> None:
         """The request failed with ``error``, or was stopped, before the provider's first event."""
-        if isinstance(error, RateLimited | ProviderAuth):
+        unsent = isinstance(error, ProviderUnavailable) and not error.reached
+        if unsent or isinstance(error, RateLimited | ProviderAuth):
             await self._give_back()
         elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
             await self._gated_calls.record_outcome(self._journal.passed(), State.UNKNOWN, outcomes.INTERRUPTED)

@@ -57,6 +57,8 @@ class Turns:
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *self._client_specs())
         self.done: list[TurnDone] = []
+        owner = scope.thread.thread
+        self._conversation = (owner.principal, owner.id, str(owner.created_at))
         self._windowing = Windowing(agent, self._thread, self._seq, self.done.append)
 
     async def next_turn(self) -> TurnEntry:
@@ -113,9 +115,8 @@ class Turns:
             transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
         instructions, transcript = self._words.for_model(transcript, self._thread.journal, self._thread.note())
-        request = TurnRequest(
-            transcript, instructions, self._specs, self._thread.ref, choice, self._is_large(instructions)
-        )
+        large, conversation = self._is_large(instructions), self._conversation
+        request = TurnRequest(transcript, instructions, self._specs, self._thread.ref, choice, large, conversation)
         await self._thread.suspend_continuation()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)

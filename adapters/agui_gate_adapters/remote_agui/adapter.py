@@ -1,0 +1,121 @@
+"""An AG-UI server elsewhere as a model: a turn of ours is a run of its."""
+
+import asyncio
+import uuid
+import weakref
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from urllib.parse import urlsplit
+
+import anyio
+
+from agui_gate.adapter import Finding, ModelEvent, TurnRequest
+from agui_gate.client import ClientError, Limits, Outcome, Run, Unreachable, events
+from agui_gate.client.connection import Connection
+from agui_gate.errors import ProviderUnavailable
+from agui_gate_adapters.common.large import work_through
+
+from .failures import ended_with, failed
+from .machine import Machine
+from .request import Plan, planned
+
+STOP_SECONDS = 2.0
+"""How long telling a remote that nobody listens any more may take."""
+
+
+class RemoteAgui:
+    """The adapter. ``limits`` bounds what the remote may take; the engine's own limit of a turn counts as well.
+
+    Requests that fail before anything was sent are made once more; no other one is. Cancelling a turn stops the
+    remote's run: an agui-gate is asked to, others see the connection close.
+    """
+
+    def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, limits: Limits | None = None) -> None:
+        self._url, self._headers, self._limits = url, dict(headers or {}), limits or Limits()
+        self._new()  # says at once what is wrong with the address
+        parts = urlsplit(url)
+        self._origin = f"remote-agui:{parts.hostname}:{parts.port or parts.scheme}{parts.path.rstrip('/')}"
+        self._own: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Connection] = weakref.WeakKeyDictionary()
+
+    @property
+    def origin(self) -> str:
+        """The address."""
+        return self._origin
+
+    async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        """One run of the remote. Raises `ProviderError`, without a word of the remote's in it."""
+        plan: Plan = await work_through(request, planned, request, self._origin, uuid.uuid4().hex)
+        if not plan.body["threadId"]:
+            plan.body["threadId"] = uuid.uuid4().hex
+        lent = frozenset(tool.name for tool in request.tools)
+        again = True
+        while True:
+            try:
+                machine = Machine(plan.body["messages"], lent)
+                async with aclosing(self._run(plan, machine, large=request.large)) as batches:
+                    async for batch in batches:
+                        again = False
+                        yield batch
+                return
+            except Unreachable as error:
+                if error.sent or not again:
+                    raise failed(error) from error
+                again = False
+            except ClientError as error:
+                raise failed(error) from error
+
+    async def _run(self, plan: Plan, machine: Machine, *, large: bool) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        connection = self._connection()
+        run = Run(connection, _Nobody(), plan.body, large=large)
+        try:
+            async for event in run:
+                batch = machine.feed(event)
+                if isinstance(event, events.RunStarted):
+                    continue  # no proof yet that it took what it was told
+                if isinstance(event, events.RunError):
+                    raise ended_with(event.code or "", event.message)
+                yield batch
+            if run.outcome is None or run.outcome == Outcome("cancelled"):
+                raise ProviderUnavailable("The remote agent's answer ended early.")
+        finally:
+            if run.outcome is None:
+                with anyio.move_on_after(STOP_SECONDS, shield=True):
+                    await run.stop()
+            await run.aclose()
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether anybody answers there. Asks for nothing that would begin a run."""
+        what = f"remote agent {urlsplit(self._url).hostname}"
+        try:
+            async with self._connection().stream("GET", self._url):
+                return [Finding(what, True, "answers")]
+        except Unreachable as error:
+            return [Finding(what, False, error.message, "Start it, or correct the url of RemoteAgent.")]
+        except ClientError:
+            return [Finding(what, True, "answers")]
+
+    async def aclose(self) -> None:
+        """Close the connections that were opened here. Safe to call twice."""
+        own = self._own.pop(asyncio.get_running_loop(), None)
+        if own is not None:
+            await own.aclose()
+
+    def _connection(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        found = self._own.get(loop)
+        if found is None:
+            found = self._own[loop] = self._new()
+        return found
+
+    def _new(self) -> Connection:
+        return Connection(self._url, self._headers, self._limits)
+
+
+class _Nobody:
+    """A run's events are folded by the machine."""
+
+    def take(self, event: events.AnyEvent) -> None:
+        """Nothing."""
+
+    def leave(self) -> None:
+        """Nothing."""

@@ -1,0 +1,203 @@
+"""Events of a run elsewhere → model events. Pure, one instance a run.
+
+Text and reasoning come as they are said. A call is told when it is known what it is: the remote's own, with its result;
+one that the remote asks about; or one of a tool that was lent to it, which is for us to run. That is known when its
+result comes, or when the run ends. A call of a tool that nobody has gets a result that says so.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from agui_gate.adapter import (
+    CallEnd,
+    CallHeld,
+    CallResult,
+    CallStart,
+    ModelEvent,
+    Private,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    TurnDone,
+    Usage,
+    token_count,
+)
+from agui_gate.client import Fold, Json, Question, events
+from agui_gate.client.questions import of_interrupts
+
+_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+NOBODYS = "The remote agent asked for the tool {}, which neither it nor this server has."
+
+
+class Machine:
+    """``messages`` are those of the input, ``lent`` the names of our tools."""
+
+    def __init__(self, messages: list[Json], lent: frozenset[str]) -> None:
+        self._fold = Fold(messages)
+        self._known = {message["id"] for message in messages}
+        self._lent = lent
+        self._begun: dict[str, str] = {}
+        """Parents of the calls that this run began and that were not told yet, by the calls' ids."""
+        self._texts: set[str] = set()
+        self._thoughts: set[str] = set()
+        self._said: set[str] = set()
+
+    def feed(self, event: events.AnyEvent) -> list[ModelEvent]:
+        """What an event says."""
+        self._fold.apply(event)
+        return list(self._told(event))
+
+    def _told(self, event: events.AnyEvent) -> Iterator[ModelEvent]:
+        match event:
+            case events.TextMessageStart(role="assistant"):
+                self._texts.add(event.message_id)
+                self._said.add(event.message_id)
+                yield TextStart(event.message_id)
+            case events.TextMessageContent() if event.message_id in self._texts:
+                yield TextDelta(event.message_id, event.delta)
+            case events.TextMessageEnd() if event.message_id in self._texts:
+                self._texts.discard(event.message_id)
+                yield TextEnd(event.message_id, {"id": event.message_id})
+            case events.ToolCallStart():
+                self._begun.setdefault(event.tool_call_id, event.parent_message_id or event.tool_call_id)
+            case events.ToolCallResult():
+                yield from self._result(event)
+            case events.RunFinished():
+                yield from self._end(event)
+            case _:
+                yield from self._thought(event)
+
+    def _thought(self, event: events.AnyEvent) -> Iterator[ModelEvent]:
+        """Reasoning ends with its run: its sealed form may come late."""
+        match event:
+            case events.ReasoningMessageStart():
+                self._thoughts.add(event.message_id)
+                yield ReasoningStart(event.message_id)
+            case events.ReasoningMessageContent() if event.message_id in self._thoughts:
+                yield ReasoningDelta(event.message_id, event.delta)
+            case _:
+                pass
+
+    def _result(self, event: events.ToolCallResult) -> Iterator[ModelEvent]:
+        """A call of the remote's own, with what it came to. It may be one that an earlier run began."""
+        content = event.content if isinstance(event.content, str) else _text_of(event.content)
+        yield from self._hosted(event.tool_call_id, content, event.message_id)
+
+    def _hosted(
+        self, call_id: str, content: str, message_id: str = "", *, failed: bool = False
+    ) -> Iterator[ModelEvent]:
+        call = self._fold.call(call_id)
+        if call is None:
+            return  # a result of nothing
+        key, private = self._start(call_id, call)
+        yield CallStart(key, call_id, _name(call), hosted=True)
+        yield CallEnd(key, call["function"]["arguments"] or "{}", private)
+        yield CallResult(key, content, failed, {"result": message_id} if message_id else None)
+
+    def _start(self, call_id: str, call: Json) -> tuple[str, Private]:
+        """The key of a call that is told now, and what is kept of it."""
+        kept: Private = {"name": call["function"]["name"]}
+        if call_id in self._begun:
+            kept["message"] = self._begun.pop(call_id)
+        else:
+            kept["again"] = True
+        return f"call-{call_id}", kept
+
+    def _end(self, event: events.RunFinished) -> Iterator[ModelEvent]:
+        yield from self._only_in_snapshots()
+        for message_id in sorted(self._thoughts):
+            message = next((m for m in self._fold.messages if m["id"] == message_id), {})
+            yield ReasoningEnd(message_id, message.get("encryptedValue"), {"id": message_id})
+        for question in of_interrupts(self._fold.interrupts, self._fold.call, self._fold.subagents):
+            yield from self._held(question)
+        for call_id in list(self._begun):
+            yield from self._left(call_id)
+        yield _done(event)
+
+    def _only_in_snapshots(self) -> Iterator[ModelEvent]:
+        """Words that were never streamed."""
+        for message in self._fold.messages:
+            new = message["id"] not in self._known and message["id"] not in self._said
+            if message["role"] == "assistant" and new and message.get("content"):
+                key = message["id"]
+                yield from (TextStart(key), TextDelta(key, message["content"]), TextEnd(key, {"id": key}))
+
+    def _held(self, question: Question) -> Iterator[ModelEvent]:
+        """A call that the remote asks about. Where it asks about no call, the question is one."""
+        call_id = question.call_id
+        call = self._fold.call(call_id) if call_id else None
+        asked: Private = {"ask": question.id} | _answering(question)
+        if call is None:
+            key, name = f"ask-{question.id}", _NAME.sub("_", question.tool or question.reason)[:64] or "question"
+            arguments = msgspec.json.encode(question.arguments).decode()
+            yield CallStart(key, question.id, name, hosted=True, asks=True)
+            yield CallEnd(key, arguments, asked | {"again": True})
+        else:
+            key, kept = self._start(call_id, call)
+            yield CallStart(key, call_id, _name(call), hosted=True, asks=True)
+            yield CallEnd(key, call["function"]["arguments"] or "{}", kept | asked)
+        yield CallHeld(key, None, question.message[:1_000])
+
+    def _left(self, call_id: str) -> Iterator[ModelEvent]:
+        """A call without a result: ours to run, or nobody's."""
+        call = self._fold.call(call_id)
+        if call is None:
+            self._begun.pop(call_id)
+        elif call["function"]["name"] in self._lent:
+            key, kept = self._start(call_id, call)
+            yield CallStart(key, call_id, call["function"]["name"])
+            yield CallEnd(key, call["function"]["arguments"], kept)
+        else:
+            yield from self._hosted(call_id, NOBODYS.format(_name(call)), failed=True)
+
+
+def _answering(question: Question) -> Private:
+    """How the question is answered."""
+    (word,) = question.approve().payload
+    return {"word": word, "reasons": "reason" in (question.reject("x").payload or {})}
+
+
+def _name(call: Json) -> str:
+    return _NAME.sub("_", call["function"]["name"])[:64] or "tool"
+
+
+def _text_of(parts: list[Json]) -> str:
+    return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+
+
+def _done(event: events.RunFinished) -> TurnDone:
+    stopped = (event.outcome or {}).get("type") == "cancelled"
+    usage = _usage(event.usage or [])
+    return TurnDone("incomplete", "stopped_by_the_remote_agent", usage) if stopped else TurnDone(usage=usage)
+
+
+def _usage(told: list[Json]) -> Usage | None:
+    """All that was reported, under the names of the first."""
+    counts: Usage | None = None
+    for entry in told:
+        one = Usage(
+            _word(entry.get("provider")),
+            _word(entry.get("model")),
+            **{name: token_count(entry.get(wire)) for name, wire in _COUNTS.items()},
+        )
+        counts = one if counts is None else counts.plus(one)
+    return counts
+
+
+_COUNTS = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cached_input_tokens": "cachedInputTokens",
+    "reasoning_tokens": "reasoningTokens",
+    "cache_write_input_tokens": "cacheWriteInputTokens",
+}
+
+
+def _word(value: Any) -> str:
+    return value[:100] if isinstance(value, str) else ""

@@ -1,0 +1,182 @@
+"""A transcript as the input of a run at another AG-UI server. Pure.
+
+What the remote said comes back to it as it said it: with its own ids of messages and calls, which are kept in
+``private``. So it finds again what it knows. What others said has the ids that it has here, which never change either.
+
+A call that the remote holds is answered by an entry of `resume[]`. Until then it has no result in the history, as in
+that of any client.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from agui_gate.adapter import (
+    AssistantTurn,
+    Content,
+    Media,
+    ReasoningPart,
+    SettledCall,
+    Text,
+    TextPart,
+    TurnRequest,
+    UserTurn,
+)
+from agui_gate_adapters.common.consents import reason_of
+from agui_gate_adapters.common.edits import output_text
+
+Json = dict[str, Any]
+VERSION = "1.0"
+
+
+class Plan(NamedTuple):
+    """A run's input, and whether it says yes to something."""
+
+    body: Json
+    consents: bool
+
+
+def planned(request: TurnRequest, origin: str, run_id: str) -> Plan:
+    """The input of the next run. ``origin`` is whose private parts may be used."""
+    messages: list[Json] = []
+    resume: list[Json] = []
+    answered = _answered_later(request, origin)
+    for turn in request.transcript:
+        if isinstance(turn, UserTurn):
+            messages.append({"id": turn.id, "role": turn.role, "content": _content(turn.content)})
+        elif turn.origin == origin:
+            messages += _own(turn, answered)
+            resume += _entries(turn)
+        else:
+            messages += _others(turn)
+    body: Json = {
+        "threadId": thread_id(request.conversation),
+        "runId": run_id,
+        "protocolVersion": VERSION,
+        "messages": _placed(messages),
+        "tools": [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in request.tools],
+        "context": _context(request.instructions),
+        "state": {},
+        "forwardedProps": {},
+    }
+    turns = (turn for turn in request.transcript if isinstance(turn, AssistantTurn))
+    consents = any(call.consent for turn in turns for call in turn.calls)
+    return Plan(body | ({"resume": resume} if resume else {}), consents)
+
+
+def thread_id(conversation: tuple[str, ...]) -> str:
+    """The remote's id of a conversation of ours: always the same, and nobody else's. "" for none."""
+    said = "".join(f"{len(part)}:{part}," for part in conversation)
+    return f"agui-gate-{hashlib.sha256(said.encode()).hexdigest()[:40]}" if conversation else ""
+
+
+def _context(instructions: str) -> list[Json]:
+    return [{"description": "Instructions of the application", "value": instructions}] if instructions else []
+
+
+def _answered_later(request: TurnRequest, origin: str) -> set[str]:
+    """Ids of calls whose results the remote told in a later turn than the calls."""
+    turns = (turn for turn in request.transcript if isinstance(turn, AssistantTurn) and turn.origin == origin)
+    return {call.part.wire_id for turn in turns for call in turn.calls if (call.part.private or {}).get("again")}
+
+
+def _own(turn: AssistantTurn, answered: set[str]) -> Iterator[Json]:
+    """What the remote said, as it said it. Results follow their calls (`_placed`)."""
+    assistants: dict[str, Json] = {}
+    results: list[Json] = []
+    for part in turn.parts:
+        kept = part.part.private or {} if isinstance(part, SettledCall) else part.private or {}
+        match part:
+            case ReasoningPart():
+                if part.encrypted:
+                    thought = {
+                        "id": kept.get("id") or part.id,
+                        "role": "reasoning",
+                        "content": "\n\n".join(part.summary),
+                    }
+                    yield thought | {"encryptedValue": part.encrypted}
+            case TextPart():
+                message = _message(assistants, kept.get("id") or part.id)
+                message["content"] = message.get("content", "") + part.text
+            case SettledCall():
+                if not kept.get("again"):
+                    message = _message(assistants, kept.get("message") or f"{turn.id}-calls")
+                    message.setdefault("toolCalls", []).append(_call(part, kept))
+                if (told := _result(part, kept, answered)) is not None:
+                    results.append(told)
+    yield from assistants.values()
+    yield from results
+
+
+def _message(assistants: dict[str, Json], message_id: str) -> Json:
+    return assistants.setdefault(message_id, {"id": message_id, "role": "assistant"})
+
+
+def _call(call: SettledCall, kept: Json) -> Json:
+    function = {"name": kept.get("name") or call.part.name, "arguments": call.part.arguments or "{}"}
+    return {"id": call.part.wire_id, "type": "function", "function": function}
+
+
+def _result(call: SettledCall, kept: Json, answered: set[str]) -> Json | None:
+    """The tool message about a call; None while the remote holds it, and where it told the result later."""
+    wire_id = call.part.wire_id
+    content, message_id = call.output.content, kept.get("result") or f"{wire_id}-result"
+    if call.part.is_held and (call.consent is not None or wire_id in answered or "message" not in kept):
+        return None
+    if call.part.local:
+        content = output_text(call)
+    told = {"id": message_id, "role": "tool", "toolCallId": wire_id, "content": content}
+    return told | ({"error": content} if call.output.is_error and call.part.local else {})
+
+
+def _entries(turn: AssistantTurn) -> Iterator[Json]:
+    """Answers to what the remote asked in this turn."""
+    for call in turn.calls:
+        kept = call.part.private or {}
+        if call.part.is_held and call.consent is not None and "ask" in kept:
+            payload: Json = {kept.get("word", "approved"): call.consent}
+            if not call.consent and kept.get("reasons", True):
+                payload["reason"] = reason_of(call.output.content)
+            yield {"interruptId": kept["ask"], "status": "resolved", "payload": payload}
+
+
+def _others(turn: AssistantTurn) -> Iterator[Json]:
+    """What somebody else said: one message, and its results."""
+    text = "\n\n".join(part.text for part in turn.parts if isinstance(part, TextPart) and part.text)
+    message: Json = {"id": turn.id, "role": "assistant"} | ({"content": text} if text else {})
+    if turn.calls:
+        message["toolCalls"] = [_call(call, {}) | {"id": f"{turn.id}-{n}"} for n, call in enumerate(turn.calls)]
+    if text or turn.calls:
+        yield message
+    for n, call in enumerate(turn.calls):
+        call_id = f"{turn.id}-{n}"
+        yield {"id": f"{call_id}-result", "role": "tool", "toolCallId": call_id, "content": call.output.content}
+
+
+def _placed(messages: list[Json]) -> list[Json]:
+    """Each result after the message that made its call."""
+    owner = {call["id"]: message["id"] for message in messages for call in message.get("toolCalls", ())}
+    results: dict[str, list[Json]] = {}
+    for message in messages:
+        if message["role"] == "tool":
+            results.setdefault(owner.get(message["toolCallId"], ""), []).append(message)
+    placed: list[Json] = []
+    for message in messages:
+        if message["role"] != "tool":
+            placed += [message, *results.get(message["id"], ())]
+    return placed
+
+
+def _content(content: tuple[Content, ...]) -> str | list[Json]:
+    if all(isinstance(part, Text) for part in content):
+        return "\n\n".join(part.text for part in content if isinstance(part, Text))
+    return [_part(part) for part in content]
+
+
+def _part(part: Content) -> Json:
+    if isinstance(part, Media):
+        source: Json = {"type": part.source, "value": part.value}
+        source |= {"mimeType": part.mime_type} if part.mime_type else {}
+        source |= {"provider": part.provider} if part.source == "file" and part.provider else {}
+        return {"type": part.kind, "source": source}
+    return {"type": "text", "text": part.text}
