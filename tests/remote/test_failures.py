@@ -13,12 +13,13 @@ from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.remote_agui import RemoteAgent, RemoteAgui
 from agui_gate_adapters.testkit.agui import AGUIClient, connecting
 from tests.client.servers import refusal, run_of, scripted
-from tests.interop.streams import FINISHED, STARTED, Event, call, sse, text
+from tests.interop.streams import FINISHED, INTERRUPTED, STARTED, Event, call, sse, text
 from tests.remote.kit import in_front, told
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "sk-secret of theirs"
+REFUND = {"name": "refund", "arguments": '{"amount":5}'}
 ERROR: Event = {"type": "RUN_ERROR", "message": SECRET, "code": SECRET}
 
 
@@ -158,6 +159,43 @@ async def test_a_question_about_no_call() -> None:
         answer = server.asked[1]["resume"]
         assert answer == [{"interruptId": "i", "status": "resolved", "payload": {"approved": True}}]
         assert not any("toolCalls" in m for m in server.asked[1]["messages"])
+
+
+async def test_results_that_are_only_in_snapshots() -> None:
+    """As LangGraph tells those of its nodes; and what a call waits for that was begun before the question."""
+    made = {"id": "c-1", "role": "assistant", "toolCalls": [{"id": "c-1", "type": "function", "function": REFUND}]}
+    result = {"id": "m-r", "role": "tool", "toolCallId": "c-1", "content": "ok"}
+    asks = {"id": "i", "reason": "langgraph:interrupt", "metadata": {"langgraph": {"raw": {"question": "Sure?"}}}}
+    asked = sse(STARTED, *call(), FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asks]}})
+    snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": [made, result]}
+    async with (
+        scripted(asked, run_of(snapshot, *text("Done.")), run_of(*text("Bye.", "m-2"))) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url)
+        stream = await chat.say("go")
+        assert stream.interrupts[0]["message"] == "Sure?"
+        assert told(stream, "refund") == ["It has no result yet: the remote agent asked something first."]
+        done = await chat.decide(stream, approved=True)
+        assert (told(done, "refund"), done.text) == (["ok"], "Done.")
+        assert [m["role"] for m in server.asked[1]["messages"]] == ["user", "assistant"]
+        await chat.say("bye")
+        assert [m["role"] for m in server.asked[2]["messages"]] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+async def test_a_card_beside_the_interrupt_that_asks_the_same() -> None:
+    card = [{**call("{}")[0], "toolCallId": "k", "toolCallName": "confirm_changes"}, {**call()[2], "toolCallId": "k"}]
+    async with (
+        scripted(sse(STARTED, *call(), *card, INTERRUPTED), run_of(*card)) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url)
+        stream = await chat.say("go")
+        assert list(stream.calls.values()) == ["refund"]
+        done = await chat.decide(stream, approved=False)
+        assert "confirm_changes" not in done.calls.values()
 
 
 @pytest.mark.parametrize("url", ["x", "ftp://a/"])

@@ -31,7 +31,9 @@ from agui_gate.adapter import (
 from agui_gate.client import Fold, Json, Question, events
 from agui_gate.client.questions import of_interrupts
 
+CARD_TOOL = "confirm_changes"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
+WAITS = "It has no result yet: the remote agent asked something first."
 NOBODYS = "The remote agent asked for the tool {}, which neither it nor this server has."
 
 
@@ -42,6 +44,9 @@ class Machine:
         self._fold = Fold(messages)
         self._known = {message["id"] for message in messages}
         self._lent = lent
+        answered = {message.get("toolCallId") for message in messages}
+        self._open = {c["id"]: None for m in messages for c in m.get("toolCalls", ()) if c["id"] not in answered}
+        """Calls of earlier runs that have no result yet."""
         self._begun: dict[str, str] = {}
         """Parents of the calls that this run began and that were not told yet, by the calls' ids."""
         self._texts: set[str] = set()
@@ -86,19 +91,20 @@ class Machine:
 
     def _result(self, event: events.ToolCallResult) -> Iterator[ModelEvent]:
         """A call of the remote's own, with what it came to. It may be one that an earlier run began."""
-        content = event.content if isinstance(event.content, str) else _text_of(event.content)
-        yield from self._hosted(event.tool_call_id, content, event.message_id)
+        yield from self._hosted(event.tool_call_id, _text_of(event.content), event.message_id)
 
-    def _hosted(
-        self, call_id: str, content: str, message_id: str = "", *, failed: bool = False
-    ) -> Iterator[ModelEvent]:
+    def _hosted(self, call_id: str, content: str, message_id: str = "", **more: bool) -> Iterator[ModelEvent]:
+        """A call with its result. ``open``: the remote has not given one yet; ``failed``: it can't."""
         call = self._fold.call(call_id)
         if call is None:
             return  # a result of nothing
+        self._open.pop(call_id, None)
         key, private = self._start(call_id, call)
         yield CallStart(key, call_id, _name(call), hosted=True)
+        if more.get("open"):
+            private["open"] = True
         yield CallEnd(key, call["function"]["arguments"] or "{}", private)
-        yield CallResult(key, content, failed, {"result": message_id} if message_id else None)
+        yield CallResult(key, content, more.get("failed", False), {"result": message_id} if message_id else None)
 
     def _start(self, call_id: str, call: Json) -> tuple[str, Private]:
         """The key of a call that is told now, and what is kept of it."""
@@ -118,12 +124,16 @@ class Machine:
             yield from self._held(question)
         for call_id in list(self._begun):
             yield from self._left(call_id)
+        for call_id in list(self._open):
+            yield from self._from_snapshot(call_id)
         yield _done(event)
 
     def _only_in_snapshots(self) -> Iterator[ModelEvent]:
         """Words that were never streamed."""
+        if self._said:
+            return  # a snapshot may have the same words under other ids
         for message in self._fold.messages:
-            new = message["id"] not in self._known and message["id"] not in self._said
+            new = message["id"] not in self._known
             if message["role"] == "assistant" and new and message.get("content"):
                 key = message["id"]
                 yield from (TextStart(key), TextDelta(key, message["content"]), TextEnd(key, {"id": key}))
@@ -145,16 +155,27 @@ class Machine:
         yield CallHeld(key, None, question.message[:1_000])
 
     def _left(self, call_id: str) -> Iterator[ModelEvent]:
-        """A call without a result: ours to run, or nobody's."""
+        """A call whose result was not streamed: it is in a snapshot, it waits, it is ours to run, or nobody's."""
         call = self._fold.call(call_id)
-        if call is None:
-            self._begun.pop(call_id)
+        told = list(self._from_snapshot(call_id))
+        if call is None or (self._fold.interrupts and call["function"]["name"] == CARD_TOOL):
+            self._begun.pop(call_id)  # a card beside the interrupt that asks the same
+        elif told:
+            yield from told
         elif call["function"]["name"] in self._lent:
             key, kept = self._start(call_id, call)
             yield CallStart(key, call_id, call["function"]["name"])
             yield CallEnd(key, call["function"]["arguments"], kept)
+        elif self._fold.interrupts:
+            yield from self._hosted(call_id, WAITS, open=True)
         else:
             yield from self._hosted(call_id, NOBODYS.format(_name(call)), failed=True)
+
+    def _from_snapshot(self, call_id: str) -> Iterator[ModelEvent]:
+        """A call with the result that only a snapshot told."""
+        result = next((m for m in self._fold.messages if m.get("toolCallId") == call_id), None)
+        if result is not None:
+            yield from self._hosted(call_id, _text_of(result["content"]), result["id"])
 
 
 def _answering(question: Question) -> Private:
@@ -164,10 +185,14 @@ def _answering(question: Question) -> Private:
 
 
 def _name(call: Json) -> str:
-    return _NAME.sub("_", call["function"]["name"])[:64] or "tool"
+    """The call's name for people. The card's means something here."""
+    name = _NAME.sub("_", call["function"]["name"])[:64] or "tool"
+    return f"remote_{name}" if name == CARD_TOOL else name
 
 
-def _text_of(parts: list[Json]) -> str:
+def _text_of(parts: str | list[Json]) -> str:
+    if isinstance(parts, str):
+        return parts
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 

@@ -84,6 +84,7 @@ def _own(turn: AssistantTurn, answered: set[str]) -> Iterator[Json]:
     """What the remote said, as it said it. Results follow their calls (`_placed`)."""
     assistants: dict[str, Json] = {}
     results: list[Json] = []
+    resumes = any(call.consent is not None for call in turn.calls)
     for part in turn.parts:
         kept = part.part.private or {} if isinstance(part, SettledCall) else part.private or {}
         match part:
@@ -102,7 +103,7 @@ def _own(turn: AssistantTurn, answered: set[str]) -> Iterator[Json]:
                 if not kept.get("again"):
                     message = _message(assistants, kept.get("message") or f"{turn.id}-calls")
                     message.setdefault("toolCalls", []).append(_call(part, kept))
-                if (told := _result(part, kept, answered)) is not None:
+                if (told := _result(part, kept, answered, resumes=resumes)) is not None:
                     results.append(told)
     yield from assistants.values()
     yield from results
@@ -117,11 +118,15 @@ def _call(call: SettledCall, kept: Json) -> Json:
     return {"id": call.part.wire_id, "type": "function", "function": function}
 
 
-def _result(call: SettledCall, kept: Json, answered: set[str]) -> Json | None:
+def _result(call: SettledCall, kept: Json, answered: set[str], *, resumes: bool) -> Json | None:
     """The tool message about a call; None while the remote holds it, and where it told the result later."""
     wire_id = call.part.wire_id
     content, message_id = call.output.content, kept.get("result") or f"{wire_id}-result"
-    if call.part.is_held and (call.consent is not None or wire_id in answered or "message" not in kept):
+    if wire_id in answered and not kept.get("again"):
+        return None
+    if call.part.is_held and (call.consent is not None or "message" not in kept):
+        return None
+    if kept.get("open") and resumes:
         return None
     if call.part.local:
         content = output_text(call)

@@ -95,13 +95,15 @@ def _of_interrupt(interrupt: Json, call: Json | None, subagents: dict[str, str])
     schema = schema if isinstance(schema, dict) else None
     function = (call or {}).get("function", {})
     tool = function.get("name") or told.get("tool") or ""
+    raw = _dict(_dict(metadata.get("langgraph")).get("raw"))
     arguments = told.get("arguments") if isinstance(told.get("arguments"), dict) else None
     if arguments is None:
-        arguments = parse_object(function.get("arguments", "")) or {}
+        arguments = parse_object(function.get("arguments", "")) or raw
     return Question(
         id=interrupt["id"],
         way="interrupt",
-        message=_text(interrupt.get("message")) or (f"Run {tool}?" if tool else "It asks for an answer."),
+        message=_text(interrupt.get("message"))
+        or (f"Run {tool}?" if tool else _words(raw) or "It asks for an answer."),
         reason=interrupt["reason"],
         tool=_text(tool),
         call_id=_text(interrupt.get("toolCallId")),
@@ -164,9 +166,13 @@ def of_legacy(event: Custom) -> Question:
         except ValueError:
             return Question(id=LEGACY, way="legacy", message=value, approval=False)
     asked = _dict(value)
-    message = next((asked[name] for name in ("message", "question", "action") if isinstance(asked.get(name), str)), "")
-    message = message or msgspec.json.encode(value).decode()
+    message = _words(asked) or msgspec.json.encode(value).decode()
     return Question(id=LEGACY, way="legacy", message=message, arguments=asked, approval=False)
+
+
+def _words(asked: Json) -> str:
+    """What a graph asks, by the names that graphs give it."""
+    return next((asked[name] for name in ("message", "question", "action") if isinstance(asked.get(name), str)), "")
 
 
 def _dict(value: Any) -> Json:
