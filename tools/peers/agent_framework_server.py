@@ -1,6 +1,7 @@
 """Agent Framework's AG-UI endpoint behind `agui-gate check`. ``pip install agent-framework-ag-ui fastapi uvicorn``."""
 
 import json
+import os
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -63,4 +64,4 @@ add_agent_framework_fastapi_endpoint(
 )
 
 if __name__ == "__main__":
-    uvicorn.run(app, port=8903, log_level="warning")
+    uvicorn.run(app, port=int(os.environ.get("PORT", "8903")), log_level="warning")

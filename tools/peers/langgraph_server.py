@@ -1,6 +1,7 @@
 """LangGraph's AG-UI adapter behind `agui-gate check`. ``pip install ag-ui-langgraph fastapi uvicorn``."""
 
 import json
+import os
 import uuid
 
 import uvicorn
@@ -91,4 +92,4 @@ agent = LangGraphAgent(name="check", graph=graph.compile(checkpointer=MemorySave
 add_langgraph_fastapi_endpoint(app, agent, "/")
 
 if __name__ == "__main__":
-    uvicorn.run(app, port=8902, log_level="warning")
+    uvicorn.run(app, port=int(os.environ.get("PORT", "8902")), log_level="warning")

@@ -1,5 +1,6 @@
 """Pydantic AI's AG-UI adapter behind `agui-gate check`. ``pip install 'pydantic-ai-slim[ag-ui]' uvicorn``."""
 
+import os
 from collections.abc import AsyncIterator
 
 import uvicorn
@@ -53,4 +54,8 @@ async def run(request: Request) -> Response:
 
 
 if __name__ == "__main__":
-    uvicorn.run(Starlette(routes=[Route("/", run, methods=["POST"])]), port=8901, log_level="warning")
+    uvicorn.run(
+        Starlette(routes=[Route("/", run, methods=["POST"])]),
+        port=int(os.environ.get("PORT", "8901")),
+        log_level="warning",
+    )

@@ -86,7 +86,8 @@ class Thread:
         """What waits for a person, oldest first."""
         fold = self._fold
         found = asked.of_interrupts(fold.interrupts, fold.call, fold.subagents)
-        cards = asked.of_cards(fold.pending, fold.call)
+        known = {question.call_id for question in found}  # some servers ask both ways at once
+        cards = [card for card in asked.of_cards(fold.pending, fold.call) if card.call_id not in known]
         return [*found, *cards, *([self._legacy] if self._legacy is not None else [])]
 
     @property
