@@ -17,11 +17,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from agui_gate.stores.sql.steps import Statement
+from agui_gate.stores.sql.steps import NAME, Statement
 
 MARK = "\ufdd0"
 _MARK = MARK.encode()
-_NAME = re.compile(r"(?<!:):([a-z_]+\d*)")
 
 Pieces = tuple[tuple[bytes, str], ...]
 """Each: some text, and the name of the value after it."""
@@ -30,7 +29,7 @@ Pieces = tuple[tuple[bytes, str], ...]
 @lru_cache(maxsize=1024)
 def _split(text: str) -> tuple[Pieces, bytes]:
     """A statement's text around its names, and what is left after the last one."""
-    *parts, rest = _NAME.split(text)
+    *parts, rest = NAME.split(text)
     pieces = tuple((parts[i].encode(), parts[i + 1]) for i in range(0, len(parts), 2))
     return pieces, rest.encode()
 

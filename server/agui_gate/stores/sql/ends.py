@@ -43,11 +43,11 @@ class Ends:
             return
         values = {"id": move.approval_id, "state": move.to.value, "digest": digest(move.output.content)}
         clock = Statement("SELECT :now")
-        amended, last, end, (rows, _) = yield [*(Statement(text, values) for text in (_AMEND, _LAST_OF, _END)), clock]
+        amended, last, end, now = yield [*(Statement(text, values) for text in (_AMEND, _LAST_OF, _END)), clock]
         if amended.changed and last.rows:
             gone = event_of(last.rows[0])
             happened = [audit.late(gone, move.to, move.output)]
-            yield Last(self._trail.added(int(gone.thread), gone.tenant, end, rows[0][0], happened))
+            yield Last(self._trail.added(int(gone.thread), gone.tenant, end, now.rows[0][0], happened))
 
     def read(
         self, principal: str, thread_id: str | None, approval_id: str | None, limit: int

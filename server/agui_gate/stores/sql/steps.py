@@ -16,8 +16,11 @@ rolls the transaction back.
   the answers in between.
 """
 
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
@@ -25,11 +28,14 @@ NOTHING: Mapping[str, object] = {}
 
 GIVEN = ("now", "ticks", "tenant")
 
+NAME = re.compile(r"(?<!:):([a-z_]+\d*)")
+"""What stands for a value in a text, with its name."""
+
 Kind = Literal["read", "write", "durable"]
 """``read``: changes nothing, and sees one state. ``durable``: on the disk before it returns, even if power fails."""
 
 
-class Statement(NamedTuple):
+class Statement(msgspec.Struct, frozen=True):
     """One statement. ``:name`` in ``text`` stands for the value of that name; the text is one of ours, never input.
 
     ``after``, ``unless``: the place in its batch of an earlier statement. Where that found and changed nothing (with
@@ -42,7 +48,7 @@ class Statement(NamedTuple):
     unless: int | None = None
 
 
-class Result(NamedTuple):
+class Result(msgspec.Struct, frozen=True):
     """Its rows, where it reads or says RETURNING. ``changed``: how many rows it changed, or gave."""
 
     rows: list[tuple[Any, ...]]
@@ -81,12 +87,11 @@ def _next(steps: Steps[Any], batch: Sequence[Statement], execute: Callable[[Stat
     results: list[Result] = []
     try:
         for statement in batch:
-            results.append(NONE if _is_needless(statement, results) else execute(statement))
+            after, unless = statement.after, statement.unless
+            needless = (after is not None and not results[after].changed) or (
+                unless is not None and results[unless].changed
+            )
+            results.append(NONE if needless else execute(statement))
     except Conflict as error:
         return steps.throw(error)
     return steps.send(results)
-
-
-def _is_needless(statement: Statement, results: Sequence[Result]) -> bool:
-    _, _, after, unless = statement
-    return (after is not None and not results[after].changed) or (unless is not None and bool(results[unless].changed))

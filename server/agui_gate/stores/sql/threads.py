@@ -37,9 +37,12 @@ _CREATE = (
     "lease_owner, lease_until) "
     "SELECT :tenant, :new_key, :principal, :thread_id, :agent, :now, :now, :run_key, 'running', "
     f":owner, :ticks + {LEASE_MS} "
-    f"WHERE NOT EXISTS (SELECT 1 FROM threads WHERE {_BY_ID}) AND {_BY_ALIAS} IS NULL "
-    "ON CONFLICT (tenant, principal, id) DO NOTHING RETURNING key, created_at"
+    "WHERE NOT EXISTS (SELECT 1 FROM threads WHERE tenant = :tenant AND principal = :principal AND alias = :thread_id) "
+    "ON CONFLICT (tenant, principal, id) DO NOTHING"
 )
+_CREATED = "SELECT created_at FROM threads WHERE tenant = :tenant AND key = :new_key"
+"""Not by RETURNING, for which SQLite makes a table, and removes it again."""
+
 _UNTAKE = (
     "UPDATE threads SET run_key = :was, run_status = :status, lease_owner = NULL, lease_until = 0 "  # noqa: S608 ours
     f"WHERE {UNDER_LEASE}"
@@ -109,11 +112,14 @@ class Threads:
 
     def _lease_or_create(self, wish: Wish, values: Mapping[str, object]) -> Steps[Thread | None]:
         batch = _statements(self._lease_by_id, wish, values)
-        results = yield Last([*batch, Statement(_CREATE, values, unless=0)] if wish.create else batch)
+        if wish.create:
+            create = len(batch)
+            batch += [Statement(_CREATE, values, unless=0), Statement(_CREATED, values, after=create)]
+        results = yield Last(batch)
         if results[0].rows:
             return (yield from self._leased(wish, values, results))
         if wish.create and (created := results[-1].rows):
-            return _new_thread(wish, *created[0])
+            return _new_thread(wish, values["new_key"], *created[0])
         (alias,) = yield [Statement(f"SELECT {_BY_ALIAS}", values)]
         ((key,),) = alias.rows
         if key is None and not wish.create:
@@ -279,7 +285,7 @@ def _statements(texts: Sequence[str], wish: Wish, values: Mapping[str, object]) 
     return statements + [Statement(text, values, after=1) for text in rest] if wish.whole else statements
 
 
-def _new_thread(wish: Wish, key: int, now: int) -> Thread:
+def _new_thread(wish: Wish, key: object, now: int) -> Thread:
     return Thread(
         key=str(key),
         principal=wish.principal,

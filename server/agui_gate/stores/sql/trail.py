@@ -4,12 +4,14 @@ The end of a thread's chain is read after the row of the thread was locked, so n
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from agui_gate.core.audit import Event, Happened, Head, chained
 from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, place_after
+from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.journal import UNDER_LEASE
@@ -65,7 +67,8 @@ def telling_end(condition: str) -> str:
     )
 
 
-def ended(status: str) -> str:
+@cache
+def ended(status: RunStatus) -> str:
     """What is told of a run that ends like that."""
     return run_ended("", "", "", status).body
 
@@ -114,7 +117,7 @@ class Trail:
             rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))
         return [statement for text, listed in rows.items() for statement in many(text, listed)]
 
-    def ended(self, key: int, run_key: str, status: str) -> Statement:
+    def ended(self, key: int, run_key: str, status: RunStatus) -> Statement:
         """What tells that a run ends, which holds the lease as yet, and until that is done."""
         return Statement(self._tell_end, {"key": key, "run_key": run_key, "body": ended(status)})
 

@@ -8,10 +8,12 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from importlib.resources import files
+from types import TracebackType
 
 from agui_gate.errors import ConfigurationError, Unavailable
-from agui_gate.stores.sql.steps import Conflict, Result, Statement
+from agui_gate.stores.sql.steps import GIVEN, NAME, Conflict, Result, Statement
 
 BUSY_MS = 5_000
 """How long to wait for another process's transaction."""
@@ -30,54 +32,43 @@ _UNAVAILABLE = {
 
 
 class Database:
-    """One open connection. ``version``: the schema's, once it is known."""
+    """One open connection. ``version``: the schema's, once it is known.
+
+    `execute` is one cursor's, which is quicker than a new one a statement: read its answer before the next statement.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.execute = connection.execute
+        self.execute = connection.cursor().execute
         self._full: bool | None = None
         self._seen: int | None = None
         self.version: int | None = None
 
-    @contextmanager
-    def transaction(self, *, durable: bool) -> Iterator[None]:
+    def transaction(self, *, durable: bool) -> "_Transaction":
         """All or nothing, alone among writers. ``durable``: on the disk before it returns, even if the power fails.
 
         Other commits survive a crash of the process in any case (WAL), and the next durable one takes them along.
         """
         self._set_durable(durable)
-        self.execute("BEGIN IMMEDIATE")
-        try:
-            self._check_version()
-            yield
-            self.execute("COMMIT")
-        except BaseException:
-            if self.connection.in_transaction:
-                self.execute("ROLLBACK")
-            raise
+        return _Transaction(self, "BEGIN IMMEDIATE")
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> "_Transaction":
         """Several reads that see one state."""
-        self.execute("BEGIN")
-        try:
-            self._check_version()
-            yield
-        finally:
-            if self.connection.in_transaction:
-                self.execute("COMMIT")
+        return _Transaction(self, "BEGIN")
 
-    def _check_version(self) -> None:
+    def check_version(self) -> None:
         """Raise `Unavailable` if the file was migrated since it was opened: what we know of it is not true any more."""
         if self.version is not None and self.execute("PRAGMA user_version").fetchone() != (self.version,):
             raise Unavailable(
                 "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
             )
 
-    def answer(self, statement: Statement, given: Mapping[str, object]) -> Result:
+    def answer(self, given: Mapping[str, object], statement: Statement) -> Result:
         """Execute one statement. Raises `Conflict` for what is there already."""
+        text, own, clock = _numbered(statement.text)
+        values = (*map(statement.values.__getitem__, own), *map(given.__getitem__, clock))
         try:
-            cursor = self.execute(statement.text, {**statement.values, **given})
+            cursor = self.execute(text, values)
         except sqlite3.IntegrityError as error:
             if error.sqlite_errorcode in _TWICE:
                 raise Conflict from error
@@ -101,6 +92,52 @@ class Database:
     def close(self) -> None:
         """Close; SQLite folds the WAL into the file when it is the last one."""
         self.connection.close()
+
+
+class _Transaction:
+    """What is done within it is committed at its end, or nothing of it."""
+
+    __slots__ = ("_begin", "_database")
+
+    def __init__(self, database: Database, begin: str) -> None:
+        self._database = database
+        self._begin = begin
+
+    def __enter__(self) -> None:
+        self._database.execute(self._begin)
+        try:
+            self._database.check_version()
+        except BaseException:
+            self._undo()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._undo()
+            return
+        try:
+            self._database.execute("COMMIT")
+        except BaseException:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        if self._database.connection.in_transaction:
+            self._database.execute("ROLLBACK")
+
+
+@lru_cache(maxsize=1024)
+def _numbered(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """A statement with numbers for its names, as the driver looks up each name anew at each call. Then the names in
+    their order: its own ones, and after them those of `GIVEN`.
+    """
+    names = dict.fromkeys(NAME.findall(text))
+    own = tuple(name for name in names if name not in GIVEN)
+    given = tuple(name for name in names if name in GIVEN)
+    places = {name: number for number, name in enumerate((*own, *given), 1)}
+    return NAME.sub(lambda name: f"?{places[name[1]]}", text), own, given
 
 
 def open_database(path: str) -> Database:
@@ -142,9 +179,14 @@ def errors_as_unavailable() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code; the rest is detail
-        reason = _UNAVAILABLE.get(code, "the database can't be read or written")
-        raise Unavailable(f"The store is not available: {reason}.") from error
+        raise unavailable(error) from error
+
+
+def unavailable(error: sqlite3.Error) -> Unavailable:
+    """What people are told of it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code; the rest is detail
+    reason = _UNAVAILABLE.get(code, "the database can't be read or written")
+    return Unavailable(f"The store is not available: {reason}.")
 
 
 def _create(path: str) -> None:

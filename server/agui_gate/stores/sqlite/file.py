@@ -1,7 +1,9 @@
 """A SQLite store's file while it is open: its worker thread, its connection, the owner of its leases, its clock."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from agui_gate.errors import Unavailable
@@ -10,7 +12,7 @@ from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.sql.steps import Kind, Operation, run
 from agui_gate.stores.sql.store import Operations
 from agui_gate.stores.sqlite import machine
-from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database
+from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
 from agui_gate.stores.sqlite.worker import Worker
 
 T = TypeVar("T")
@@ -94,15 +96,17 @@ class StoreFile:
     def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
         if self._worker is None:
             raise Unavailable("The store is closed.")
-        return self._worker.submit(lambda: self._attempt(job))
+        return self._worker.submit(partial(self._attempt, job))
 
     def _attempt(self, job: Callable[[Database], T]) -> T:
         if self._db is None:
             raise Unavailable("The store is closed.")
-        with errors_as_unavailable():
+        try:
             return job(self._db)
+        except sqlite3.Error as error:
+            raise unavailable(error) from error
 
-    def _job(self, db: Database, kind: Kind, operation: Operation[T]) -> T:
+    def _job(self, kind: Kind, operation: Operation[T], db: Database) -> T:
         with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
             return self._perform(db, operation)
 
@@ -110,7 +114,7 @@ class StoreFile:
         """Within a transaction."""
         at = self._clock.moment()
         given = {"now": at.now, "ticks": at.ticks, "tenant": ""}
-        return run(operation, lambda statement: db.answer(statement, given))
+        return run(operation, partial(db.answer, given))
 
     async def _run(self, job: Callable[[Database], T]) -> T:
         return await self._submit(job)

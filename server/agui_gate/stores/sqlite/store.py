@@ -7,6 +7,7 @@ is what runs them, and what is SQLite's alone.
 
 import asyncio
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import TypeVar
 
 from agui_gate.errors import Unavailable
@@ -49,7 +50,7 @@ class SQLiteStore(SQLStore, StoreFile):
 
         def job(db: Database) -> str | None:
             self._asked = True
-            return self._job(db, "write", lambda: self._sql.threads.ask_to_stop(principal, thread_id, request))
+            return self._job("write", lambda: self._sql.threads.ask_to_stop(principal, thread_id, request), db)
 
         return await self._run(job)
 
@@ -59,18 +60,18 @@ class SQLiteStore(SQLStore, StoreFile):
         def job(db: Database) -> Mapping[str, StopRequest]:
             if not (db.changed_elsewhere() or self._asked):
                 return {}
-            found = self._job(db, "write", lambda: self._sql.threads.take_stops(run_keys))
+            found = self._job("write", lambda: self._sql.threads.take_stops(run_keys), db)
             self._asked = False
             return found
 
         return await self._run(job) if run_keys else {}
 
     async def _do(self, kind: Kind, operation: Operation[T]) -> T:
-        return await self._run(lambda db: self._job(db, kind, operation))
+        return await self._submit(partial(self._job, kind, operation))
 
     def _later(self, operation: Operation[None]) -> None:
         if self._worker is not None:
-            self._submit(lambda db: self._job(db, "write", operation)).add_done_callback(_forget)
+            self._submit(partial(self._job, "write", operation)).add_done_callback(_forget)
 
     @property
     def _holder(self) -> str:
