@@ -2,7 +2,8 @@
 
 To make a request, an SDK copies options, merges headers and takes addresses apart: that takes longer than to send it.
 With a key that stays the same, the same comes out each time. So the first request is the SDK's, with all that it knows
-(the environment, too); those after it have its address and its headers.
+(the environment, too); those after it have its address and its headers. The HTTP client merges nothing into them,
+either: its own headers are among them. Only the cookies are those of the moment.
 """
 
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ class Repeater:
         self._http = http
         self._url: httpx2.URL | None = None
         self._headers: list[tuple[bytes, bytes]] = []
+        self._timeout = http.timeout.as_dict()
 
     @property
     def knows(self) -> bool:
@@ -34,6 +36,15 @@ class Repeater:
 
     async def send(self, content: bytes) -> "httpx2.Response":
         """The reply, whatever it says; its body is unread. Raises what the HTTP library raises."""
+        import httpx2
+
         assert self._url is not None
-        request = self._http.build_request("POST", self._url, headers=self._headers, content=content)
+        request = httpx2.Request(
+            "POST",
+            self._url,
+            headers=[*self._headers, (b"Content-Length", b"%d" % len(content))],
+            cookies=self._http.cookies,
+            stream=httpx2.ByteStream(content),
+            extensions={"timeout": self._timeout},
+        )
         return await self._http.send(request, stream=True)
