@@ -17,15 +17,16 @@ def test_a_team_is_all_that_can_be_reached() -> None:
     billing, shipping = agent("billing", archive), agent("shipping", archive)
     team = Team(agent("support", billing, shipping))
     assert list(team.members) == ["support", "billing", "shipping", "archive"]
-    assert team.member("archive") is archive
-    assert team.member("") is team.entry
+    found = team.member("archive")
+    assert found is not None
+    assert found.agent is archive
+    assert team.member("") is team.first
     assert team.member("nobody") is None
 
 
 def test_the_entry_agent_is_not_named_in_journals() -> None:
-    billing = agent("billing")
-    team = Team(agent("support", billing))
-    assert (team.spelled(team.entry), team.spelled(billing)) == ("", "billing")
+    team = Team(agent("support", agent("billing")))
+    assert [member.who.agent for member in team.members.values()] == ["", "billing"]
 
 
 def test_circles_are_closed_after_the_agents_were_made() -> None:
@@ -33,21 +34,22 @@ def test_circles_are_closed_after_the_agents_were_made() -> None:
     a.handoffs.append(b)
     b.handoffs.append(a)
     team = Team(a)
-    assert dict(team.heirs(b)) == {"transfer_to_a": a}
+    assert team.members["a"].heirs == {"transfer_to_b": "b"}
+    assert team.members["b"].heirs == {"transfer_to_a": ""}
     assert (repr(a), a == b) == (repr(a), False)  # neither goes round in the circle
 
 
 def test_a_transfer_is_a_tool_without_arguments() -> None:
     heir = Agent(name="billing", model=Parrot(), description="Knows about invoices.")
-    (spec,) = Team(agent("support", heir)).transfers(Team(agent("support", heir)).entry)
+    (spec,) = Team(agent("support", heir)).first.transfers
     assert spec.name == "transfer_to_billing"
     assert spec.description.endswith("Knows about invoices.")
     assert spec.parameters == {"type": "object", "properties": {}}
 
 
 def test_an_agent_that_hands_off_to_nobody_has_no_such_tool() -> None:
-    alone = agent("support")
-    assert Team(alone).transfers(alone) == ()
+    team = Team(agent("support"))
+    assert (team.is_alone, team.first.transfers) == (True, ())
 
 
 def test_two_agents_of_one_name_are_refused() -> None:

@@ -1,9 +1,12 @@
 """A team: the agent that clients post to, and all that it can pass work to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from agui_gate.adapter import ToolSpec
+from agui_gate.adapter import Adapter, ToolSpec, vendor_of
 from agui_gate.agent import Agent
+from agui_gate.core.perspective import Audience, Viewpoint
 from agui_gate.errors import ConfigurationError
 from agui_gate.tool import is_tool_name
 
@@ -11,8 +14,27 @@ TRANSFER = "transfer_to_"
 """How the name of a tool begins that transfers the conversation. The heir's name follows."""
 
 
+class Member(NamedTuple):
+    """An agent in its team. To a journal (``to.who``) the entry agent is "", so that a thread without a team says
+    nothing of it. ``to``: for whom its transcripts are made.
+
+    ``heirs`` are those to whom it can transfer the conversation, as journals spell them, by the name of the tool.
+    ``transfers`` are these tools, as its model sees them. They take no arguments.
+    """
+
+    agent: Agent
+    to: Audience
+    heirs: Mapping[str, str]
+    transfers: tuple[ToolSpec, ...]
+
+    @property
+    def who(self) -> Viewpoint:
+        """From where it sees the journal."""
+        return self.to.who
+
+
 class Team:
-    """``entry`` and all that can be reached from it, by name. Circles are fine.
+    """``entry`` and all that can be reached from it. Circles are fine.
 
     It is what it is when it is made: handoffs that are added to an agent later are not in it.
 
@@ -21,36 +43,54 @@ class Team:
 
     def __init__(self, entry: Agent) -> None:
         self.entry = entry
-        self.members: dict[str, Agent] = {}
-        """All of them by their names, the entry agent first."""
-        self._heirs: dict[str, dict[str, Agent]] = {}
-        self._collect(entry)
-
-    def _collect(self, entry: Agent) -> None:
+        self.members: dict[str, Member] = {}
+        """All of them by their agents' names, the entry agent first."""
         found = [entry]
         for agent in found:  # grows while it is gone through
-            known = self.members.setdefault(agent.name, agent)
-            if known is not agent:
-                raise ConfigurationError(f"two different agents are called {agent.name!r}; give each a name of its own")
-            if agent.name not in self._heirs:
-                self._heirs[agent.name] = _heirs(agent)
+            known = self.members.get(agent.name)
+            if known is None:
+                self.members[agent.name] = self._member(agent)
                 found += passes_work_to(agent)
+            elif known.agent is not agent:
+                raise ConfigurationError(f"two different agents are called {agent.name!r}; give each a name of its own")
+        self.first = self.members[entry.name]
+        """The entry agent."""
+        self.is_alone = len(self.members) == 1
+        """Whether the entry agent passes work to nobody."""
 
-    def member(self, name: str) -> Agent | None:
-        """The member of that name, or None. "" is the entry agent, as in a journal."""
-        return self.members.get(name) if name else self.entry
+    def _member(self, agent: Agent) -> Member:
+        heirs = _heirs(agent)
+        to = Audience(Viewpoint(self._spelled(agent)), vendor_of(agent.adapter))
+        transfers = tuple(_spec(name, heir) for name, heir in heirs.items())
+        return Member(agent, to, {name: self._spelled(heir) for name, heir in heirs.items()}, transfers)
 
-    def spelled(self, agent: Agent) -> str:
-        """How a journal spells a member: the entry agent is "", so that a thread without a team says nothing of it."""
+    def _spelled(self, agent: Agent) -> str:
         return "" if agent.name == self.entry.name else agent.name
 
-    def heirs(self, agent: Agent) -> Mapping[str, Agent]:
-        """To whom ``agent``, a member, can transfer the conversation: by the name of the tool that does it."""
-        return self._heirs.get(agent.name, {})
+    def member(self, name: str) -> Member | None:
+        """The member that a journal spells like this, or None: "" is the entry agent."""
+        return self.members.get(name) if name else self.first
 
-    def transfers(self, agent: Agent) -> tuple[ToolSpec, ...]:
-        """The tools that transfer the conversation, as the model sees them. They take no arguments."""
-        return tuple(_spec(name, heir) for name, heir in self.heirs(agent).items())
+    @property
+    def agents(self) -> Iterable[Agent]:
+        """All of them, the entry agent first."""
+        return [member.agent for member in self.members.values()]
+
+    @property
+    def tool_names(self) -> Container[str]:
+        """The names of all that the server itself runs for the team, with those of sources as they were last found."""
+        if self.is_alone:
+            return self.entry.by_name
+        ours = ([*member.heirs, *member.agent.by_name] for member in self.members.values())
+        return frozenset().union(*ours)
+
+
+def with_model(agents: Sequence[Agent], model: Adapter) -> tuple[Agent, ...]:
+    """``agents`` with another model, and all that they pass work to with that same one, too."""
+    copies = {id(one): replace(one, model=model) for agent in agents for one in Team(agent).agents}
+    for copy in copies.values():
+        copy.handoffs[:] = [copies[id(heir)] for heir in copy.handoffs]
+    return tuple(copies[id(agent)] for agent in agents)
 
 
 def passes_work_to(agent: Agent) -> Iterable[Agent]:

@@ -92,12 +92,12 @@ def test_stored_rows_of_an_agent_without_a_team_say_nothing_of_teams() -> None:
 
 def test_a_journal_knows_whom_it_was_handed_to_and_a_branch_gives_it_back() -> None:
     journal = Journal([UserEntry("u1", (Text("hello"),)), RICH])
-    assert (journal.heir(), journal.alone) == (None, True)
+    assert (journal.heirs, journal.alone) == ({}, True)
     for entry in (HandedOffEntry("call_1", "billing"), RESULT, TurnEntry("t2", (), agent="billing")):
         journal.note(entry)
-    assert (journal.heir(), journal.heir("call_2"), journal.alone) == ("billing", None, False)
+    assert (journal.heirs, journal.alone) == ({"": "billing"}, False)
     journal.branch(1)
-    assert (journal.heir(), journal.alone) == (None, True)
+    assert (journal.heirs, journal.alone) == ({}, True)
 
 
 @given(teams(histories()), VIEWPOINTS)

@@ -37,7 +37,7 @@ async def two_agreed(store):
         await store.move(name, State.CLAIMED)
     thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
     gated_calls = GatedCalls(thread.lease, None, thread.decided, thread.keep)
-    return thread, Consents(thread, gated_calls, AGENT, lambda: None)
+    return thread, Consents(thread, gated_calls, lambda: None)
 
 
 async def states(store):
@@ -55,7 +55,7 @@ async def test_if_one_of_two_can_not_be_saved_the_other_is_given_back() -> None:
     store = SecondFails()
     thread, consents = await two_agreed(store)
     with pytest.raises(Unavailable):
-        await consents.pass_on()
+        await consents.pass_on(AGENT)
     assert await states(store) == [State.GIVEN_BACK, State.CLAIMED]
     assert not consents.passing
     assert [approval.id for approval in thread.journal.agreed()] == ["a1", "a2"], "the next run passes both on"
@@ -76,7 +76,7 @@ async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way() -> None:
     store = Slow()
     async with asyncio.timeout(5):
         thread, consents = await two_agreed(store)
-        passing = asyncio.ensure_future(consents.pass_on())
+        passing = asyncio.ensure_future(consents.pass_on(AGENT))
         await store.begun.wait()
         passing.cancel()
         store.gate.set()
@@ -91,11 +91,11 @@ async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way() -> None:
 async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts() -> None:
     store = MemoryStore()
     thread, consents = await two_agreed(store)
-    await consents.pass_on()
+    await consents.pass_on(AGENT)
     await store.move("a1", State.GIVEN_BACK)
     again = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
     assert again.journal.consents() == {"a2": True}
-    await Consents(again, GatedCalls(again.lease, None, again.decided, again.keep), AGENT, lambda: None).pass_on()
+    await Consents(again, GatedCalls(again.lease, None, again.decided, again.keep), lambda: None).pass_on(AGENT)
     assert again.journal.consents() == {"a1": True, "a2": True}
     assert await states(store) == [State.PASSED, State.PASSED]
     assert thread.journal.consents() == {"a1": True, "a2": True}

@@ -23,7 +23,7 @@ def about(**claimed):
 
 def judged(index, *answers):
     """The moves that were decided on, and why answers were refused."""
-    judgement = judge(answers, index, {}, "ada", lambda approval: None)
+    judgement = judge(answers, index, lambda approval: None, "ada", lambda approval: None)
     return [verdict.to for verdict in judgement.verdicts], [refused.error.message for refused in judgement.refused]
 
 

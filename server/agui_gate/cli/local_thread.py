@@ -14,6 +14,7 @@ from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval
 from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
 from agui_gate.core.stopping import stopped
+from agui_gate.engine.belonging import tool_of
 from agui_gate.engine.engine import Engine
 from agui_gate.from_settings import bus_from, engine_limits, store_from
 from agui_gate.protocol.earlier import already_ran
@@ -79,7 +80,7 @@ class LocalThread:
 
     def _with_earlier(self, approval: Approval, thread: Thread) -> Approval:
         """The question, with a sentence about what its tool did before."""
-        tool = self._agent.by_name.get(approval.tool)
+        tool = tool_of(self._engine.members.get(approval.agent), approval)
         ran = already_ran(approval, tool.parameters if tool else {}, thread.approvals, thread.entries)
         if ran is None or ran.words is None:
             return approval

@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -15,6 +15,7 @@ import click
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.models import adapter_for
+from agui_gate.team import with_model
 
 PLAIN = "assistant"
 """The agent that there is when a model is named and nothing else: no instructions, no tools."""
@@ -46,8 +47,7 @@ def load_target(name: str | None, model: str | None = None) -> Target:
         return target
     if target.app is not None:
         raise ConfigurationError(f"{name} is an application with agents of its own: --model can't change them.")
-    adapter = adapter_for(model)
-    return Target(tuple(replace(agent, model=adapter) for agent in target.agents))
+    return Target(with_model(target.agents, adapter_for(model)))
 
 
 def _load(name: str) -> Target:

@@ -30,11 +30,12 @@ class RunStarted(Event, tag="RUN_STARTED"):
 
 
 class TextMessageStart(Event, tag="TEXT_MESSAGE_START"):
-    """An assistant message begins."""
+    """An assistant message begins. ``name`` is the agent that says it, where that is not the entry agent."""
 
     message_id: str
     role: str
     subagent_run_id: str | None = None
+    name: str | None = None
 
 
 class TextMessageContent(Event, tag="TEXT_MESSAGE_CONTENT"):

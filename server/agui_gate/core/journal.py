@@ -70,14 +70,16 @@ class Journal:
         self.approvals: dict[str, Approval] = {}
         """The records, by call id, oldest first."""
         self._unfinished: dict[str, Approval] = {}
-        self.ref = ref
+        self.ref: ConversationRef | None = None
         self._read(entries)
+        self.ref = ref
         for approval in approvals:
             self.record(approval)
 
     def _read(self, entries: Iterable[Entry]) -> None:
         """Begin anew, with these entries."""
         self.entries: list[Entry] = []
+        self.ref = None
         self.cards = CardsShown()
         self.messages = MessagesShown()
         self.replaced: list[ReplacedEntry] = []
@@ -95,7 +97,8 @@ class Journal:
         self._results: set[str] = set()
         self._reported: set[str] = set()
         self._actions: set[str] = set()
-        self._heirs: dict[str, str] = {}
+        self.heirs: dict[str, str] = {}
+        """By task: the agent that it was handed off to last, as `TurnEntry` spells it. "" is the conversation."""
         self.alone = True
         """Whether all of it was said by the entry agent to the user: there is no team to tell apart."""
         for entry in entries:
@@ -149,11 +152,17 @@ class Journal:
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry) -> None:
         match entry:
             case HandedOffEntry():
-                self._heirs[entry.task] = entry.agent
+                self._note_handed_off(entry)
             case WindowEntry():
                 self.windows[Viewpoint(entry.agent, entry.task)] = entry
             case StateEntry():
                 self.has_state_entries = True
+
+    def _note_handed_off(self, entry: HandedOffEntry) -> None:
+        """Who answers from here on has a continuation of its own, or none (S22)."""
+        self.heirs[entry.task] = entry.agent
+        if not entry.task:
+            self.ref = None
 
     def _note_card(self, entry: CardEntry | CardClosedEntry | ReplacedEntry) -> None:
         self.cards.note(entry)
@@ -177,7 +186,8 @@ class Journal:
         gone, reported = self.entries[keep:], self._reported
         calls = dict.fromkeys(call.id for entry in gone if isinstance(entry, TurnEntry) for call in entry.calls)
         self._read(self.entries[:keep])
-        ref = self.newest_turn.ref if self.newest_turn else None
+        turn = self.newest_turn
+        ref = turn.ref if turn is not None and turn.agent == self.heirs.get("", "") else None
         self.ref = ref if ref and ref.previous_response_id else None
         cards = {entry.id for entry in self.entries if isinstance(entry, CardEntry)}
         outlives = [entry for entry in gone if self._outlives(entry, cards)]
@@ -216,6 +226,10 @@ class Journal:
     def pending(self) -> list[Approval]:
         """What waits for a person, oldest first."""
         return [a for a in self._unfinished.values() if a.is_pending]
+
+    def unfinished(self) -> Iterable[Approval]:
+        """What is decided neither way for good, or at work."""
+        return self._unfinished.values()
 
     def claimed(self) -> list[Approval]:
         """What is run here, or was, by a process that died."""
@@ -269,14 +283,12 @@ class Journal:
         """Whether the model has said something after the entry at ``place``."""
         return self._newest_place > place
 
-    def reference(self) -> ConversationRef | None:
-        """What a provider remembers of this thread: one reference, whosever it is. Adapters leave another's alone."""
-        return self.ref
+    def reference(self, agent: str = "") -> ConversationRef | None:
+        """What a provider remembers of this thread, for ``agent``: nothing, unless it said the newest turn (S22).
 
-    # --- who speaks -------------------------------------------------------------------------------------------------
-    def heir(self, task: str = "") -> str | None:
-        """The agent that ``task`` was handed off to last, as `TurnEntry` spells it. None where it never was."""
-        return self._heirs.get(task)
+        There is one reference, whosever it is. Adapters leave another's alone.
+        """
+        return self.ref if self.newest_turn is None or self.newest_turn.agent == agent else None
 
     # --- calls ------------------------------------------------------------------------------------------------------
     def call(self, call_id: str) -> CallPart | None:

@@ -42,11 +42,12 @@ class Stream:
 class Lane:
     """What one agent says. Its methods may be called in any order: what would be illegal is repaired or dropped."""
 
-    __slots__ = ("_calls", "_emit", "_owner", "_reasoning", "_stream", "_texts")
+    __slots__ = ("_calls", "_emit", "_names", "_owner", "_reasoning", "_stream", "_texts")
 
     def __init__(self, stream: Stream, emit: Emit, owner: str | None = None) -> None:
         self._stream, self._emit, self._owner = stream, emit, owner
         self._texts: set[str] = set()
+        self._names: dict[str, str] = {}  # of who says messages that are to come
         self._reasoning: dict[str, bool] = {}  # id -> whether its visible message is open
         self._calls: set[str] = set()  # between START and END
 
@@ -60,6 +61,10 @@ class Lane:
             lane = self._stream.lanes[about.subagent_run_id] = SubagentLane(self, about)
         return lane
 
+    def named(self, message_id: str, name: str) -> None:
+        """The assistant message of this id, which is to come, is said by the agent called ``name``."""
+        self._names[message_id] = name
+
     # --- text ---------------------------------------------------------------------------------------------------
     def text(self, message_id: str, delta: str) -> None:
         """A piece of assistant text; opens its message."""
@@ -67,7 +72,7 @@ class Lane:
             if not (delta and self._begin(message_id)):
                 return
             self._texts.add(message_id)
-            self._emit(ev.TextMessageStart(message_id, "assistant", self._owner))
+            self._emit(ev.TextMessageStart(message_id, "assistant", self._owner, self._names.pop(message_id, None)))
         if delta:
             self._emit(ev.TextMessageContent(message_id, delta, self._owner))
 

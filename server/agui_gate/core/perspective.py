@@ -41,6 +41,17 @@ ALONE = Viewpoint()
 """The entry agent in the conversation: what a thread without a team has."""
 
 
+class Audience(NamedTuple):
+    """For whom a transcript is made: ``who`` looks, and the ``prompt`` of its task, if it has one.
+
+    ``vendor``: whose handles of files its model can use (`adapter.NamesVendor`).
+    """
+
+    who: Viewpoint = ALONE
+    vendor: str = ""
+    prompt: str = ""
+
+
 def seen(entries: Sequence[Entry], who: Viewpoint, prompt: str = "") -> list[Entry]:
     """What ``who`` sees of ``entries``. ``prompt`` is what its task says, if it has one.
 

@@ -25,6 +25,7 @@ from agui_gate.errors import Gone
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import Thread
+from agui_gate.team import Team
 
 
 async def repeated(
@@ -42,7 +43,7 @@ async def repeated(
         found = None
     if found is not None and found[0].run_id == run.run_id:
         return found
-    if read is not None and await _brings_something_new(agent, run, *read):
+    if read is not None and await _brings_something_new(engine.team(agent), run, *read):
         return None
     if found is None:
         raise Gone(
@@ -53,10 +54,10 @@ async def repeated(
     return found
 
 
-async def _brings_something_new(agent: Agent, run: RunInput, thread: Thread, reservation: Reservation) -> bool:
+async def _brings_something_new(team: Team, run: RunInput, thread: Thread, reservation: Reservation) -> bool:
     try:
         size = len(run.messages) + len(thread.entries)
-        return await if_large(size, brings_something_new, run, thread, agent.by_name)
+        return await if_large(size, brings_something_new, run, thread, team.tool_names)
     finally:
         reservation.release()
 

@@ -16,8 +16,10 @@ from agui_gate.stores.memory import MemoryStore
 
 
 def without_tools(agent: Agent) -> Agent:
-    """The agent with nothing to call. (What the provider runs by itself is the adapter's, and stays.)"""
-    return replace(agent, tools=())
+    """The agent with nothing to call, and nobody to hand off to. (What the provider runs itself is the adapter's, and
+    stays.)
+    """
+    return replace(agent, tools=(), handoffs=[])
 
 
 async def a_thread_of_its_own(agent: Agent, run: RunInput, principal: str, run_key: str) -> tuple[Store, Thread]:

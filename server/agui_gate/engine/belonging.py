@@ -4,8 +4,6 @@ What was agreed to with one tool must not run another that happens to have its n
 server, or the same one after it changed what its arguments mean.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 
 from agui_gate.agent import Agent
@@ -22,12 +20,13 @@ def signed(approval: Approval, agent: Agent) -> Approval:
     return msgspec.structs.replace(approval, source=agent.source_of(approval.tool), schema_digest=digest)
 
 
-def why_not(agent: Agent, approval: Approval) -> AguiGateError | None:
+def why_not(agent: Agent | None, approval: Approval) -> AguiGateError | None:
     """Why ``agent`` can't carry out ``approval`` now; it goes on waiting then.
 
-    None also where the tool is gone for good: the call fails then, which says so.
+    ``agent`` is the member that asked, as it is now; None where the team has none of its name. The answer is None also
+    where the tool is gone for good: the call fails then, which says so.
     """
-    if approval.agent != agent.name:
+    if agent is None or approval.agent != agent.name:
         return ApprovalRefused(f"Only the agent {approval.agent}, which asked, can run this; answer it there.")
     if approval.is_held:
         return None
@@ -44,12 +43,17 @@ def why_not(agent: Agent, approval: Approval) -> AguiGateError | None:
     return None
 
 
-def tool_of(tools: Mapping[str, Tool], approval: Approval) -> Tool | None:
-    """The tool of ours that runs the call. None if there is none: the provider runs it, or the tool is gone."""
-    return None if approval.is_held else tools.get(approval.tool)
+def tool_of(agent: Agent | None, approval: Approval) -> Tool | None:
+    """The tool of ours that runs the call: of ``agent``, the member that asked, and of no other.
+
+    None if there is none: the provider runs it, the tool is gone, or the agent is.
+    """
+    if agent is None or approval.agent != agent.name or approval.is_held:
+        return None
+    return agent.by_name.get(approval.tool)
 
 
-def may_repeat(agent: Agent, approval: Approval) -> bool:
+def may_repeat(agent: Agent | None, approval: Approval) -> bool:
     """Whether a call that was interrupted may simply run again: its very tool is here, and it is idempotent."""
-    tool = agent.by_name.get(approval.tool)
+    tool = tool_of(agent, approval)
     return tool is not None and tool.idempotent and why_not(agent, approval) is None

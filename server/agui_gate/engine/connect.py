@@ -23,7 +23,6 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.agent import Agent
 from agui_gate.bus.base import Messages, Opening, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
@@ -46,6 +45,7 @@ from agui_gate.protocol.for_v0 import for_v0_json
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
 from agui_gate.stores.base import Thread
+from agui_gate.team import Team
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
@@ -151,22 +151,22 @@ def unheard_of(run: RunInput, frames: PrivateFrames) -> bytes:
     return frames.take()
 
 
-def as_it_stands(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
+def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which nothing is at work, to the end."""
     journal = _journal(thread)
-    asked = _asked(agent, run, journal, thread.now, frames.dialect)
-    style: Style = "interrupt" if asked else style_of(agent, run, frames.dialect)
+    asked = _asked(team, run, journal, thread.now, frames.dialect)
+    style: Style = "interrupt" if asked else style_of(team.entry, run, frames.dialect)
     _conversation(thread, journal, frames, style)
     _say_if_interrupted(thread, frames)
-    frames.sequencer.finish(_interrupts(agent, journal, asked))
+    frames.sequencer.finish(_interrupts(team, journal, asked))
     return frames.take()
 
 
-def cut_off(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
+def cut_off(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The end of what a client followed whose process has died: as `as_it_stands`, or RUN_ERROR if nothing waits."""
     if _journal(thread).waits:
-        return as_it_stands(agent, run, thread, frames)
-    _conversation(thread, _journal(thread), frames, style_of(agent, run, frames.dialect))
+        return as_it_stands(team, run, thread, frames)
+    _conversation(thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
     _say_if_interrupted(thread, frames)
     return failed(frames, Interrupted())
 
@@ -183,9 +183,9 @@ def _say_if_interrupted(thread: Thread, frames: PrivateFrames) -> None:
         frames.sequencer.other(ev.Custom("agui-gate:interrupted", value))
 
 
-def so_far(agent: Agent, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
+def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which something is at work: what was saved until now."""
-    _conversation(thread, _journal(thread), frames, style_of(agent, run, frames.dialect))
+    _conversation(thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
     frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
     return frames.take()
 
@@ -216,23 +216,24 @@ def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Ent
                 yield ReportedEntry(approval.call_id)
 
 
-def _asked(agent: Agent, run: RunInput, journal: Journal, now: int, dialect: Dialect) -> list[Approval]:
+def _asked(team: Team, run: RunInput, journal: Journal, now: int, dialect: Dialect) -> list[Approval]:
     """What waits and is asked about by interrupt. For a page that knows no cards they are no cards."""
     pending = [approval for approval in journal.pending() if not approval.expired_at(now)]
-    if style_of(agent, run, dialect) == "interrupt":
+    if style_of(team.entry, run, dialect) == "interrupt":
         return pending
     bare = [approval for approval in pending if not journal.cards.open_of(approval.id)]
     return pending if bare and dialect.v1 else bare
 
 
-def _interrupts(agent: Agent, journal: Journal, asked: Sequence[Approval]) -> ev.InterruptOutcome | None:
+def _interrupts(team: Team, journal: Journal, asked: Sequence[Approval]) -> ev.InterruptOutcome | None:
     if not asked:
         return None
-    return ev.InterruptOutcome(tuple(_interrupt(agent, journal, approval) for approval in asked))
+    return ev.InterruptOutcome(tuple(_interrupt(team, journal, approval) for approval in asked))
 
 
-def _interrupt(agent: Agent, journal: Journal, approval: Approval) -> ev.Interrupt:
-    tool = belonging.tool_of(agent.by_name, approval)
+def _interrupt(team: Team, journal: Journal, approval: Approval) -> ev.Interrupt:
+    member = team.members.get(approval.agent)
+    tool = belonging.tool_of(member and member.agent, approval)
     parameters = tool.parameters if tool else {"type": "object"}
     ran = already_ran(approval, parameters, journal.approvals.values(), journal.replaced)
     return cards.interrupt(approval, parameters, ran)

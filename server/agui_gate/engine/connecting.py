@@ -7,7 +7,6 @@ from weakref import WeakSet
 
 import msgspec
 
-from agui_gate.agent import Agent
 from agui_gate.bus.base import Bus, Published, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import Deployment, Dialect, choose
@@ -25,6 +24,7 @@ from agui_gate.off_loop import if_large
 from agui_gate.protocol.encoder import FrameEncoder
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import Store, Thread
+from agui_gate.team import Team
 
 Live = Callable[[str, str], LiveRun | None]
 """The run of a principal's thread that is in flight here."""
@@ -64,7 +64,7 @@ class Connecting:
         thread = await self._store.read_thread(principal, thread_id)
         return None if thread is None else (thread, reservation.found(thread_id, thread.bytes))
 
-    async def connect(self, agent: Agent, run: RunInput, principal: str, *, watching: bool) -> Connected:
+    async def connect(self, team: Team, run: RunInput, principal: str, *, watching: bool) -> Connected:
         """See `Engine.connect`."""
         live, thread = self._live(principal, run.thread_id), None
         reservation = self._budget.expect(principal, run.thread_id)
@@ -83,12 +83,12 @@ class Connecting:
             return Connected(Whole(unheard_of(run, who.frames(run.run_id))))
         reservation = reservation.found(run.thread_id, thread.bytes)
         if thread.run_status != "running":
-            whole = await if_large(heaviness(thread), as_it_stands, agent, run, thread, who.frames(run.run_id))
+            whole = await if_large(heaviness(thread), as_it_stands, team, run, thread, who.frames(run.run_id))
             return Connected(Reserving(Whole(whole), reservation))
-        elsewhere = await self._elsewhere(agent, run, thread, who, None)
+        elsewhere = await self._elsewhere(team, run, thread, who, None)
         if elsewhere is not None:
             return Connected(Reserving(elsewhere, reservation), None, thread.run_key)
-        return Connected(self._following(agent, run, thread, reservation, who, who.frames(run.run_id)))
+        return Connected(self._following(team, run, thread, reservation, who, who.frames(run.run_id)))
 
     async def read(self, run_key: str, after: int) -> Reader | None:
         """See `Engine.read`."""
@@ -110,7 +110,7 @@ class Connecting:
             reader.stop()
 
     async def _elsewhere(
-        self, agent: Agent, run: RunInput, thread: Thread, who: "Client", frames: PrivateFrames | None
+        self, team: Team, run: RunInput, thread: Thread, who: "Client", frames: PrivateFrames | None
     ) -> Reader | None:
         """A reader of the run that another replica has at work there; None where its events can't be had.
 
@@ -136,7 +136,7 @@ class Connecting:
                 return Whole(failed(told, error))
             if found is None:
                 return Whole(failed(told, NotFound("This thread has been deleted.")))
-            return self._following(agent, run, *found, who, told)
+            return self._following(team, run, *found, who, told)
 
         return self._far(who.rejoined(joined, told.run_id), published, what_stands)
 
@@ -147,7 +147,7 @@ class Connecting:
 
     def _following(
         self,
-        agent: Agent,
+        team: Team,
         run: RunInput,
         thread: Thread,
         reservation: Reservation,
@@ -155,10 +155,10 @@ class Connecting:
         frames: PrivateFrames,
     ) -> Following:
         async def join(now: Thread) -> Reader | None:
-            return await self._elsewhere(agent, run, now, who, frames)
+            return await self._elsewhere(team, run, now, who, frames)
 
         again = partial(self.read_thread, thread.principal, thread.id)
-        return Following(agent, run, thread, reservation, frames, self._watch, again, join)
+        return Following(team, run, thread, reservation, frames, self._watch, again, join)
 
     def _client(self, run: RunInput, principal: str, watching: bool) -> "Client":
         asked = run.protocol_version

@@ -29,15 +29,13 @@ from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, ProviderUnav
 
 
 class Consents:
-    """The consents of one thread, for one agent's model. The caller holds the thread's lease.
+    """The consents of one thread. The caller holds the thread's lease.
 
     ``on_shown`` is called when outcomes were shown, before the provider's answer is.
     """
 
-    def __init__(
-        self, thread: LeasedThread, gated_calls: GatedCalls, agent: Agent, on_shown: Callable[[], None]
-    ) -> None:
-        self._journal, self._gated_calls, self._agent, self._on_shown = thread.journal, gated_calls, agent, on_shown
+    def __init__(self, thread: LeasedThread, gated_calls: GatedCalls, on_shown: Callable[[], None]) -> None:
+        self._journal, self._gated_calls, self._on_shown = thread.journal, gated_calls, on_shown
 
     @property
     def passing(self) -> bool:
@@ -52,12 +50,15 @@ class Consents:
         """Those of ``dropped``, which a branch has dropped, that were agreed to are not passed on any more."""
         await self._gated_calls.close([a for a in dropped if a.is_agreed], State.FAILED, outcomes.CONSENT_LOST)
 
-    async def pass_on(self) -> None:
-        """Have the next request say yes to what was approved, having saved that it will."""
+    async def pass_on(self, agent: Agent) -> None:
+        """Have the next request, to the model of ``agent``, say yes to what was approved, having saved that it will.
+
+        What another agent's provider holds back can't be told any more.
+        """
         agreed = self._journal.agreed()
         if not agreed:
             return
-        ours = [a for a in agreed if self._is_ours(a)]
+        ours = [a for a in agreed if self._is_of(a, agent)]
         await self._lose([a for a in agreed if a not in ours])
         try:
             await to_the_end(self._gated_calls.shift(ours, State.PASSED))
@@ -86,11 +87,11 @@ class Consents:
     async def _give_back(self) -> None:
         await self._gated_calls.shift(self._journal.passed(), State.GIVEN_BACK)
 
-    def _is_ours(self, approval: Approval) -> bool:
-        """Whether this agent asked, with this very model, and no model has answered since."""
+    def _is_of(self, approval: Approval, agent: Agent) -> bool:
+        """Whether ``agent`` asked, with this very model, and no model has answered since."""
         turns = self._journal.standing_turns()
-        asked = any(t.id == approval.turn_id and t.origin == self._agent.adapter.origin for t in turns)
-        return asked and approval.agent == self._agent.name
+        asked = any(t.id == approval.turn_id and t.origin == agent.adapter.origin for t in turns)
+        return asked and approval.agent == agent.name
 
     async def _lose(self, approvals: Sequence[Approval]) -> None:
         if approvals:

@@ -1,18 +1,20 @@
-"""One agent at work in a run: its tools, its questions to people, and the turns of its model.
+"""A team at work in a run: its questions to people, and the turns of whoever speaks.
 
-A run has one of these; a team of agents would have one for each. The thread, its lease and the stream are the run's
-(`engine/run.py`), which also says in which order things happen.
+Who speaks is what the journal says, asked before each turn: a hand-off is an entry of it. What holds for the whole run
+is the entry agent's: how people are asked, and how many turns there may be, of all members together. The thread, its
+lease and the stream are the run's (`engine/run.py`), which also says in which order things happen.
 """
 
 from enum import Enum, auto
 
-from agui_gate.adapter import Usage, vendor_of
-from agui_gate.agent import Agent
+from agui_gate.adapter import TurnDone, Usage
 from agui_gate.core.approvals import Approval, State
-from agui_gate.engine import belonging
+from agui_gate.core.perspective import Audience
+from agui_gate.core.transcript import Output
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.intake import Intake
+from agui_gate.engine.members import Members
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.showing import Showing
 from agui_gate.engine.toolbox import Toolbox
@@ -20,7 +22,8 @@ from agui_gate.engine.turn import Turns
 from agui_gate.engine.usage import totals
 from agui_gate.engine.verdicts import judge
 from agui_gate.engine.waiting import Asker
-from agui_gate.errors import AguiGateError, LimitReached
+from agui_gate.errors import LimitReached
+from agui_gate.team import Member
 
 
 class Rest(Enum):
@@ -33,17 +36,17 @@ class Rest(Enum):
 
 
 class Conversing:
-    """One agent, with the tools that it has now, so that a gate can't change under a call."""
+    """The members of one team in one run. ``done`` collects how each of their turns ended."""
 
-    def __init__(self, agent: Agent, scope: Scope) -> None:
-        self.agent, self._scope, self._thread = agent, scope, scope.thread
-        self._thread.vendor = vendor_of(agent.adapter)
-        self.asker = Asker(agent, scope)
+    def __init__(self, members: Members, scope: Scope) -> None:
+        self.agent, self._members, self._scope, self._thread = members.team.entry, members, scope, scope.thread
+        self.asker = Asker(members, scope)
         self.showing = Showing(scope, self.asker)
-        tools = Toolbox(agent, self._thread, scope.seq.other)
-        self.gated_calls = GatedCalls(self._thread.lease, tools.approved, self.showing.closed, self.showing.keep)
-        self.consents = Consents(self._thread, self.gated_calls, agent, self.showing.snapshot)
-        self.turns = Turns(agent, scope, self.asker, self.consents, tools)
+        self._tools = Toolbox(self._thread, scope.seq.other)
+        self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
+        self.consents = Consents(self._thread, self.gated_calls, self.showing.snapshot)
+        self.done: list[TurnDone] = []
+        self._turns: dict[str, Turns] = {}
 
     @property
     def deciding(self) -> bool:
@@ -52,32 +55,47 @@ class Conversing:
 
     @property
     def usage(self) -> tuple[Usage, ...]:
-        """What its turns have reported so far."""
-        return totals(self.turns.done)
+        """What their turns have reported so far."""
+        return totals(self.done)
+
+    @property
+    def speaker(self) -> str:
+        """The name of the agent that answers now."""
+        return self._members.speaker(self._thread.journal).agent.name
+
+    @property
+    def audience(self) -> Audience:
+        """For whom a transcript is made now: the agent that answers."""
+        return self._members.speaker(self._thread.journal).to
 
     async def recover(self) -> None:
         """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
         await self.consents.recover()
         claimed = self._thread.journal.claimed()
-        await self.gated_calls.recover(claimed, lambda approval: belonging.may_repeat(self.agent, approval))
+        await self.gated_calls.recover(claimed, self._members.may_repeat)
 
     async def decide(self, intake: Intake) -> None:
         """Decide what is answered, and run what was approved."""
-        principal = self._thread.thread.principal
-        judgement = judge(intake.answers, intake.index, self.agent.by_name, principal, self._why_not)
+        principal, members = self._thread.thread.principal, self._members
+        judgement = judge(intake.answers, intake.index, members.tool_of, principal, members.why_not)
         self.showing.refused(judgement.refused)
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
         await self.gated_calls.carry_out(judgement.verdicts)
 
     async def converse(self) -> Rest:
-        """Turns of the model, until it is done, waits for somebody, or reaches the limit (`LimitReached`)."""
+        """Turns of whoever speaks, until that is done, waits for somebody, or reaches the limit (`LimitReached`).
+
+        The turns of all members count together: a circle of hand-offs ends, too.
+        """
         for _ in range(self.agent.max_turns):
             self._thread.lease.check()
             self._scope.at_rest()
-            turn = await self.turns.next_turn()
+            speaker = self._members.speaker(self._thread.journal)
+            turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
+            turn = await turns.next_turn()
             waits = self._thread.journal.waits
-            if not turn.awaited or (self.turns.done[-1].status == "incomplete" and not waits):
+            if not turn.awaited or (self.done[-1].status == "incomplete" and not waits):
                 return Rest.DONE
             if waits:
                 return Rest.WAITS
@@ -90,5 +108,11 @@ class Conversing:
             mine = [a for a in self._thread.journal.pending() if a.run_key == self._scope.key]
             await self.gated_calls.close(mine, State.CANCELLED)
 
-    def _why_not(self, approval: Approval) -> AguiGateError | None:
-        return belonging.why_not(self.agent, approval)
+    async def _first_turns(self, speaker: Member) -> Turns:
+        member = await self._members.ready(speaker)
+        turns = Turns(member, self._scope, self.asker, self.consents, self._tools, self.done)
+        self._turns[member.who.agent] = turns
+        return turns
+
+    async def _run(self, approval: Approval) -> Output:
+        return await self._tools.approved(self._members.tool_of(approval), approval)

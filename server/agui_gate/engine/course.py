@@ -6,11 +6,13 @@ is saved before it is shown.
 """
 
 import asyncio
+from collections.abc import Container
 from contextlib import suppress
 
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.perspective import Audience
 from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
 from agui_gate.engine import outcomes, telling
@@ -32,10 +34,13 @@ BREATH = 200
 
 
 class Course:
-    """One run that goes its course: from what its request brings to RUN_FINISHED. What goes wrong is raised."""
+    """One run that goes its course: from what its request brings to RUN_FINISHED. What goes wrong is raised.
 
-    def __init__(self, conversing: Conversing, scope: Scope, store: ApprovalStore) -> None:
-        self._conversing, self._scope, self._store = conversing, scope, store
+    ``ours`` are the names of the tools that the server runs, whoever of the team has them.
+    """
+
+    def __init__(self, conversing: Conversing, scope: Scope, store: ApprovalStore, ours: Container[str]) -> None:
+        self._conversing, self._scope, self._store, self._ours = conversing, scope, store, ours
         self._agent, self._showing, self._gated_calls = conversing.agent, conversing.showing, conversing.gated_calls
         self._input, self._thread, self._seq = scope.input, scope.thread, scope.seq
         self._silence = Silence(self._agent.on_unanswered, conversing.asker.style)
@@ -68,7 +73,7 @@ class Course:
         """What the request brings, compared with the thread."""
         size = len(self._input.messages) + len(self._thread.entries)
         new_id, way = self._scope.new_id, self._scope.live.way
-        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._agent.by_name)
+        intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
         if len(intake.answers) > MAX_ANSWERS:
             raise LimitReached(f"A run takes at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake
@@ -135,8 +140,9 @@ class Course:
         for entry in intake.entries:
             if isinstance(entry, LeftOutEntry):
                 self._seq.other(left_out(entry))
-        for entry in foreign(intake.entries, self._thread.vendor):
-            telling.foreign_file(self._thread.thread.id, self._thread.vendor)
+        vendor = self._conversing.audience.vendor
+        for entry in foreign(intake.entries, vendor):
+            telling.foreign_file(self._thread.thread.id, vendor)
             self._seq.other(left_out(entry))
         if imported:
             await self._close_imported(intake)
@@ -152,7 +158,7 @@ class Course:
 
     def _whose(self, call: CallPart) -> CallPart:
         """An imported ``call``. If it is of a tool of ours, it is not the client's to answer."""
-        return msgspec.structs.replace(call, kind="server") if call.name in self._agent.by_name else call
+        return msgspec.structs.replace(call, kind="server") if call.name in self._ours else call
 
     def _give_up_on_client(self) -> None:
         """The user went on: client tools that gave no result are closed."""
@@ -163,15 +169,16 @@ class Course:
         """Let the agent go on, if there is something for it to do and nobody has to be waited for."""
         if self._thread.journal.waits:
             return Rest.WAITS
-        await self._thread.prepare()
-        if self._has_work(intake):
+        to = self._conversing.audience
+        await self._thread.prepare(to)
+        if self._has_work(intake, to):
             return await self._conversing.converse()
         return Rest.DONE
 
-    def _has_work(self, intake: Intake) -> bool:
+    def _has_work(self, intake: Intake, to: Audience) -> bool:
         journal = self._thread.journal
         retry = journal.newest_turn is not None and journal.newest_turn.cut
-        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript())
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript(to))
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:
@@ -206,7 +213,7 @@ class Course:
 
     async def _finish(self) -> None:
         """End the run. A turn that a limit or filter of the provider ended is no complete answer, and that is said."""
-        done = self._conversing.turns.done
+        done = self._conversing.done
         self._showing.at_end()
         if done and done[-1].status == "incomplete":
             await self._end("cancelled")

@@ -1,7 +1,8 @@
 """Decisions out of band: `POST /approvals/{id}` and the shell, outside any run."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits
+from agui_gate.engine.roster import Roster
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.watch import Watch
@@ -37,7 +39,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
     ``ours``: whether it was this decision that made it so. Else it had been decided before.
     ``waits``: something else on its thread still does. ``run_key`` is the run that the conversation goes on with, if
-    that was wanted. If it couldn't be begun, ``not_continued`` says why.
+    that was wanted. If it couldn't be begun, ``not_continued`` says why. ``thread_agent`` is the thread's entry agent.
     """
 
     record: Approval
@@ -45,6 +47,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     waits: bool = False
     run_key: str | None = None
     not_continued: str | None = None
+    thread_agent: str = ""
 
 
 class Decisions:
@@ -56,7 +59,7 @@ class Decisions:
 
     def __init__(
         self,
-        agents: Mapping[str, Agent],
+        roster: Roster,
         store: Store,
         new_id: NewId,
         watch: Watch,
@@ -65,7 +68,7 @@ class Decisions:
         limits: Limits = DEFAULTS,
     ) -> None:
         self._leaser, self._limits = leaser, limits
-        self._agents, self._store, self._new_id, self._watch = agents, store, new_id, watch
+        self._roster, self._store, self._new_id, self._watch = roster, store, new_id, watch
         self._check_open = check_open
         self.working = Working()
 
@@ -118,16 +121,8 @@ class Decisions:
             raise InvalidRequest(f"Not a decision: {answer.problem}.", well_formed=True)
         agent = None  # a rejection needs no tools, and no agent
         if answer.choice == "approve":
-            agent = await self.agent(approval).ready()
+            agent = await self._roster.asker(approval).ready()
         return await self._carry_out(agent, approval, answer)
-
-    def agent(self, approval: Approval) -> Agent:
-        """The agent that asked. Raises `Unavailable` if there is none of its name."""
-        if approval.agent not in self._agents:
-            raise Unavailable(
-                f"The agent {approval.agent!r} that asked is not served here now. It can be rejected, or go on waiting."
-            )
-        return self._agents[approval.agent]
 
     async def _carry_out(self, agent: Agent | None, approval: Approval, answer: Answer) -> Decided:
         """Under the thread's lease, so that no run works on the same call."""
@@ -152,7 +147,12 @@ class Decisions:
                 if done.is_pending:  # somebody else was first, and the store can't say who
                     raise Unavailable("What was decided can't be read right now. Look again in a moment.")
                 ours = done.decision == verdict.decision
-                return Decided(record=outcomes.completed(done), ours=ours, waits=opened.journal.waits)
+                return Decided(
+                    record=outcomes.completed(done),
+                    ours=ours,
+                    waits=opened.journal.waits,
+                    thread_agent=opened.thread.agent,
+                )
             finally:
                 await opened.end(status, END_SECONDS)
                 reservation.release()
@@ -162,9 +162,9 @@ class Decisions:
         principal = opened.thread.principal
 
         def why_not(approval: Approval) -> AguiGateError | None:
-            return belonging.why_not(agent or self.agent(approval), approval)
+            return belonging.why_not(agent or self._roster.asker(approval), approval)
 
-        judgement = judge([answer], index, agent.by_name if agent else {}, principal, why_not)
+        judgement = judge([answer], index, partial(belonging.tool_of, agent), principal, why_not)
         for refused in judgement.refused:
             opened.refused(refused)
             raise refused.error
@@ -174,9 +174,13 @@ class Decisions:
         self, agent: Agent | None, opened: LeasedThread, verdict: Verdict, work: Work
     ) -> Approval:
         """Carry it out, unless it is stopped meanwhile; then, what is true of it. A yes needs the ``agent``."""
-        if entry := self._agents.get(opened.thread.agent):  # whose state the thread has, whoever asked
+        if entry := self._roster.agents.get(opened.thread.agent):  # whose state the thread has, whoever asked
             opened.shared.take_form(entry.state_form)
-        run_call = Toolbox(agent, opened).approved if agent else _nothing
+        tools = Toolbox(opened)
+
+        async def run_call(claimed: Approval) -> Output:
+            return await tools.approved(belonging.tool_of(agent, claimed), claimed)
+
         gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
             return await work.carry(gated_calls.decide(verdict))
@@ -190,11 +194,6 @@ class Decisions:
             if now.state is State.CLAIMED and not now.is_held:  # stopped between the claim and its tool
                 (now,) = await gated_calls.recover([now], lambda _: False)
             return now
-
-
-async def _nothing(claimed: Approval) -> Output:
-    """What runs where there is no agent. Nothing is claimed there."""
-    return outcomes.failed(f"The agent {claimed.agent} is not served here.")
 
 
 def _decided_before(approval: Approval) -> Decided:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import structlog
 
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Bus, Published, Reader
@@ -32,6 +31,7 @@ from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
 from agui_gate.engine.outbox import ApprovalsFeed, Courier
 from agui_gate.engine.replicas import Replicas
+from agui_gate.engine.roster import Roster
 from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
@@ -42,8 +42,7 @@ from agui_gate.errors import AguiGateError, RateLimited, Unavailable
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import StopRequest, Store, Thread
-
-log = structlog.get_logger("agui_gate.engine")
+from agui_gate.team import Team
 
 
 def new_id() -> str:
@@ -55,6 +54,7 @@ class Engine:
     """Agents over a store. ``start`` and ``aclose`` bracket its use; runs in flight belong to it."""
 
     agents: dict[str, Agent]
+    members: dict[str, Agent]
     store: Store
 
     def __init__(
@@ -68,7 +68,8 @@ class Engine:
         limits: Limits = DEFAULTS,
     ) -> None:
         self.limits = limits
-        self.agents = {agent.name: agent for agent in agents}
+        self.roster = Roster(agents)
+        self.agents, self.members, self.team = self.roster.agents, self.roster.members, self.roster.team
         self.store = store
         self._deployment = deployment
         self._bus = bus or MemoryBus()
@@ -88,7 +89,7 @@ class Engine:
         self._keeper = Keeper(store, self._replicas.written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
         self._decisions = Decisions(
-            self.agents, store, new_id, self._watch, self._check_open, self._leaser, self.limits
+            self.roster, store, new_id, self._watch, self._check_open, self._leaser, self.limits
         )
         working = self._decisions.working
         self._endings = Endings(
@@ -127,7 +128,7 @@ class Engine:
         self._beating = asyncio.create_task(beating(self._heart, self._tidy), name="agui-gate heart")
         self._courier = Courier(self.store, new_id(), [ApprovalsFeed(self._replicas.tell)])
         self._delivering = asyncio.create_task(self._courier.work(), name="agui-gate outbox")
-        self._finder = asyncio.create_task(self._find_tools(), name="agui-gate tools")
+        self._finder = asyncio.create_task(self.roster.find_tools(), name="agui-gate tools")
         self.inbox.open()
         self._started, self._closing = True, False
 
@@ -160,9 +161,7 @@ class Engine:
         if tasks:
             await asyncio.wait(tasks)
         try:
-            for agent in self.agents.values():
-                await agent.adapter.aclose()
-            await asyncio.gather(*(source.aclose() for agent in self.agents.values() for source in agent.sources))
+            await self.roster.aclose()
         finally:
             await self._keeper.aclose()
             await self._watch.aclose()
@@ -190,7 +189,8 @@ class Engine:
             return await self.aside(agent, run, principal)
         self._admit(principal)
         check_state(run.state, self.limits, agent.state_form)
-        await refuse_early(self.store, self.read_thread, agent, run, principal)
+        team = self.team(agent)
+        await refuse_early(self.store, self.read_thread, team, run, principal)
         left = self.following(principal, run.thread_id)
         if left is not None and left.alone:
             await self.cancel(principal, run.thread_id, left.run_id)
@@ -199,7 +199,7 @@ class Engine:
         thread = opened.thread
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         try:
-            await refuse(agent, run, thread)
+            await refuse(team, run, thread)
             live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=alone)
         except BaseException:
             await self._keeper.give_back(thread, key)
@@ -208,7 +208,7 @@ class Engine:
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
         self._reservations[key] = reservation
-        return self._begin(agent, run, opened, self.store, live, names)
+        return self._begin(team, run, opened, self.store, live, names)
 
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
         """Begin a run of which nothing is kept, and which has no tools of the server: see `agui_gate.engine.aside`."""
@@ -217,7 +217,8 @@ class Engine:
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)
-        return self._begin(without_tools(agent), run, LeasedThread(store, thread, key, self.limits), store, live, set())
+        alone, opened = Team(without_tools(agent)), LeasedThread(store, thread, key, self.limits)
+        return self._begin(alone, run, opened, store, live, set())
 
     async def _published_run(
         self, key: str, principal: str, thread_id: str, run_id: str, *, stop_alone: bool
@@ -235,7 +236,7 @@ class Engine:
 
     def _begin(
         self,
-        agent: Agent,
+        team: Team,
         run: RunInput,
         opened: LeasedThread,
         store: Store,
@@ -244,10 +245,10 @@ class Engine:
     ) -> LiveRun:
         """Start a run on its open thread; ``names`` are those by which it can be followed."""
         dialect = choose(run.protocol_version, self._deployment)
-        opened.view = view_of(dialect, style_of(agent, run, dialect))
-        opened.shared.take_form(agent.state_form)
+        opened.view = view_of(dialect, style_of(team.entry, run, dialect))
+        opened.shared.take_form(team.entry.state_form)
         live.opened(*opened.snapshot())
-        work = Run(agent, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
+        work = Run(team, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
         self._runs[live.key] = live
         live.deciding, live.lose = work.deciding, work.lose
         live.thread_bytes = opened.capacity.size
@@ -284,7 +285,7 @@ class Engine:
 
         ``watching``: the reader neither keeps the run going nor stops it by leaving; else `LiveRun.leave` it.
         """
-        return await self._connecting.connect(agent, run, principal, watching=watching)
+        return await self._connecting.connect(self.team(agent), run, principal, watching=watching)
 
     async def cancel(self, principal: str, thread_id: str, run_id: str | None = None) -> Ended:
         """Stop what is at work on the thread, in whichever process: see `Endings.stop`."""
@@ -335,7 +336,7 @@ class Engine:
         said = f"continue_{new_id()}"
         run = RunInput(record.thread_id, said, [], protocol_version=record.protocol_version, tools=tools)
         try:
-            agent = self._decisions.agent(record)
+            agent = self.roster.entry(record, decided.thread_agent)
             live = await self.run(agent, run, record.principal, stop_alone=False, create=False)
         except AguiGateError as error:
             return msgspec.structs.replace(decided, not_continued=error.message)
@@ -352,14 +353,6 @@ class Engine:
         for name in names:
             if self._by_thread.get(name) is live:
                 del self._by_thread[name]
-
-    async def _find_tools(self) -> None:
-        """Ask the agents' sources before the first run does, which then needn't wait. Nothing waits for this."""
-        for agent in self.agents.values():
-            try:
-                await agent.ready()
-            except Exception:
-                log.exception("tools_not_found", agent=agent.name)
 
     def _leases(self) -> set[str]:
         return {*self._reservations, *self._decisions.working.keys, *self._keeper.leases}

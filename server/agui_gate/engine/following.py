@@ -14,7 +14,6 @@ the client reads these.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from agui_gate.agent import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.engine.budget import Reservation
 from agui_gate.engine.connect import PrivateFrames, as_it_stands, cut_off, failed, so_far
@@ -25,6 +24,7 @@ from agui_gate.off_loop import if_large
 from agui_gate.protocol.encoder import PING
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import AtWork, Thread
+from agui_gate.team import Team
 
 FOLLOW_SECONDS = 3600.0
 """How long a client follows at most. It may connect again."""
@@ -43,7 +43,7 @@ class Following:
 
     def __init__(
         self,
-        agent: Agent,
+        team: Team,
         run: RunInput,
         thread: Thread,
         reservation: Reservation,
@@ -52,7 +52,7 @@ class Following:
         again: ReadThread,
         join: Join,
     ) -> None:
-        self._agent, self._run, self._frames, self._again, self._join = agent, run, frames, again, join
+        self._team, self._run, self._frames, self._again, self._join = team, run, frames, again, join
         self._live: Reader | None = None
         self._watch, self._place = watch, (thread.principal, thread.id)
         self._watcher: Watcher = watch.enter(self._place, at_work(thread))
@@ -105,7 +105,7 @@ class Following:
             return b""
         over = cut_off if thread.run_status == "interrupted" else as_it_stands
         make = over if working is None else so_far
-        data = await if_large(heaviness(thread), make, self._agent, self._run, thread, self._frames)
+        data = await if_large(heaviness(thread), make, self._team, self._run, thread, self._frames)
         self._new, self._known, self._over = None, working, working is None
         return data
 

@@ -10,6 +10,7 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.journal import Journal
+from agui_gate.core.perspective import ALONE, Audience, seen
 from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
 from agui_gate.core.view import View
@@ -26,6 +27,8 @@ from agui_gate.off_loop import LARGE, off_loop
 from agui_gate.stores.base import Change, RunStatus, Store, Thread
 
 TITLE_LENGTH = 80
+
+THE_ENTRY_AGENT = Audience()
 
 
 class LeasedThread:
@@ -52,12 +55,10 @@ class LeasedThread:
         self._replaced: list[str] = []
         self._saved_state = self.shared.json
         self._saved_ref = thread.ref
-        self._transcript: Transcript | None = None
+        self._transcripts: dict[Audience, Transcript] = {}
         self._prepared: tuple[int, Told] | None = None
         self.view = View.V0
         """How the clients of what holds the lease are shown it."""
-        self.vendor = ""
-        """Whose model reads it: see `adapter.NamesVendor`."""
         self.ended = False
 
     @property
@@ -73,7 +74,7 @@ class LeasedThread:
     @property
     def ref(self) -> ConversationRef | None:
         """What the provider remembers of it."""
-        return self.journal.reference()
+        return self.journal.ref
 
     @ref.setter
     def ref(self, ref: ConversationRef | None) -> None:
@@ -82,7 +83,7 @@ class LeasedThread:
     # --- changing -----------------------------------------------------------------------------------------------
     def append(self, entries: Iterable[Entry]) -> None:
         """Add to the journal, to be saved with the next commit."""
-        self._transcript = None
+        self._transcripts.clear()
         entries = list(entries)
         self.capacity.added(entries)
         self._unsaved += entries
@@ -110,7 +111,7 @@ class LeasedThread:
         replaced_now = approval.replaced or approval.id in self._replaced  # the store is told with the next commit
         moved = msgspec.structs.replace(approval, replaced=replaced_now)
         self.journal.record(outcomes.completed(moved))
-        self._transcript = None
+        self._transcripts.clear()
 
     def happened(self, happened: Iterable[Happened]) -> None:
         """Put what changes nothing into the audit trail, with the next commit that there is for something else."""
@@ -175,7 +176,7 @@ class LeasedThread:
             self.ended = self.ended or status is not None
             for approval in approvals:
                 self.journal.record(approval)
-                self._transcript = None
+                self._transcripts.clear()
 
     def _change(
         self,
@@ -198,21 +199,26 @@ class LeasedThread:
         )
 
     # --- reading ------------------------------------------------------------------------------------------------
-    def transcript(self, more: Sequence[Entry] = ()) -> Transcript:
-        """The settled transcript, as it is now. Made once for each state: a long one takes milliseconds.
+    def transcript(self, to: Audience = THE_ENTRY_AGENT, more: Sequence[Entry] = ()) -> Transcript:
+        """The settled transcript for ``to``, as it is now. Made once for each state: a long one takes milliseconds.
 
         One with ``more`` entries is made for one request and not kept.
         """
         if more:
-            return sanitize([*self.entries, *more], self._outcomes(), self.vendor)
-        if self._transcript is None:
-            self._transcript = sanitize(self.entries, self._outcomes(), self.vendor)
-        return self._transcript
+            return sanitize(self._seen([*self.entries, *more], to), self._outcomes(), to.vendor)
+        if to not in self._transcripts:
+            self._transcripts[to] = sanitize(self._seen(self.entries, to), self._outcomes(), to.vendor)
+        return self._transcripts[to]
 
-    async def prepare(self) -> None:
+    def _seen(self, entries: Sequence[Entry], to: Audience) -> Sequence[Entry]:
+        """What they see: all of it, where there is no team."""
+        return entries if self.journal.alone and to.who == ALONE else seen(entries, to.who, to.prompt)
+
+    async def prepare(self, to: Audience = THE_ENTRY_AGENT) -> None:
         """Make `transcript` ready, off the loop where it is long. Nothing else may work on the thread meanwhile."""
-        if self._transcript is None and len(self.entries) > LARGE:
-            self._transcript = await off_loop(sanitize, self.entries[:], self._outcomes(), self.vendor)
+        if to not in self._transcripts and len(self.entries) > LARGE:
+            entries = self._seen(self.entries[:], to)
+            self._transcripts[to] = await off_loop(sanitize, entries, self._outcomes(), to.vendor)
 
     async def prepare_messages(self) -> None:
         """Make `messages` ready, for the next call of it, likewise."""

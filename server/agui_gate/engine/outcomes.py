@@ -4,6 +4,8 @@ All are JSON objects with a ``status``, so that a page can tell them apart. A re
 tool returned, as it is.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from agui_gate.core.approvals import UNFINISHED, Approval, State
@@ -50,6 +52,22 @@ APPROVED = Output('{"status":"approved","message":"Approved. The provider was to
 CONSENT_LOST = status(
     "cancelled", "Approved, but the provider no longer knows this call, so it was not executed. Ask again if wanted."
 )
+
+
+def transferred(agent: str) -> Output:
+    """The output of the call that handed the conversation to ``agent``."""
+    body = {"status": "transferred", "agent": agent, "message": f"{agent} answers from here on."}
+    return Output(msgspec.json.encode(body).decode())
+
+
+def not_transferred(agent: str) -> Output:
+    """The output of a transfer that came after one to ``agent``, in the same answer."""
+    return status("not_transferred", f"The first transfer of an answer counts: {agent} answers from here on.")
+
+
+def nobody(name: str, known: Iterable[str]) -> Output:
+    """The output of a transfer by a tool called ``name`` to an agent that is not there."""
+    return failed(f"There is no agent to transfer to by {name}. There is: {', '.join(known)}.")
 
 
 def completed(approval: Approval) -> Approval:

@@ -99,6 +99,7 @@ class Recorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
     ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come.
+    ``speaker`` is the name that clients are told of who says it ("": nobody has to be told from others).
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
 
@@ -111,8 +112,9 @@ class Recorder:
         limits: Limits = DEFAULTS,
         theirs: Container[str] = (),
         holds_back: HoldsBack | None = None,
+        speaker: str = "",
     ) -> None:
-        self._limits = limits
+        self._limits, self._speaker = limits, speaker
         self._theirs, self._holds_back = theirs, holds_back
         self._room = limits.turn_bytes
         self._calls = 0
@@ -224,6 +226,8 @@ class Recorder:
     def _fresh(self, kind: str, key: str) -> _Item:
         self._take(ITEM_BYTES)
         item = _Item(kind, self._new_id())
+        if self._speaker and kind == "text":
+            self._seq.named(item.id, self._speaker)
         self._items[kind, key] = item
         self._order.append(item)
         return item

@@ -10,7 +10,6 @@ from contextlib import suppress
 import structlog
 
 from agui_gate.adapter import Usage
-from agui_gate.agent import Agent
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stopping import ASKED, at_limit
@@ -22,11 +21,13 @@ from agui_gate.engine.importing import NewId
 from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
+from agui_gate.engine.members import Members
 from agui_gate.engine.scope import Clock, Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, Unavailable
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import RunStatus, Store
+from agui_gate.team import Team
 
 CLEANUP_TIMEOUT = 10.0
 """Seconds that closing the records of a failed or cancelled run may take."""
@@ -39,7 +40,7 @@ class Run:
 
     def __init__(
         self,
-        agent: Agent,
+        team: Team,
         run: RunInput,
         thread: LeasedThread,
         store: Store,
@@ -49,7 +50,7 @@ class Run:
         clock: Clock,
         downgrades: Downgrades,
     ) -> None:
-        self._agent, self._store, self._live = agent, store, live
+        self._team, self._store, self._live = team, store, live
         self._thread = thread
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
         self._scope = Scope(run, dialect, thread, self._seq, live, new_id, clock, downgrades)
@@ -59,9 +60,10 @@ class Run:
         """The whole run. Whatever happens, the stream gets its terminal event and the lease goes back."""
         self._seq.started()
         try:
-            agent = await self._agent.ready()  # kept for the whole run, so that a gate can't change under a call
-            self._conversing = Conversing(agent, self._scope)
-            await Course(self._conversing, self._scope, self._store).go()
+            members = Members(self._team)
+            await members.get_ready(self._thread.journal)
+            self._conversing = Conversing(members, self._scope)
+            await Course(self._conversing, self._scope, self._store, self._team.tool_names).go()
         except asyncio.CancelledError:
             await (self._failed(LeaseLost()) if self._thread.lease.lost else self._cancelled())
         except Exception as caught:
@@ -107,7 +109,8 @@ class Run:
         """In the log, why the run failed, if it was not for what its client sent."""
         thread_id = self._thread.thread.id
         if isinstance(error, ProviderError):
-            telling.provider_failed(error, self._agent.name, thread_id, self._scope.key)
+            speaker = self._conversing.speaker if self._conversing else self._team.entry.name
+            telling.provider_failed(error, speaker, thread_id, self._scope.key)
         elif error.status >= 500:
             telling.failed(error, thread_id, self._scope.key)
 

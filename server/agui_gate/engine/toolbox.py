@@ -15,7 +15,6 @@ import msgspec
 import structlog
 
 from agui_gate import failpoints
-from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import Output, StateEntry
@@ -36,26 +35,31 @@ def nobody(event: ev.Event) -> None:
 
 
 class Toolbox:
-    """Runs the tools of one agent on one open thread. What they do to the shared state is told, and stays in it."""
+    """Runs tools on one open thread, whosever they are. What they do to the shared state is told, and stays in it."""
 
-    def __init__(self, agent: Agent, thread: LeasedThread, tell: Tell = nobody) -> None:
-        self._agent, self._thread, self._shared = agent, thread, thread.shared
+    def __init__(self, thread: LeasedThread, tell: Tell = nobody) -> None:
+        self._thread, self._shared = thread, thread.shared
         self._stream = tell
 
-    async def approved(self, approval: Approval) -> Output:
-        """Run the call of a claimed approval, with the arguments that were agreed to.
+    async def approved(self, tool: Tool | None, approval: Approval) -> Output:
+        """Run the call of a claimed approval with its ``tool``, and the arguments that were agreed to.
 
         Records from before arguments were judged have no digest, and records from before runs were noted no run id.
         """
         run_id, judged = approval.run_id or approval.run_key, approval.schema_digest is not None
         arguments = approval.effective_arguments
-        output = await self.run(approval.call_id, run_id, approval.tool, arguments, judged=judged)
+        output = await self.run(tool, approval.tool, approval.call_id, run_id, arguments, judged=judged)
         self._thread.capacity.took(output)
         return output
 
-    async def run(self, call_id: str, run_id: str, name: str, arguments: str, *, judged: bool) -> Output:
-        """Run one call that was made in the run ``run_id``. ``judged``: see `run_tool`."""
-        tool, thread = self._agent.by_name.get(name), self._thread
+    async def run(
+        self, tool: Tool | None, name: str, call_id: str, run_id: str, arguments: str, *, judged: bool
+    ) -> Output:
+        """Run one call of ``tool``, by the ``name`` that it was called by. It was made in the run ``run_id``.
+
+        ``tool`` None: there is none of that name, and the output says so. ``judged``: see `run_tool`.
+        """
+        thread = self._thread
         with self._state(tool, call_id) as state:
             told = WhileAtWork(self._tell)
             context = self._context(call_id, run_id, state, told)

@@ -7,7 +7,6 @@ from contextlib import aclosing
 import msgspec
 
 from agui_gate.adapter import CallStart, ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
-from agui_gate.agent import Agent
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
 from agui_gate.core.transcript import (
@@ -41,25 +40,29 @@ from agui_gate.errors import (
 )
 from agui_gate.off_loop import LARGE, LARGE_BYTES
 from agui_gate.protocol.tool_choice import chosen
+from agui_gate.team import Member
 
 
 class Turns:
-    """Runs turns of one agent in one run. ``done`` collects how each ended, for the usage."""
+    """Runs turns of one member in one run. ``done`` collects how each ended, for the usage."""
 
-    def __init__(self, agent: Agent, scope: Scope, asker: Asker, consents: Consents, tools: Toolbox) -> None:
-        self._agent, self._scope, self._run = agent, scope, scope.input
+    def __init__(
+        self, member: Member, scope: Scope, asker: Asker, consents: Consents, tools: Toolbox, done: list[TurnDone]
+    ) -> None:
+        agent = member.agent
+        self._member, self._agent, self._scope, self._run = member, agent, scope, scope.input
         self._thread, self._seq = scope.thread, scope.seq
-        self._asker, self._consents, self._tools = asker, consents, tools
+        self._asker, self._consents, self._tools, self._done = asker, consents, tools, done
         run = scope.input
-        self._client_tools = {n: t for n, t in run.client_tools.items() if n not in agent.by_name and n != CARD_TOOL}
+        ours = {CARD_TOOL, *member.heirs, *agent.by_name}
+        self._client_tools = {name: tool for name, tool in run.client_tools.items() if name not in ours}
         gates = {tool.name for tool in agent.by_name.values() if tool.gate is not None}
         self._gated: frozenset[str] | None = frozenset(gates) if scope.thread.view is View.CARDS else None
         self._words = Words(agent, run)
-        self._specs = (*agent.specs, *self._client_specs())
-        self.done: list[TurnDone] = []
+        self._specs = (*agent.specs, *member.transfers, *self._client_specs())
         owner = scope.thread.thread
         self._conversation = (owner.principal, owner.id, str(owner.created_at))
-        self._windowing = Windowing(agent, self._thread, self._seq, self.done.append)
+        self._windowing = Windowing(agent, self._thread, self._seq, done.append, member.who)
 
     async def next_turn(self) -> TurnEntry:
         """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
@@ -67,7 +70,7 @@ class Turns:
         The turn is saved before any of its tools starts; a turn that makes no calls is left to the caller's final
         commit. A stream that breaks off is recorded as far as it came, its calls closed, and the error goes on.
         """
-        await self._consents.pass_on()
+        await self._consents.pass_on(self._agent)
         try:
             recorder = await self._ask()
         except ConsentLost:
@@ -78,7 +81,7 @@ class Turns:
     async def _ask(self) -> Recorder:
         """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
         self._thread.capacity.check_turn()
-        await self._thread.prepare()
+        await self._thread.prepare(self._member.to)
         withheld = Withheld(self._thread)
         while True:
             try:
@@ -109,14 +112,16 @@ class Turns:
             limits,
             self._client_tools,
             None if self._gated is None else self._holds_back,
+            self._member.who.agent,
         )
-        transcript = carrying(self._thread.transcript(withheld.entries), self._thread.journal.consents())
-        if self._agent.history is not None or self._thread.journal.windows:
+        journal = self._thread.journal
+        transcript = carrying(self._thread.transcript(self._member.to, withheld.entries), journal.consents())
+        if self._agent.history is not None or journal.windows:
             transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
-        instructions, transcript = self._words.for_model(transcript, self._thread.journal, self._thread.note())
-        large, conversation = self._is_large(instructions), self._conversation
-        request = TurnRequest(transcript, instructions, self._specs, self._thread.ref, choice, large, conversation)
+        instructions, transcript = self._words.for_model(transcript, journal, self._thread.note())
+        ref, large = journal.reference(self._member.who.agent), self._is_large(instructions)
+        request = TurnRequest(transcript, instructions, self._specs, ref, choice, large, self._conversation)
         await self._thread.suspend_continuation()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
@@ -128,7 +133,7 @@ class Turns:
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
             raise ProviderUnavailable("The provider's answer ended early.")
-        self.done.append(recorder.done)
+        self._done.append(recorder.done)
         recorder.close_calls()
         return recorder
 
@@ -166,9 +171,9 @@ class Turns:
 
     async def _record_turn(self, recorder: Recorder) -> TurnEntry:
         assert recorder.done is not None  # `_ask` said so
-        turn = recorder.entry()
+        turn = self._said(recorder)
         judged = await self._looked_at(turn, recorder)
-        calls = TurnCalls(self._agent, self._scope, self._asker, self._tools, recorder, judged)
+        calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged)
         turn = calls.classified(turn)
         self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=self._thread.ref)
@@ -186,10 +191,15 @@ class Turns:
             self._cut(recorder)
             raise
 
+    def _said(self, recorder: Recorder) -> TurnEntry:
+        """What was said so far, by this member."""
+        turn, agent = recorder.entry(), self._member.who.agent
+        return msgspec.structs.replace(turn, agent=agent) if agent else turn
+
     def _cut(self, recorder: Recorder) -> None:
         """Keep what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""
         recorder.close_calls()
-        turn = msgspec.structs.replace(recorder.entry(), cut=True)
+        turn = msgspec.structs.replace(self._said(recorder), cut=True)
         if turn.parts:
             self._thread.append([turn])
         self._scope.show_freed(turn)

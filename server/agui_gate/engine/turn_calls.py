@@ -8,9 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
-from agui_gate.core.transcript import CallKind, CallPart, Output, ResultEntry, Shown, TurnEntry
+from agui_gate.core.transcript import CallKind, CallPart, HandedOffEntry, Output, ResultEntry, Shown, TurnEntry
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.judging import Judged
 from agui_gate.engine.recorder import Recorder
@@ -18,6 +17,7 @@ from agui_gate.engine.scope import Scope
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.waiting import Asker
 from agui_gate.protocol.messages import result_id
+from agui_gate.team import TRANSFER, Member
 from agui_gate.tool import Gate
 
 
@@ -26,14 +26,14 @@ class TurnCalls:
 
     def __init__(
         self,
-        agent: Agent,
+        member: Member,
         scope: Scope,
         asker: Asker,
         tools: Toolbox,
         recorder: Recorder,
         judged: Mapping[str, Judged],
     ) -> None:
-        self._agent, self._scope, self._thread = agent, scope, scope.thread
+        self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
         self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
         self._one_by_one = asyncio.Lock()
 
@@ -54,21 +54,38 @@ class TurnCalls:
         return "gated" if call.kind == "server" and judged is not None and judged.asks else call.kind
 
     async def resolve(self, turn: TurnEntry) -> None:
-        """Save the turn with the records of its gated calls, then run the free ones in parallel.
-
-        Their results are saved as they come.
+        """Save the turn with the records of its gated calls and whom it hands off to, then run the free ones in
+        parallel. Their results are saved as they come.
         """
         self._scope.show_freed(turn)
         self._settle(turn)
         gates = ((call, self._gate(call)) for call in turn.calls)
         gated = [self._record(call, gate, turn.id) for call, gate in gates if gate is not None]
+        transfers = self._hand_off(turn)
         await self._thread.commit(approvals=gated, patient=True)
         self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
-        free = [call for call in turn.calls if call.kind == "server"]
+        for result in transfers:
+            self._scope.tell(result)
+        told = {result.call_id for result in transfers}
+        free = [call for call in turn.calls if call.kind == "server" and call.id not in told]
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
                 group.create_task(self._in_turn(call, slots))
+
+    def _hand_off(self, turn: TurnEntry) -> list[ResultEntry]:
+        """Hand the conversation to the heir of the turn's first transfer. Returns the results of all its transfers."""
+        heirs = self._member.heirs
+        transfers = [call for call in turn.calls if call.name in heirs and call.kind == "server" and not call.malformed]
+        if not transfers:
+            return []
+        first, *later = transfers
+        heir = first.name.removeprefix(TRANSFER)
+        said = [(first, outcomes.transferred(heir)), *((call, outcomes.not_transferred(heir)) for call in later)]
+        results = [ResultEntry(call.id, result_id(call.id), output) for call, output in said]
+        self._thread.append([HandedOffEntry(first.id, heirs[first.name]), *results])
+        self._scope.untold.update((result.call_id, result) for result in results)
+        return results
 
     async def _in_turn(self, call: CallPart, slots: asyncio.Semaphore) -> None:
         async with slots:
@@ -82,22 +99,30 @@ class TurnCalls:
         self._scope.begun.add(call.id)
         if call.malformed:
             output = self._unrunnable(call)
+        elif judged is None and self._names_nobody(call):
+            output = outcomes.nobody(call.name, self._member.heirs)
         elif judged is None:
-            output = await self._tools.run(call.id, run_id, call.name, call.arguments, judged=False)
+            tool = self._agent.by_name.get(call.name)
+            output = await self._tools.run(tool, call.name, call.id, run_id, call.arguments, judged=False)
         elif judged.problem is not None:
             output = outcomes.failed(judged.problem)
         else:
-            output = await self._tools.run(call.id, run_id, call.name, judged.arguments, judged=True)
+            tool = self._agent.by_name[call.name]
+            output = await self._tools.run(tool, call.name, call.id, run_id, judged.arguments, judged=True)
         result = self._scope.untold[call.id] = ResultEntry(call.id, result_id(call.id), output)
         self._thread.append([result])
         await self._thread.commit(patient=True)  # it ran, and nobody else knows what came of it
         self._scope.tell(result)
 
+    def _names_nobody(self, call: CallPart) -> bool:
+        """Whether it transfers to an agent that is not there: the model made it up."""
+        return call.name.startswith(TRANSFER) and bool(self._member.heirs) and call.name not in self._agent.by_name
+
     def _record(self, call: CallPart, gate: Gate, turn_id: str) -> Approval:
         """The record of a call that waits. What the provider runs has the arguments that the provider gave it."""
         if call.is_held:
-            return self._asker.record(call, gate, turn_id)
-        approval = self._asker.record(call, gate, turn_id, self._judged[call.id].arguments)
+            return self._asker.record(self._agent.name, call, gate, turn_id)
+        approval = self._asker.record(self._agent.name, call, gate, turn_id, self._judged[call.id].arguments)
         return belonging.signed(approval, self._agent)
 
     def _gate(self, call: CallPart) -> Gate | None:

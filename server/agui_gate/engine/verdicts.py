@@ -1,6 +1,6 @@
 """Answers → verdicts: what is to be done about the calls that are answered. Pure, and it fails closed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -8,12 +8,15 @@ from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.registry import Status
-from agui_gate.engine import belonging, edits
+from agui_gate.engine import edits
 from agui_gate.errors import AguiGateError, ApprovalRefused, Unavailable
 from agui_gate.tool import Tool
 
 WhyNot = Callable[[Approval], AguiGateError | None]
 """Why an approved call can't be carried out now, if it can't: see `agui_gate.engine.belonging`."""
+
+ToolOf = Callable[[Approval], Tool | None]
+"""The tool of ours that runs a call: see `agui_gate.engine.belonging`."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -49,7 +52,7 @@ _REFUSED: dict[Status, str] = {
 
 
 def judge(
-    answers: Iterable[Answer], index: ApprovalIndex, tools: Mapping[str, Tool], principal: str, why_not: WhyNot
+    answers: Iterable[Answer], index: ApprovalIndex, tool_of: ToolOf, principal: str, why_not: WhyNot
 ) -> Judgement:
     """What ``answers`` (whose ids are approval ids) amount to. Contradicting answers decide nothing.
 
@@ -65,7 +68,7 @@ def judge(
         if (approval := index.find(approval_id, "approval")) is None:
             continue
         try:
-            verdicts.append(_verdict(approval, said, index, belonging.tool_of(tools, approval), principal, why_not))
+            verdicts.append(_verdict(approval, said, index, tool_of(approval), principal, why_not))
         except AguiGateError as error:
             refused.append(Refused(approval, error, said[-1].way))
     return Judgement(tuple(verdicts), tuple(refused))

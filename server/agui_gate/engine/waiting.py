@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from agui_gate.agent import Agent
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.cards_shown import REPLACED
@@ -10,7 +9,7 @@ from agui_gate.core.dialect import PROTOCOL_VERSION, declares_v1
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
-from agui_gate.engine import belonging
+from agui_gate.engine.members import Members
 from agui_gate.engine.scope import Scope, style_of
 from agui_gate.protocol import cards
 from agui_gate.protocol.earlier import already_ran
@@ -25,13 +24,15 @@ class Asker:
     See docs/clients.md#one-style-a-run.
     """
 
-    def __init__(self, agent: Agent, scope: Scope) -> None:
-        self._agent, self._scope, self._thread, self._seq = agent, scope, scope.thread, scope.seq
+    def __init__(self, members: Members, scope: Scope) -> None:
+        self._members, self._scope, self._thread, self._seq = members, scope, scope.thread, scope.seq
         self.refused: dict[str, str] = {}
-        self.style: Style = style_of(agent, scope.input, scope.dialect)
+        self.style: Style = style_of(members.team.entry, scope.input, scope.dialect)
 
-    def record(self, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
+    def record(self, agent: str, call: CallPart, gate: Gate, turn_id: str, judged: str | None = None) -> Approval:
         """A new record for ``call``, with times relative to the store's clock, as `commit` wants them.
+
+        ``agent`` is the member that asks, by its own name.
 
         ``judged`` are the arguments that will run; None where the provider runs them, as it gave them.
         """
@@ -41,7 +42,7 @@ class Asker:
             id=f"apr_{self._scope.new_id()}",
             principal=thread.principal,
             thread_id=thread.id,
-            agent=self._agent.name,
+            agent=agent,
             run_key=self._scope.key,
             run_id=self._scope.input.run_id,
             turn_id=turn_id,
@@ -106,7 +107,7 @@ class Asker:
 
     def parameters(self, approval: Approval) -> dict[str, Any]:
         """The JSON Schema of the tool that is asked about."""
-        tool = belonging.tool_of(self._agent.by_name, approval)
+        tool = self._members.tool_of(approval)
         return tool.parameters if tool else {"type": "object"}
 
     def _end_cards(self, approval: Approval, content: str) -> None:

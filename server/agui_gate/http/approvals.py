@@ -43,7 +43,7 @@ class ApprovalRoutes:
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
         await self._engine.start()
         page = await self._engine.store.list_approvals(principal, limit=limit, cursor=cursor, which=which)
-        approvals = [listed_view(approval, self._engine.agents) for approval in page.approvals]
+        approvals = [listed_view(approval, self._engine.members) for approval in page.approvals]
         return json_response({"approvals": approvals, "next_cursor": page.next_cursor})
 
     async def events(self, request: Request) -> Response:
@@ -53,7 +53,7 @@ class ApprovalRoutes:
         principal = await self._guard.principal(request)
         await self._engine.start()
         told = self._engine.inbox.watch(principal)
-        return InboxStream(told, self._engine.agents, request.app.state.send_timeout)
+        return InboxStream(told, self._engine.members, request.app.state.send_timeout)
 
     async def show(self, request: Request) -> Response:
         """`GET /approvals/{id}`: its record. Of one whose thread was deleted: 410, with what is kept."""
@@ -64,7 +64,7 @@ class ApprovalRoutes:
         approval = await self._engine.store.approval(principal, approval_id)
         if approval is None:
             return await self._what_is_left(principal, approval_id)
-        return json_response(approval_view(approval, self._engine.agents))
+        return json_response(approval_view(approval, self._engine.members))
 
     async def _what_is_left(self, principal: str, approval_id: str) -> Response:
         """410 with what is kept of a call whose thread was deleted. Raises `NotFound` where nothing is."""
@@ -92,7 +92,7 @@ class ApprovalRoutes:
             error = {
                 "code": ApprovalRefused.code,
                 "message": already(record, self._engine.store.now()),
-                "record": approval_view(record, self._engine.agents),
+                "record": approval_view(record, self._engine.members),
             }
             return json_response({"error": error, **view}, 409)
         if go_on:

@@ -6,26 +6,39 @@ What the server does itself holds for every agent. What the model can do its ada
 
 from typing import Any
 
+import msgspec
+
 from agui_gate.agent import Agent
 from agui_gate.core.abilities import Abilities, abilities_of
+from agui_gate.team import Team
 
 Json = dict[str, Any]
 
 
-def capabilities(agent: Agent) -> Json:
-    """The agent's AG-UI `AgentCapabilities`."""
-    known = abilities_of(agent.adapter)
+def capabilities(team: Team) -> Json:
+    """The AG-UI `AgentCapabilities` of the team's entry agent."""
+    agent, known = team.entry, _known_of_all(team)
     return _said(
         identity=_said(name=agent.name, type="agui-gate", description=agent.description or None),
         # No `resumable`: coming back to a stream is this server's own, not a transport of the specification's.
         transport={"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
         tools={"supported": True, "items": _tools(agent), "parallelCalls": True, "clientProvided": True},
         state={"snapshots": True, "deltas": True, "persistentState": True},
+        multiAgent=_said(supported=not team.is_alone or None, handoffs=bool(agent.handoffs) or None),
         reasoning=_said(supported=known.reasoning, streaming=known.reasoning_shown, encrypted=known.reasoning_sealed),
         multimodal=_said(input=_input(known)),
         execution=_said(codeExecution=known.runs_code, sandboxed=known.sandboxed, maxIterations=agent.max_turns),
-        humanInTheLoop=_asking(agent, known),
+        humanInTheLoop=_asking(team),
     )
+
+
+def _known_of_all(team: Team) -> Abilities:
+    """What holds whoever of the team answers."""
+    first, *others = (abilities_of(agent.adapter) for agent in team.agents)
+    differing = (
+        name for name in first.__struct_fields__ for one in others if getattr(one, name) != getattr(first, name)
+    )
+    return msgspec.structs.replace(first, **dict.fromkeys(differing))
 
 
 def _tools(agent: Agent) -> list[Json]:
@@ -36,13 +49,16 @@ def _input(known: Abilities) -> Json:
     return _said(image=known.image, audio=known.audio, video=known.video, pdf=known.pdf, file=known.file)
 
 
-def _asking(agent: Agent, known: Abilities) -> Json:
-    """Whether people are asked. Edits are those in an answer to an interrupt (`editedArgs`), so not those of cards."""
-    gates = [tool.gate for tool in agent.by_name.values() if tool.gate]
-    asks = bool(gates) or bool(known.asks)
-    if not asks and agent.sources:  # what they have is found out with a run
+def _asking(team: Team) -> Json:
+    """Whether people are asked, by whomever of the team. Edits are those in an answer to an interrupt (`editedArgs`),
+    so not those of cards.
+    """
+    agents = team.agents
+    gates = [tool.gate for agent in agents for tool in agent.by_name.values() if tool.gate]
+    asks = bool(gates) or any(abilities_of(agent.adapter).asks for agent in agents)
+    if not asks and any(agent.sources for agent in agents):  # what they have is found out with a run
         return {}
-    interrupts = asks and agent.hitl != "card"
+    interrupts = asks and team.entry.hitl != "card"
     edits = any(gate.editable for gate in gates)
     return _said(supported=asks, approvals=asks, interrupts=interrupts, approveWithEdits=edits if interrupts else None)
 

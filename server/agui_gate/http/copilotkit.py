@@ -124,7 +124,7 @@ class CopilotKitRoutes:
         raise InvalidRequest("Use one of the methods info, agent/run, agent/connect and agent/stop.", well_formed=True)
 
     def _info(self) -> Response:
-        return json_response(views.info(self._agents))
+        return json_response(views.info({name: self._engine.team(agent) for name, agent in self._agents.items()}))
 
     async def _run(self, request: Request, principal: str, name: str, body: bytes) -> Response:
         agent, run = self._agent(name), await run_input(body)
@@ -190,7 +190,7 @@ class CopilotKitRoutes:
     async def messages(self, request: Request) -> Response:
         """`GET /threads/{id}/messages`, for CopilotKit's inspector."""
         thread, reservation = await self._thread(request)
-        return await large_response(thread, reservation, views.inspected_thread, thread, self._engine.agents)
+        return await large_response(thread, reservation, views.inspected_thread, thread, self._engine.members)
 
     async def state(self, request: Request) -> Response:
         """`GET /threads/{id}/state`, for CopilotKit's inspector."""

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.datastructures import QueryParams
 
-from agui_gate.agent import Agent
 from agui_gate.errors import InvalidRequest
 from agui_gate.http.capabilities import capabilities
 from agui_gate.http.threads import MAX_PAGE, PAGE
@@ -16,6 +15,7 @@ from agui_gate.off_loop import json_list
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.inbound import MAX_DEPTH
 from agui_gate.stores.base import Thread, ThreadHead
+from agui_gate.team import Team
 
 T = TypeVar("T")
 
@@ -62,12 +62,12 @@ def limit_of(query: QueryParams) -> int:
     return min(int(text), MAX_PAGE)
 
 
-def info(agents: Mapping[str, Agent]) -> dict[str, Any]:
+def info(teams: Mapping[str, Team]) -> dict[str, Any]:
     """`GET /info`. No licence fields: a licence of "none" paints a banner over the chat, an absent one nothing."""
     return {
         "version": version("agui-gate"),
         "mode": "sse",
-        "agents": {name: _agent(name, agent) for name, agent in agents.items()},
+        "agents": {name: _agent(name, team) for name, team in teams.items()},
         "threadEndpoints": {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False},
         "audioFileTranscriptionEnabled": False,
         "suggestions": True,
@@ -77,12 +77,12 @@ def info(agents: Mapping[str, Agent]) -> dict[str, Any]:
     }
 
 
-def _agent(name: str, agent: Agent) -> dict[str, Any]:
+def _agent(name: str, team: Team) -> dict[str, Any]:
     return {
         "name": name,
-        "description": agent.description,
+        "description": team.entry.description,
         "className": "AguiGateAgent",
-        "capabilities": capabilities(agent),
+        "capabilities": capabilities(team),
     }
 
 

@@ -77,7 +77,7 @@ class Routes:
     async def capabilities(self, request: Request) -> Response:
         """`GET /agents/{name}/capabilities`."""
         await self._guard.principal(request)
-        return json_response(capabilities(self._agent(request.path_params["name"])))
+        return json_response(capabilities(self._engine.team(self._agent(request.path_params["name"]))))
 
     async def healthy(self, request: Request) -> Response:
         """`GET /healthz`: the process answers."""

@@ -67,13 +67,13 @@ class ThreadRoutes:
         if found is None:
             raise _missing()
         thread, reservation = found
-        return await thread_response(thread, self._engine.agents, reservation)
+        return await thread_response(thread, self._engine.members, reservation)
 
     async def _calls(self, request: Request, principal: str, thread_id: str) -> Response:
         calls = await self._engine.store.read_calls(principal, thread_id)
         if calls is None:
             raise _missing()
-        return unless_known(request, json_response(calls_view(calls, self._engine.agents)))
+        return unless_known(request, json_response(calls_view(calls, self._engine.members)))
 
     async def change(self, request: Request) -> Response:
         """`PATCH /threads/{thread_id}`: its title, and whether it is archived. Possible while it runs."""

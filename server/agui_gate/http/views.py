@@ -49,8 +49,7 @@ PIECE = 256 * 1024
 
 def approval_view(approval: Approval, agents: Agents) -> dict[str, Any]:
     """A record, its arguments in the order in which the tool of one of ``agents`` names them."""
-    agent = agents.get(approval.agent)
-    tool = tool_of(agent.by_name, approval) if agent else None
+    tool = tool_of(agents.get(approval.agent), approval)
     return record(outcomes.completed(approval), tool.parameters if tool else None)
 
 

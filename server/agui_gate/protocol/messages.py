@@ -130,7 +130,7 @@ class _Shown:
         after: list[tuple[CallPart, ResultEntry | None]] = []
         for part in entry.parts:
             if not isinstance(part, CallPart):
-                self._said(part, entry.task)
+                self._said(part, entry)
                 continue
             paired = next(results)
             match self._view.place(part, paired, self._records.get((entry.id, part.id))):
@@ -157,17 +157,17 @@ class _Shown:
         else:  # changed while a call waited, so that the model was told both (`engine/silence.py`)
             self._groups[place] = shown
 
-    def _said(self, part: TextPart | ReasoningPart, task: str) -> None:
+    def _said(self, part: TextPart | ReasoningPart, turn: TurnEntry) -> None:
         """Show text or reasoning; empty texts and invisible reasoning were not streamed."""
         if isinstance(part, TextPart):
             if part.text:
-                message = self._assistant(part.id, task)[0]
+                message = self._assistant(part.id, turn.task, turn.agent)[0]
                 message["content"] = message.get("content", "") + part.text
         elif part.summary or part.encrypted:
             message = {"id": part.id, "role": "reasoning", "content": PARAGRAPH.join(part.summary)}
             if part.encrypted:
                 message["encryptedValue"] = part.encrypted
-            self._groups.append([_of(task, message)])
+            self._groups.append([_of(turn.task, message)])
 
     def _call_with_result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         record = self._records.get((entry.id, part.id))
@@ -253,10 +253,15 @@ class _Shown:
         item["metadata"] = said
         return item
 
-    def _assistant(self, message_id: str, task: str = "") -> list[Message]:
+    def _assistant(self, message_id: str, task: str = "", agent: str = "") -> list[Message]:
+        """The group of an assistant's message. ``agent`` says it ("": the entry agent, which has no name here).
+
+        A message that has calls alone has no name, as there is none in the stream.
+        """
         group = self._assistants.get(message_id)
         if group is None:
-            group = self._assistants[message_id] = [_of(task, {"id": message_id, "role": "assistant"})]
+            message = {"id": message_id, "role": "assistant"}
+            group = self._assistants[message_id] = [_of(task, message | {"name": agent} if agent else message)]
             self._groups.append(group)
         return group
 

@@ -14,6 +14,7 @@ from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark
+from agui_gate.engine.roster import Roster
 from agui_gate.errors import AguiGateError
 from agui_gate.settings import DEFAULT, Settings, load_settings
 from agui_gate.stores.retention import DAY_MS, Tally
@@ -201,13 +202,14 @@ def _load(target: str | None, model: str | None) -> tuple[Finding, tuple[Agent, 
     named = target or f"--model {model}"
     try:
         loaded = load_target(target, model)
+        agents = tuple(Roster(loaded.agents).members.values())
     except AguiGateError as error:
         fix = "Correct TARGET, or the module it names." if model is None else "Correct TARGET or --model."
         return Finding(named, False, error.message, fix), (), False
-    tools = sum(len(agent.by_name) for agent in loaded.agents)
-    gated = sum(tool.gate is not None for agent in loaded.agents for tool in agent.by_name.values())
-    what = f"{_count(len(loaded.agents), 'agent')} with {_count(tools, 'tool')}, {gated} of them gated"
-    return Finding(named, True, what), loaded.agents, bool(states_of(loaded.app))
+    tools = sum(len(agent.by_name) for agent in agents)
+    gated = sum(tool.gate is not None for agent in agents for tool in agent.by_name.values())
+    what = f"{_count(len(agents), 'agent')} with {_count(tools, 'tool')}, {gated} of them gated"
+    return Finding(named, True, what), agents, bool(states_of(loaded.app))
 
 
 def _count(number: int, noun: str) -> str:

@@ -79,7 +79,7 @@ def command(
     printer = JsonPrinter() if as_json else TextPrinter()
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     local = LocalThread(engine, chosen, thread_id, printer.show)
-    asker = Asker("no" if approve == "ask" and not can_ask() else approve, chosen)
+    asker = Asker("no" if approve == "ask" and not can_ask() else approve, engine.members)
     end = _run(local, asker, message)
     typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
     named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])

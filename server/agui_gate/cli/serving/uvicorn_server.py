@@ -117,7 +117,7 @@ class Server(uvicorn.Server):
         gc.freeze()
         if self.started and self._on_started is not None:
             self._on_started()
-        agents = [agent for state in self._states() for agent in state.engine.agents.values()]
+        agents = [agent for state in self._states() for agent in state.engine.members.values()]
         self._checking = asyncio.create_task(self._check(agents))  # nobody waits for it: it loads packages
 
     async def _check(self, agents: Sequence[Agent]) -> None:

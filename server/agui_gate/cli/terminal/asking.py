@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import click
@@ -14,6 +14,7 @@ from agui_gate.agent import Agent
 from agui_gate.cli.terminal.argument_edits import read_value
 from agui_gate.cli.terminal.console import dim, short
 from agui_gate.core.approvals import Approval
+from agui_gate.engine.belonging import tool_of
 from agui_gate.protocol.cards import in_order
 from agui_gate.protocol.inbound import ResumeEntry
 
@@ -37,10 +38,12 @@ class Decision(NamedTuple):
 
 
 class Asker:
-    """Answers what waits: by asking, or always the same. People read arguments as ``agent``'s tools order them."""
+    """Answers what waits: by asking, or always the same. People read arguments as the tool orders them, which is one
+    of ``members``.
+    """
 
-    def __init__(self, policy: Policy, agent: Agent) -> None:
-        self._policy, self._agent = policy, agent
+    def __init__(self, policy: Policy, members: Mapping[str, Agent]) -> None:
+        self._policy, self._members = policy, members
 
     def ask(self, pending: Sequence[Approval]) -> list[ResumeEntry]:
         """Answers to some or all of ``pending``; what is missing was left for later."""
@@ -49,7 +52,7 @@ class Asker:
             return [ResumeEntry(approval.id, "resolved", payload) for approval in pending]
         answers: list[ResumeEntry] = []
         for approval in pending:
-            tool = self._agent.by_name.get(approval.tool)
+            tool = tool_of(self._members.get(approval.agent), approval)
             arguments = in_order(approval.arguments, tool.parameters if tool else None)
             decision = ask_about(approval.message or f"Run {approval.tool}?", arguments, approval.editable)
             if decision is None:
