@@ -2,8 +2,9 @@
 
 import pytest
 
-from agui_gate import Agent, ConfigurationError, tool
-from agui_gate.team import Team
+from agui_gate import Agent, ConfigurationError, create_app, tool
+from agui_gate.engine.roster import Roster
+from agui_gate.team import Team, with_model
 from tests.product.inprocess import Parrot
 from tests.test_agent import Shelf
 
@@ -92,3 +93,27 @@ async def test_a_source_gets_no_name_that_hands_off() -> None:
     )
     Team(support)
     assert list((await support.ready()).by_name) == ["find"]
+
+
+def test_a_name_is_one_agent_over_all_teams() -> None:
+    one, two = agent("support", agent("billing")), agent("sales", agent("billing"))
+    with pytest.raises(ConfigurationError, match="two different agents are called 'billing'"):
+        create_app(one, two, store="memory://")
+
+
+def test_an_agent_may_be_in_several_teams_and_be_served_itself() -> None:
+    billing = agent("billing")
+    roster = Roster([agent("support", billing), agent("sales", billing), billing])
+    assert list(roster.members) == ["support", "billing", "sales"]
+    assert roster.team(billing).is_alone
+
+
+def test_another_model_is_that_of_the_whole_team() -> None:
+    a, b = agent("a"), agent("b")
+    a.handoffs.append(b)
+    b.handoffs.append(a)
+    model = Parrot()
+    (copy,) = with_model([a], model)
+    assert [one.model for one in Team(copy).agents] == [model, model]
+    assert copy.handoffs[0].handoffs == [copy]
+    assert a.handoffs[0].model is not model

@@ -15,7 +15,7 @@ TRANSFER = "transfer_to_"
 
 
 class Member(NamedTuple):
-    """An agent in its team. To a journal (``to.who``) the entry agent is "", so that a thread without a team says
+    """An agent in its team. ``who`` it is to a journal: the entry agent is "", so that a thread without a team says
     nothing of it. ``to``: for whom its transcripts are made.
 
     ``heirs`` are those to whom it can transfer the conversation, as journals spell them, by the name of the tool.
@@ -23,14 +23,10 @@ class Member(NamedTuple):
     """
 
     agent: Agent
+    who: Viewpoint
     to: Audience
     heirs: Mapping[str, str]
     transfers: tuple[ToolSpec, ...]
-
-    @property
-    def who(self) -> Viewpoint:
-        """From where it sees the journal."""
-        return self.to.who
 
 
 class Team:
@@ -60,9 +56,10 @@ class Team:
 
     def _member(self, agent: Agent) -> Member:
         heirs = _heirs(agent)
-        to = Audience(Viewpoint(self._spelled(agent)), vendor_of(agent.adapter))
+        who = Viewpoint(self._spelled(agent))
         transfers = tuple(_spec(name, heir) for name, heir in heirs.items())
-        return Member(agent, to, {name: self._spelled(heir) for name, heir in heirs.items()}, transfers)
+        spelled = {name: self._spelled(heir) for name, heir in heirs.items()}
+        return Member(agent, who, Audience(who, vendor_of(agent.adapter)), spelled, transfers)
 
     def _spelled(self, agent: Agent) -> str:
         return "" if agent.name == self.entry.name else agent.name

@@ -130,6 +130,28 @@ async def test_conditional_gate(teach: Teach) -> None:
         assert (done.text, lesson.module.REFUNDED) == ("Done.", {"A1": 20, "A2": 80})
 
 
+@shows("S22")
+async def test_handoffs(teach: Teach) -> None:
+    over, back = call("transfer_to_billing"), call("transfer_to_support")
+    turns = [
+        {"output": [over]},
+        {"output": [call("credit", invoice="77", euros=5)]},
+        {"output": [say("Credited.")]},
+        {"output": [back]},
+        {"output": [say("In Lagos.")]},
+    ]
+    async with teach("handoffs", turns) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("My invoice 77 is wrong")
+        assert asked_for(asked) == [{"invoice": "77", "euros": 5}]
+        assert (await chat.resume((asked.interrupts[0]["id"], YES))).text == "Credited."
+        assert (await chat.say("Thanks, where is my parcel?")).text == "In Lagos."
+        assert lesson.module.CREDITED == ["77"]
+        told = [(body["instructions"][:15], tools_of(body)) for body in lesson.product.inputs()]
+        support, billing = ["parcel", "transfer_to_billing"], ["credit", "transfer_to_support"]
+        assert [tools for _, tools in told] == [support, billing, billing, billing, support]
+
+
 @shows("B15")
 async def test_client_tool(teach: Teach) -> None:
     turns = [{"output": [call("set_colour", css="navy"), call("set_colour", css="teal")]}, {"output": [say("Done.")]}]

@@ -248,6 +248,29 @@ async def test_who_chose_the_model_may_declare(make: Callable[..., Make]) -> Non
         assert found["multimodal"]["input"] == {"image": True, "audio": True, "video": False, "pdf": True}
 
 
+@conforms("CAP-1", "CAP-2")
+async def test_of_a_team_what_holds_for_all_of_it() -> None:
+    """People are asked whoever of it answers; of models, only what is the same for all is claimed."""
+
+    def made(url: str, name: str, *, image: bool, tools: Sequence[Any] = ()) -> Agent:
+        known = Abilities(image=image, reasoning=True)
+        return Agent(name=name, model=OpenAIResponses("m", base_url=url, api_key="k", declares=known), tools=tools)
+
+    async with serve(Emulator(script=script())) as address:
+        support, billing = (
+            made(address, "support", image=True),
+            made(address, "billing", image=False, tools=Shop().tools),
+        )
+        support.handoffs.append(billing)
+        async with running(create_app(support, store="memory://", settings=Settings())) as url, client_of() as client:
+            found = await claims(Product(Emulator(script=script()), None, url, client))
+    assert found["multiAgent"] == {"supported": True, "handoffs": True}
+    assert found["tools"]["items"] == [], "its own alone"
+    assert found["humanInTheLoop"]["approvals"] is True
+    assert found["reasoning"]["supported"] is True
+    assert "image" not in found["multimodal"]["input"]
+
+
 # --- names of our own ---------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agui_gate import Agent, create_app
+from agui_gate import Agent, SchemaTool, create_app
+from agui_gate.errors import Unavailable
 from agui_gate.settings import Settings
 from agui_gate.tool import Tool
 from agui_gate.tool_source import ToolSource
@@ -15,6 +16,7 @@ from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, MODES, Json, Product, Stream, client_of, running, streamed
 from tests.product.shop import SEARCH, Shop, call, items, outputs, refund, say, status, users
+from tests.product.test_hosted_approvals import LISTED, SERVER, asks
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
@@ -41,13 +43,15 @@ class Desks:
         self.emulator = Emulator(script=list(script))
         self.support, self.billing = Shop(), Shop()
         self.more: Sequence[Tool | ToolSource] = ()
+        self.hosted: Sequence[Json] = ()
 
     @asynccontextmanager
     async def server(self, *, alone: bool = False, **entry: Any) -> AsyncIterator[Product]:
         """A server with both; ``alone``: after a redeploy without `billing`."""
         async with serve(self.emulator) as url:
-            first = OpenAIResponses("gpt-a", mode=self.mode, base_url=url, api_key="k")  # type: ignore[arg-type]  # parametrized
-            second = OpenAIResponses("gpt-b", mode=self.mode, base_url=url, api_key="k")  # type: ignore[arg-type]  # parametrized
+            common: Json = {"mode": self.mode, "base_url": url, "api_key": "k"}
+            first = OpenAIResponses("gpt-a", hosted_tools=self.hosted, **common)
+            second = OpenAIResponses("gpt-b", **common)
             support = Agent(name="support", model=first, instructions="S.", tools=self.support.tools, **entry)
             tools = [*self.billing.tools, *self.more]
             billing = Agent(name="billing", model=second, instructions="B.", tools=tools, handoffs=[support])
@@ -238,6 +242,86 @@ async def test_an_heir_that_is_gone_runs_nothing_and_the_entry_agent_answers(tmp
         assert (done.text, speakers(done)) == ("Bye.", [None])
         assert (desks.support.orders, desks.billing.orders) == ([], [])
         assert p.inputs()[-1]["model"] == "gpt-a"
+        p.assert_clean()
+
+
+@shows("B15", "B4")
+async def test_calls_beside_a_transfer_are_those_of_who_made_them() -> None:
+    """A free one runs, a gated one waits, a page's goes to the page; then the heir answers."""
+    pick = {"name": "pick_color", "description": "Pick.", "parameters": {"type": "object"}}
+    desks = Desks(turn(SEARCH, refund("A1"), call("pick_color"), TO_BILLING), bye())
+    async with desks.server() as p:
+        chat = p.chat(tools=[pick, CARD_TOOL])
+        asked = await chat.say("all of it")
+        assert (len(asked.results), desks.support.searches) == (2, ["ada"])
+        (picked,) = [i for i, name in asked.calls.items() if name == "pick_color"]
+        ((card, _),) = asked.cards.items()
+        done = await chat.answer((picked, "red"), (card, {"accepted": True}))
+        assert (speakers(done), desks.support.orders, desks.billing.orders) == (["billing"], ["A1"], [])
+        assert len(outputs(p.inputs()[-1])) == 4
+        p.assert_clean()
+
+
+class Ledger:
+    """A source of tools that may be away. ``paid`` is what its gated `pay` did."""
+
+    name = "ledger"
+
+    def __init__(self) -> None:
+        self.away, self.paid = False, 0
+
+    async def tools(self) -> Sequence[Tool]:
+        if self.away:
+            raise Unavailable("away")
+
+        async def pay(arguments: Json, context: Any) -> str:
+            self.paid += 1
+            return "paid"
+
+        schema = {"type": "object", "properties": {}}
+        return [SchemaTool(pay, name="pay", description="Pay.", parameters=schema, gate=True, origin=self.name)]
+
+    async def check(self) -> Sequence[Any]:
+        return []
+
+    async def aclose(self) -> None: ...
+
+
+@shows("B1", "B28")
+async def test_tools_of_the_heir_s_own_source() -> None:
+    """They are found when it answers; away, an approval waits, out of band too."""
+    desks, ledger = Desks(turn(TO_BILLING), turn(call("pay")), bye()), Ledger()
+    desks.more = [ledger]
+    async with desks.server() as p:
+        chat = p.chat()
+        asked = await chat.say("pay it")
+        assert "pay" in [tool["name"] for tool in p.inputs()[1]["tools"]]
+        ledger.away = True
+        assert (await p.decide(asked.interrupts[0]["id"], YES))["status_code"] == 503
+        waits = await chat.decide(asked, approved=True)
+        assert ([i["id"] for i in waits.interrupts], ledger.paid) == ([asked.interrupts[0]["id"]], 0)
+        ledger.away = False
+        done = await chat.decide(waits, approved=True)
+        assert (speakers(done), ledger.paid) == (["billing"], 1)
+        p.assert_clean()
+
+
+@every_mode
+@shows("S22", "B28")
+async def test_what_the_first_provider_holds_back_is_not_told_to_another(mode: str) -> None:
+    """Approved or not: the heir's provider knows nothing of it, so it never runs, and that is said."""
+    script = turn(LISTED, asks(), TO_BILLING), turn(say("Not paid."), repeat=True)
+    desks = Desks(*script, mode=mode)
+    desks.hosted = [SERVER]
+    async with desks.server() as p:
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        done = await chat.decide(asked, approved=True)
+        assert done.text == "Not paid."
+        (record,) = (await p.get(f"/threads/{chat.thread_id}"))["calls"]
+        assert (record["state"], record["agent"]) == ("failed", "support")
+        assert not items(p.inputs()[-1], "mcp_approval_response")
+        assert "was not executed" in str(p.inputs()[-1])
         p.assert_clean()
 
 

@@ -99,7 +99,7 @@ class Recorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
     ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come.
-    ``speaker`` is the name that clients are told of who says it ("": nobody has to be told from others).
+    ``speaker`` says it, as `TurnEntry.agent`; clients are told of any but the entry agent.
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
 
@@ -166,7 +166,7 @@ class Recorder:
         """The turn as it is recorded now. Without a `TurnDone` it is a cut one."""
         cut = self.done is None
         parts = [part for item in self._order if (part := self._part(item)) is not None]
-        return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut)
+        return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut, agent=self._speaker)
 
     def _take(self, size: int) -> None:
         self._room -= size

@@ -171,7 +171,7 @@ class Turns:
 
     async def _record_turn(self, recorder: Recorder) -> TurnEntry:
         assert recorder.done is not None  # `_ask` said so
-        turn = self._said(recorder)
+        turn = recorder.entry()
         judged = await self._looked_at(turn, recorder)
         calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged)
         turn = calls.classified(turn)
@@ -191,15 +191,10 @@ class Turns:
             self._cut(recorder)
             raise
 
-    def _said(self, recorder: Recorder) -> TurnEntry:
-        """What was said so far, by this member."""
-        turn, agent = recorder.entry(), self._member.who.agent
-        return msgspec.structs.replace(turn, agent=agent) if agent else turn
-
     def _cut(self, recorder: Recorder) -> None:
         """Keep what a broken stream said; none of its calls run (B25). What the provider ran, it ran."""
         recorder.close_calls()
-        turn = msgspec.structs.replace(self._said(recorder), cut=True)
+        turn = msgspec.structs.replace(recorder.entry(), cut=True)
         if turn.parts:
             self._thread.append([turn])
         self._scope.show_freed(turn)
