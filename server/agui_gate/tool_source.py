@@ -109,6 +109,11 @@ class SchemaTool(Tool):
         """Validated arguments and the context."""
         return {**kwargs, "context": context}
 
+    @property
+    def takes_context(self) -> bool:
+        """See `Tool`. It always is given one."""
+        return True
+
     def _take_signature(self) -> None:
         """There is no signature to take: the schema is given."""
 
