@@ -12,7 +12,6 @@ from contextlib import suppress
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.perspective import Audience
 from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
 from agui_gate.engine import outcomes, telling
@@ -140,9 +139,9 @@ class Course:
         for entry in intake.entries:
             if isinstance(entry, LeftOutEntry):
                 self._seq.other(left_out(entry))
-        vendor = self._conversing.audience.vendor
-        for entry in foreign(intake.entries, vendor):
-            telling.foreign_file(self._thread.thread.id, vendor)
+        self._to = self._conversing.audience
+        for entry in foreign(intake.entries, self._to.vendor):
+            telling.foreign_file(self._thread.thread.id, self._to.vendor)
             self._seq.other(left_out(entry))
         if imported:
             await self._close_imported(intake)
@@ -169,16 +168,15 @@ class Course:
         """Let the agent go on, if there is something for it to do and nobody has to be waited for."""
         if self._thread.journal.waits:
             return Rest.WAITS
-        to = self._conversing.audience
-        await self._thread.prepare(to)
-        if self._has_work(intake, to):
+        await self._thread.prepare(self._to)
+        if self._has_work(intake):
             return await self._conversing.converse()
         return Rest.DONE
 
-    def _has_work(self, intake: Intake, to: Audience) -> bool:
+    def _has_work(self, intake: Intake) -> bool:
         journal = self._thread.journal
         retry = journal.newest_turn is not None and journal.newest_turn.cut
-        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript(to))
+        return intake.keep is not None or retry or journal.awaits_model(self._thread.transcript(self._to))
 
     # --- ending -------------------------------------------------------------------------------------------------
     async def _wait(self) -> None:
