@@ -140,6 +140,8 @@ async def _leave(response: "httpx2.Response", chunks: AsyncGenerator[bytes, None
                     pass
             except Failure:
                 pass  # nothing that comes after the terminal event matters
+        if response.is_closed:
+            return  # as it is where the body came to its end
     with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
         await chunks.aclose()
         await response.aclose()
