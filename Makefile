@@ -149,7 +149,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 
 .PHONY: e2e
 e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp tests/e2e/next/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
-	@$(PYTEST) --maxprocesses=2 --dist=loadgroup $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
+	@$(PYTEST) --maxprocesses=2 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)
 
 # ARGS=--once: only so many that both fleets show each requirement. ARGS="--fleet=2:sqlite -k name": other fleets.
 .PHONY: scenarios

@@ -122,9 +122,6 @@ def _every_stream_is_accepted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the interop tests out where the clients can't run, and say so; in CI they stay in and fail."""
-    if config.getoption("dist", "no") == "loadgroup":  # a browser for one process, the other files for the others
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group("e2e" if "e2e" in item.path.parts else item.path.stem))
     interop = [item for item in items if item.get_closest_marker("interop")]
     if not interop or os.environ.get("CI") == "true" or not (reason := unavailable()):
         return
