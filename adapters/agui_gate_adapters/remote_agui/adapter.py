@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 import anyio
 
 from agui_gate.adapter import Finding, ModelEvent, TurnRequest
-from agui_gate.client import ClientError, Limits, Outcome, Run, Unreachable, events
+from agui_gate.client import ClientError, Json, Limits, Outcome, Run, Unreachable, events
 from agui_gate.client.connection import Connection
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common.large import work_through
 
 from .failures import ended_with, failed
 from .machine import Machine
-from .request import Plan, planned
+from .request import planned
 
 STOP_SECONDS = 2.0
 """How long telling a remote that nobody listens any more may take."""
@@ -44,15 +44,14 @@ class RemoteAgui:
 
     async def stream(self, request: TurnRequest) -> AsyncGenerator[Sequence[ModelEvent], None]:
         """One run of the remote. Raises `ProviderError`, without a word of the remote's in it."""
-        plan: Plan = await work_through(request, planned, request, self._origin, uuid.uuid4().hex)
-        if not plan.body["threadId"]:
-            plan.body["threadId"] = uuid.uuid4().hex
+        body = await work_through(request, planned, request, self._origin, uuid.uuid4().hex)
+        body["threadId"] = body["threadId"] or uuid.uuid4().hex
         lent = frozenset(tool.name for tool in request.tools)
         again = True
         while True:
             try:
-                machine = Machine(plan.body["messages"], lent)
-                async with aclosing(self._run(plan, machine, large=request.large)) as batches:
+                machine = Machine(body["messages"], lent)
+                async with aclosing(self._run(body, machine, large=request.large)) as batches:
                     async for batch in batches:
                         again = False
                         yield batch
@@ -64,9 +63,9 @@ class RemoteAgui:
             except ClientError as error:
                 raise failed(error) from error
 
-    async def _run(self, plan: Plan, machine: Machine, *, large: bool) -> AsyncGenerator[Sequence[ModelEvent], None]:
+    async def _run(self, body: Json, machine: Machine, *, large: bool) -> AsyncGenerator[Sequence[ModelEvent], None]:
         connection = self._connection()
-        run = Run(connection, _Nobody(), plan.body, large=large)
+        run = Run(connection, _Nobody(), body, large=large)
         try:
             async for event in run:
                 batch = machine.feed(event)

@@ -9,7 +9,7 @@ that of any client.
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from agui_gate.adapter import (
     AssistantTurn,
@@ -29,14 +29,7 @@ Json = dict[str, Any]
 VERSION = "1.0"
 
 
-class Plan(NamedTuple):
-    """A run's input, and whether it says yes to something."""
-
-    body: Json
-    consents: bool
-
-
-def planned(request: TurnRequest, origin: str, run_id: str) -> Plan:
+def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
     """The input of the next run. ``origin`` is whose private parts may be used."""
     messages: list[Json] = []
     resume: list[Json] = []
@@ -59,9 +52,7 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Plan:
         "state": {},
         "forwardedProps": {},
     }
-    turns = (turn for turn in request.transcript if isinstance(turn, AssistantTurn))
-    consents = any(call.consent for turn in turns for call in turn.calls)
-    return Plan(body | ({"resume": resume} if resume else {}), consents)
+    return body | ({"resume": resume} if resume else {})
 
 
 def thread_id(conversation: tuple[str, ...]) -> str:
