@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from agui_gate import Gate, tool
-from agui_gate_adapters.testkit import Emulator
-from agui_gate_adapters.testkit.agui import AGUIClient, connecting
+from agui_gate import Agent, Gate, create_app, tool
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.remote_agui import RemoteAgent
+from agui_gate_adapters.testkit import Emulator, serve
+from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
 from tests.product.shop import SEARCH, Shop, call, refund, say, script
 from tests.proxy import Proxy, passes
 from tests.remote.kit import Row, behind, in_front, pages, row, status, told
@@ -251,3 +253,22 @@ async def test_it_may_have_acted_and_nobody_heard_of_it(tmp_path: Path) -> None:
         done = await chat.say("and now?")
         assert done[-1]["type"] == "RUN_FINISHED"
         assert len(lives.shop.orders) <= 1
+
+
+async def test_the_conversation_is_handed_to_it_and_what_it_asks_names_it() -> None:
+    """Another agent answers first. The remote is told what was said, and goes on with what people decide."""
+    shop, models = Shop(), [Emulator(script=script(refund("A1"))), Emulator(script=script(call("transfer_to_expert")))]
+    async with behind(models[0], shop.tools) as back, serve(models[1]) as base_url, connecting() as http:
+        expert = RemoteAgent(f"{back}/agents/expert")
+        model = OpenAIResponses("gpt-5.4-mini", mode="stateless", base_url=base_url, api_key="k")
+        app = create_app(Agent(name="desk", model=model, handoffs=[expert]), store="memory://")
+        async with serving(app) as front:
+            chat = AGUIClient(http, front)
+            asked = await chat.say("refund A1")
+            (waiting,) = (await http.get(f"{front}/approvals")).json()["approvals"]
+            assert (waiting["tool"], waiting["agent"]) == ("refund", "expert")
+            done = await chat.decide(asked, approved=True)
+            assert (shop.orders, done.text) == (["A1"], "Done.")
+            assert (await chat.say("thanks")).text == "Done."
+        assert not models[0].refusals
+        assert not models[1].refusals
