@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.core.schemas import of_arguments
+from agui_gate.delegation import Delegation
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.history import History
 from agui_gate.models import adapter_for
@@ -109,6 +110,19 @@ class Agent:
             self._check_choice("on_unanswered", OnUnanswered)
         self._check_choice("on_disconnect", OnDisconnect)
         self._check_choice("client_roles", ClientRoles)
+
+    def as_tool(self, *, name: str | None = None, description: str | None = None, gate: bool = False) -> Tool:
+        """This agent as a tool of another one, with one argument: the ``task``.
+
+        The model reads ``name`` (by default the agent's own) and ``description``. What the sub-agent says and calls is
+        part of the same thread and run: its gated calls are asked about there, and its tokens are counted there. The
+        entry agent's ``hitl``, ``on_unanswered`` and ``on_disconnect`` count for it, its own ``max_turns`` for a task.
+
+        Raises `ConfigurationError` for a name that no tool can have, and for ``gate``, which can't be kept yet.
+        """
+        if gate:
+            raise ConfigurationError(f"agent {self.name}: as_tool(gate=True) is not built yet; gate its tools instead")
+        return Delegation(self, name=name, description=description)
 
     @property
     def adapter(self) -> Adapter:

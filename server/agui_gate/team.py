@@ -7,6 +7,7 @@ from typing import NamedTuple
 from agui_gate.adapter import Adapter, ToolSpec, vendor_of
 from agui_gate.agent import Agent
 from agui_gate.core.perspective import Audience, Viewpoint
+from agui_gate.delegation import Delegation
 from agui_gate.errors import ConfigurationError
 from agui_gate.tool import is_tool_name
 
@@ -68,6 +69,12 @@ class Team:
         """The member that a journal spells like this, or None: "" is the entry agent."""
         return self.members.get(name) if name else self.first
 
+    def delegate(self, agent: str, tool: str) -> Delegation | None:
+        """The tool of the member ``agent``, spelled as in a journal, that delegates. None if it has no such tool."""
+        member = self.member(agent)
+        found = None if member is None else member.agent.by_name.get(tool)
+        return found if isinstance(found, Delegation) else None
+
     @property
     def agents(self) -> Iterable[Agent]:
         """All of them, the entry agent first."""
@@ -92,7 +99,7 @@ def with_model(agents: Sequence[Agent], model: Adapter) -> tuple[Agent, ...]:
 
 def passes_work_to(agent: Agent) -> Iterable[Agent]:
     """The agents that this one names."""
-    return agent.handoffs
+    return [*agent.handoffs, *(tool.agent for tool in agent.tools if isinstance(tool, Delegation))]
 
 
 def _heirs(agent: Agent) -> dict[str, Agent]:

@@ -12,9 +12,9 @@ What is known is a function of the entries, the records and the reference. So a 
 store answers as the one that was added to. An entry costs the same however long the journal is, and so does a question,
 but where its docstring says otherwise. A branch costs as much as reading what stays.
 
-Two assumptions have their one place here, as threads with several agents at work will break them. One is that only the
-newest turn's calls can be open (`standing_turns`). The other is that a provider remembers a thread in one place
-(`reference`).
+Calls can be open in the newest turn alone: of the conversation, and of each task that a call of such a turn delegated
+(`standing_turns`). What is said in tasks is an entry like any other. But who answers the user, and what was answered,
+is a matter of the conversation.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -91,10 +91,12 @@ class Journal:
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
         self._newest_place = -1
-        self._standing: list[TurnEntry] = []
+        self._standing: dict[str, list[TurnEntry]] = {}  # by task
+        self._tasks: dict[str, str] = {}  # of calls that were made in one
+        self._delegations: dict[str, TurnEntry] = {}  # the turns that hold the calls that delegated tasks
         self._calls: dict[str, CallPart] = {}
         self._issued: set[str] = set()
-        self._results: set[str] = set()
+        self._results: dict[str, ResultEntry] = {}
         self._reported: set[str] = set()
         self._actions: set[str] = set()
         self.heirs: dict[str, str] = {}
@@ -111,7 +113,7 @@ class Journal:
             case TurnEntry():
                 self._note_turn(entry)
             case ResultEntry():
-                self._results.add(entry.call_id)
+                self._results.setdefault(entry.call_id, entry)
                 self.call_ids.add(entry.call_id)
             case UserEntry() | KeptEntry():
                 self._note_message(entry)
@@ -131,15 +133,20 @@ class Journal:
 
     def _note_turn(self, turn: TurnEntry) -> None:
         if turn.silent:
-            self._standing.append(turn)
+            self._standing.setdefault(turn.task, []).append(turn)
         else:
-            self._standing = [turn]
-        self.newest_turn, self._newest_place = turn, len(self.entries)
+            self._standing[turn.task] = [turn]
+        if not turn.task:
+            self.newest_turn, self._newest_place = turn, len(self.entries)
         self.alone = self.alone and not (turn.agent or turn.task)
         self.messages.note_turn(turn)
         for call in turn.calls:
             self._calls[call.id] = call
             self.call_ids.add(call.id)
+            if turn.task:
+                self._tasks[call.id] = turn.task
+            if call.kind == "task":
+                self._delegations[call.id] = turn
             if turn.origin and call.kind != "client":
                 self._issued.add(call.name)
 
@@ -212,16 +219,70 @@ class Journal:
 
     # --- what is open, and who is waited for ----------------------------------------------------------------------
     def standing_turns(self) -> Sequence[TurnEntry]:
-        """The turns whose calls can still be open, and that the model's next answer follows: the newest one alone.
+        """The turns whose calls can still be open, and that a model's next answer follows: in the conversation, and in
+        each open task, the newest one alone.
 
         (And turns after it that were cut off before they said anything, which leave everything as it was.)
         """
-        return self._standing
+        standing = list(self._standing.get("", ()))
+        for turn in standing:  # grows while it is gone through
+            for call in turn.calls:
+                if call.kind == "task" and call.id not in self._results:
+                    standing += self._standing.get(call.id, ())
+        return standing
 
     def open_calls(self) -> list[CallPart]:
-        """Calls without a result for which nobody is asked: what the client is to run, and what a crash left."""
-        calls = (call for turn in self._standing for call in turn.calls)
+        """Calls without a result for which nobody is asked: what the client is to run, and what a crash left.
+
+        Those of open tasks, too; but not the calls that delegated these.
+        """
+        calls = (call for turn in self.standing_turns() for call in turn.calls if call.kind != "task")
         return [call for call in calls if call.id not in self._results and call.id not in self.approvals]
+
+    # --- tasks ------------------------------------------------------------------------------------------------------
+    def open_tasks(self, task: str = "") -> list[CallPart]:
+        """The calls that delegated what is not done yet, by who works on ``task``."""
+        calls = (call for turn in self._standing.get(task, ()) for call in turn.calls)
+        return [call for call in calls if call.kind == "task" and call.id not in self._results]
+
+    def all_open_tasks(self) -> list[CallPart]:
+        """All such calls, however deep, outer ones first."""
+        calls = (call for turn in self.standing_turns() for call in turn.calls)
+        return [call for call in calls if call.kind == "task" and call.id not in self._results]
+
+    def waiting_tasks(self) -> set[str]:
+        """The ids of the tasks inside which something waits for a person or for the client."""
+        waiting = [approval.call_id for approval in self.pending()] + [call.id for call in self.open_calls()]
+        found: set[str] = set()
+        for call_id in waiting:
+            while call_id := self._tasks.get(call_id, ""):
+                found.add(call_id)
+        return found
+
+    def waits_in(self, task: str) -> bool:
+        """Whether a call that was made in ``task`` itself has no outcome, so that its agent can't go on."""
+        calls = (call for turn in self._standing.get(task, ()) for call in turn.told_calls)
+        return any(call.kind != "hosted" and not self.has_outcome(call.id) for call in calls)
+
+    def latest_in(self, task: str) -> TurnEntry | None:
+        """The latest turn of ``task`` that said anything."""
+        turns = [turn for turn in self._standing.get(task, ()) if turn.parts]
+        return turns[-1] if turns else None
+
+    def task_of(self, call_id: str) -> str:
+        """The id of the task in which this call was made; "" for the conversation with the user."""
+        return self._tasks.get(call_id, "")
+
+    def delegation(self, task: str) -> TurnEntry | None:
+        """The turn that holds the call that delegated ``task``."""
+        return self._delegations.get(task)
+
+    def depth(self, task: str) -> int:
+        """How many tasks ``task`` is inside of, with itself."""
+        depth = 0
+        while task:
+            depth, task = depth + 1, self._tasks.get(task, "")
+        return depth
 
     def pending(self) -> list[Approval]:
         """What waits for a person, oldest first."""
@@ -249,7 +310,7 @@ class Journal:
 
         A call that nobody was asked about is one that nobody agreed to.
         """
-        held = [call.id for turn in self._standing for call in turn.told_calls if call.is_held]
+        held = [call.id for turn in self.standing_turns() for call in turn.told_calls if call.is_held]
         states = {call_id: self.approvals[call_id].state if call_id in self.approvals else None for call_id in held}
         told = (None, State.PENDING, State.PASSED, *NO)
         return {call_id: state is State.PASSED for call_id, state in states.items() if state in told}
@@ -259,13 +320,13 @@ class Journal:
         """Whether anything waits for a person or for the client."""
         return bool(self.pending() or self.open_calls())
 
-    def awaits_model(self, transcript: Transcript) -> bool:
-        """Whether the model has something to answer at the end of ``transcript``, which was made of this journal. That
-        is a message of the user's, or outputs that it has not seen.
+    def awaits_model(self, transcript: Transcript, task: str = "") -> bool:
+        """Whether the model that works on ``task`` has something to answer at the end of ``transcript``, which was made
+        of this journal. That is a message of the user's, or outputs that it has not seen.
         """
         if not transcript or isinstance(transcript[-1], UserTurn):
             return bool(transcript)
-        return any(call.kind != "hosted" for turn in self._standing for call in turn.told_calls)
+        return any(call.kind != "hosted" for turn in self._standing.get(task, ()) for call in turn.told_calls)
 
     def is_answered(self, place: int) -> bool:
         """Whether the model's answer to the entry at ``place`` is there, or is waiting for somebody.
@@ -277,7 +338,7 @@ class Journal:
             return False
         if turn.cut or not turn.awaited:
             return True
-        return any(not self.has_outcome(call.id) for call in turn.awaited)
+        return any(not self.has_outcome(c.id) and (c.kind != "task" or self.waits) for c in turn.awaited)
 
     def has_turn_after(self, place: int) -> bool:
         """Whether the model has said something after the entry at ``place``."""
@@ -302,6 +363,10 @@ class Journal:
     def has_result(self, call_id: str) -> bool:
         """Whether the journal has a result for this call."""
         return call_id in self._results
+
+    def result(self, call_id: str) -> ResultEntry | None:
+        """The result that the journal has for this call."""
+        return self._results.get(call_id)
 
     def has_outcome(self, call_id: str) -> bool:
         """Whether it is known what came of this call, or at least what was decided."""

@@ -4,16 +4,19 @@ from typing import Any, Literal
 
 from agui_gate.core.content import Content, More, Struct
 
-CallKind = Literal["server", "gated", "client", "hosted", "held"]
+CallKind = Literal["server", "gated", "client", "hosted", "held", "task"]
 """Who resolves a call: the server at once, the server after a person agreed, or the client; or the provider itself.
+
+``task``: a sub-agent of ours, whose turns are in the same journal (`TurnEntry.task`). It may take several runs.
 
 ``hosted``: the provider ran it, and its result came with the turn. ``held``: the provider would run it and asks first;
 what a person decides is told to it with the next request (`SettledCall.consent`). Neither is ever run by us.
 """
 
-Shown = Literal["at_once", "after_turn", "when_decided"]
+Shown = Literal["at_once", "after_turn", "when_decided", "when_done"]
 """When a call was streamed to the client: as the model said it, or held back because its tool has a gate. Then it is
-shown after its turn where the gate lets it go free, and else when it is decided (`core/view.py`).
+shown after its turn where the gate lets it go free, and else when it is decided (`core/view.py`). A call that delegates
+a task may be held back until that is done.
 """
 
 Private = dict[str, Any]

@@ -54,6 +54,10 @@ class Sequencer(Lane):
         """Whether a sub-agent was announced that has not ended."""
         return bool(self._stream.running)
 
+    def knows(self, task: str) -> bool:
+        """Whether the sub-agent of this id has a lane on this stream."""
+        return task in self._stream.lanes
+
     # --- the end ------------------------------------------------------------------------------------------------
     def finish(self, outcome: ev.Finished | None = None, usage: Sequence[Any] = ()) -> None:
         """RUN_FINISHED of a run that has come to its own end."""

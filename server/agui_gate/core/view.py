@@ -58,6 +58,8 @@ class View(Enum):
             return Place.HERE
         if result is not None and result.given_up:
             return Place.NOWHERE
+        if call.shown == "when_done":
+            return Place.NOWHERE if result is None else Place.DECIDED
         if call.shown != "when_decided":
             return Place.HERE if call.shown == "at_once" else Place.AFTER
         if record is not None and record.output is not None:

@@ -31,20 +31,23 @@ from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, ProviderUnav
 class Consents:
     """The consents of one thread. The caller holds the thread's lease.
 
-    ``on_shown`` is called when outcomes were shown, before the provider's answer is.
+    ``on_shown`` is called when outcomes were shown, before the provider's answer is. ``task``: only those to calls that
+    were made in this task ("": the conversation); None means all.
     """
 
-    def __init__(self, thread: LeasedThread, gated_calls: GatedCalls, on_shown: Callable[[], None]) -> None:
-        self._journal, self._gated_calls, self._on_shown = thread.journal, gated_calls, on_shown
+    def __init__(
+        self, thread: LeasedThread, gated_calls: GatedCalls, on_shown: Callable[[], None], task: str | None = None
+    ) -> None:
+        self._journal, self._gated_calls, self._on_shown, self._task = thread.journal, gated_calls, on_shown, task
 
     @property
     def passing(self) -> bool:
         """Whether a request is under way that says yes to something."""
-        return bool(self._journal.passed())
+        return bool(self._passed())
 
     async def recover(self) -> None:
         """What a process that died had passed on: nobody knows whether it ran."""
-        await self._gated_calls.close(self._journal.passed(), State.UNKNOWN)
+        await self._gated_calls.close(self._passed(), State.UNKNOWN)
 
     async def branched(self, dropped: Sequence[Approval]) -> None:
         """Those of ``dropped``, which a branch has dropped, that were agreed to are not passed on any more."""
@@ -55,7 +58,7 @@ class Consents:
 
         What another agent's provider holds back can't be told any more.
         """
-        agreed = self._journal.agreed()
+        agreed = self._of_task(self._journal.agreed())
         if not agreed:
             return
         ours = [a for a in agreed if self._is_of(a, agent)]
@@ -69,12 +72,12 @@ class Consents:
 
     async def accepted(self) -> None:
         """The provider took the request."""
-        await self._gated_calls.record_outcome(self._journal.passed(), State.DONE, outcomes.APPROVED)
+        await self._gated_calls.record_outcome(self._passed(), State.DONE, outcomes.APPROVED)
         self._on_shown()
 
     async def lost(self) -> None:
         """The provider can't be told."""
-        await self._lose(self._journal.passed())
+        await self._lose(self._passed())
 
     async def failed(self, error: BaseException | None) -> None:
         """The request failed with ``error``, or was stopped, before the provider's first event."""
@@ -82,10 +85,16 @@ class Consents:
         if unsent or isinstance(error, RateLimited | ProviderAuth):
             await self._give_back()
         elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
-            await self._gated_calls.record_outcome(self._journal.passed(), State.UNKNOWN, outcomes.INTERRUPTED)
+            await self._gated_calls.record_outcome(self._passed(), State.UNKNOWN, outcomes.INTERRUPTED)
 
     async def _give_back(self) -> None:
-        await self._gated_calls.shift(self._journal.passed(), State.GIVEN_BACK)
+        await self._gated_calls.shift(self._passed(), State.GIVEN_BACK)
+
+    def _passed(self) -> list[Approval]:
+        return self._of_task(self._journal.passed())
+
+    def _of_task(self, approvals: list[Approval]) -> list[Approval]:
+        return [a for a in approvals if self._task is None or self._journal.task_of(a.call_id) == self._task]
 
     def _is_of(self, approval: Approval, agent: Agent) -> bool:
         """Whether ``agent`` asked, with this very model, and no model has answered since."""

@@ -9,6 +9,7 @@ from enum import Enum, auto
 
 from agui_gate.adapter import TurnDone, Usage
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.lane import Lane
 from agui_gate.core.perspective import Audience
 from agui_gate.core.transcript import Output
 from agui_gate.engine.consents import Consents
@@ -17,6 +18,7 @@ from agui_gate.engine.intake import Intake
 from agui_gate.engine.members import Members
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.showing import Showing
+from agui_gate.engine.tasks import Tasks
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.turn import Turns
 from agui_gate.engine.usage import totals
@@ -42,9 +44,11 @@ class Conversing:
         self.agent, self._members, self._scope, self._thread = members.team.entry, members, scope, scope.thread
         self.asker = Asker(members, scope)
         self.showing = Showing(scope, self.asker)
-        self._tools = Toolbox(self._thread, scope.seq.other)
+        self._tools = Toolbox(self._thread, lambda call_id: scope.lane_of(call_id).other)
         self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
-        self.consents = Consents(self._thread, self.gated_calls, self.showing.snapshot)
+        self.consents = self._consents(None)
+        self._own_consents = self._consents("")
+        self.tasks = Tasks(members, scope, self._turns_of, self._consents)
         self.done: list[TurnDone] = []
         self._turns: dict[str, Turns] = {}
 
@@ -95,7 +99,7 @@ class Conversing:
             turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
             turn = await turns.next_turn()
             waits = self._thread.journal.waits
-            if not turn.awaited or (self.done[-1].status == "incomplete" and not waits):
+            if not turn.awaited or (turns.was_cut_off and not waits):
                 return Rest.DONE
             if waits:
                 return Rest.WAITS
@@ -110,9 +114,15 @@ class Conversing:
 
     async def _first_turns(self, speaker: Member) -> Turns:
         member = await self._members.ready(speaker)
-        turns = Turns(member, self._scope, self.asker, self.consents, self._tools, self.done)
-        self._turns[member.who.agent] = turns
+        turns = self._turns[member.who.agent] = self._turns_of(member, self._scope.seq, self._own_consents)
         return turns
+
+    def _turns_of(self, member: Member, lane: Lane, consents: Consents) -> Turns:
+        work = self.tasks.work
+        return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, work)
+
+    def _consents(self, task: str | None) -> Consents:
+        return Consents(self._thread, self.gated_calls, self.showing.snapshot, task)
 
     async def _run(self, approval: Approval) -> Output:
         return await self._tools.approved(self._members.tool_of(approval), approval)

@@ -58,11 +58,13 @@ class Course:
         await self._apply(intake)
         if intake.keep is None:
             await self._conversing.decide(intake)
+        waited = self._thread.journal.waiting_tasks()
         if intake.said:
             await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
         if intake.said:
             self._give_up_on_client()
+            self._give_up_on_tasks(waited)
         if self._showing.is_due:
             await self._showing.restate()
         rest = await self._converse(intake)
@@ -135,7 +137,7 @@ class Course:
             self._showing.snapshot_due |= self._thread.shows_replaced
         else:
             self._thread.append(intake.entries)
-        self._scope.live.opened(*self._thread.snapshot())
+        self._scope.opened()
         for entry in intake.entries:
             if isinstance(entry, LeftOutEntry):
                 self._seq.other(left_out(entry))
@@ -164,8 +166,17 @@ class Course:
         for call in self._thread.journal.open_calls():
             self._scope.result(call, outcomes.UNANSWERED_CLIENT)
 
+    def _give_up_on_tasks(self, waited: set[str]) -> None:
+        """The user went on: tasks whose questions were closed for that are closed, too."""
+        going_on = {call.id for call in self._thread.journal.all_open_tasks()} - waited
+        self._conversing.tasks.end_idle(lambda call: self._scope.result(call, outcomes.TASK_SUPERSEDED), going_on)
+
     async def _converse(self, intake: Intake) -> Rest:
-        """Let the agent go on, if there is something for it to do and nobody has to be waited for."""
+        """Let the agent go on, if there is something for it to do and nobody has to be waited for.
+
+        What it delegated goes on first.
+        """
+        await self._conversing.tasks.resume()
         if self._thread.journal.waits:
             return Rest.WAITS
         await self._thread.prepare(self._to)

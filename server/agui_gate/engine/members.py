@@ -9,6 +9,7 @@ import structlog
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
 from agui_gate.core.journal import Journal
+from agui_gate.core.perspective import Viewpoint
 from agui_gate.engine import belonging
 from agui_gate.errors import AguiGateError
 from agui_gate.team import Member, Team
@@ -40,9 +41,9 @@ class Members:
             self._ready[name] = member if agent is member.agent else member._replace(agent=agent)
         return self._ready[name]
 
-    def speaker(self, journal: Journal, task: str = "") -> Member:
+    def speaker(self, journal: Journal) -> Member:
         """Who answers now, as the journal says; the entry agent if that is nobody of the team any more."""
-        name = journal.heirs.get(task)
+        name = journal.heirs.get("")
         return self._heir(name) if name else self.team.first
 
     def _heir(self, name: str) -> Member:
@@ -51,6 +52,13 @@ class Members:
             self._warned.add(name)
             log.warning("heir_is_gone", agent=name, answers=self.team.entry.name)
         return found or self.team.first
+
+    async def worker(self, journal: Journal, agent: Agent, task: str, prompt: str) -> Member:
+        """Who works on ``task`` now, which was delegated to ``agent``, ready for its turn in it."""
+        name = journal.heirs.get(task)
+        found = None if name is None else self.team.member(name)
+        member = await self.ready(found or self.team.members[agent.name])
+        return member._replace(to=member.to._replace(who=Viewpoint(member.who.agent, task), prompt=prompt))
 
     def tool_of(self, approval: Approval) -> Tool | None:
         """The tool that runs the call: see `belonging.tool_of`."""

@@ -47,6 +47,7 @@ CUT_OFF = status("cancelled", "Not executed: the answer was cut off before the c
 CUT_OFF_HOSTED = status(
     "unknown", "The provider's answer was cut off while it ran this. Whether it took effect is not known."
 )
+TASK_SUPERSEDED = status("superseded", "Not finished: the user went on without answering what it asked.")
 NO_RESULT = status("unknown", "The provider gave no result. Whether it took effect is not known.")
 APPROVED = Output('{"status":"approved","message":"Approved. The provider was told to run this call."}')
 CONSENT_LOST = status(

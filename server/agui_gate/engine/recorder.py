@@ -41,7 +41,8 @@ from agui_gate.adapter import (
 )
 from agui_gate.core.events import Custom
 from agui_gate.core.jsontext import completion, object_or_empty, parse_object
-from agui_gate.core.sequencer import Sequencer
+from agui_gate.core.lane import Lane
+from agui_gate.core.perspective import ALONE, Viewpoint
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.errors import LimitReached
@@ -99,20 +100,20 @@ class Recorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
     ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come.
-    ``speaker`` says it, as `TurnEntry.agent`; clients are told of any but the entry agent.
+    ``speaker`` says it, and in which task; clients are told of any but the entry agent.
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
 
     def __init__(
         self,
-        sequencer: Sequencer,
+        sequencer: Lane,
         new_id: Callable[[], str],
         call_ids: set[str],
         origin: str,
         limits: Limits = DEFAULTS,
         theirs: Container[str] = (),
         holds_back: HoldsBack | None = None,
-        speaker: str = "",
+        speaker: Viewpoint = ALONE,
     ) -> None:
         self._limits, self._speaker = limits, speaker
         self._theirs, self._holds_back = theirs, holds_back
@@ -166,7 +167,9 @@ class Recorder:
         """The turn as it is recorded now. Without a `TurnDone` it is a cut one."""
         cut = self.done is None
         parts = [part for item in self._order if (part := self._part(item)) is not None]
-        return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut, agent=self._speaker)
+        return TurnEntry(
+            self.turn_id, tuple(parts), self._origin, cut=cut, agent=self._speaker.agent, task=self._speaker.task
+        )
 
     def _take(self, size: int) -> None:
         self._room -= size
@@ -227,7 +230,7 @@ class Recorder:
         self._take(ITEM_BYTES)
         item = _Item(kind, self._new_id())
         if self._speaker and kind == "text":
-            self._seq.named(item.id, self._speaker)
+            self._seq.named(item.id, self._speaker.agent)
         self._items[kind, key] = item
         self._order.append(item)
         return item

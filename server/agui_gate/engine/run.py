@@ -53,7 +53,7 @@ class Run:
         self._team, self._store, self._live = team, store, live
         self._thread = thread
         self._seq = Sequencer(run.thread_id, run.run_id, live.publish, dialect)
-        self._scope = Scope(run, dialect, thread, self._seq, live, new_id, clock, downgrades)
+        self._scope = Scope(team, run, dialect, thread, self._seq, live, new_id, clock, downgrades)
         self._conversing: Conversing | None = None
 
     async def execute(self) -> None:
@@ -140,7 +140,10 @@ class Run:
         for call in self._thread.journal.open_calls():
             if call.kind != "client" or error is None:
                 self._scope.stopped(call)
+        if self._conversing is not None:
+            self._conversing.tasks.end_idle(self._scope.stopped)
         self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
+        self._seq.leave_open([call.id for call in self._thread.journal.all_open_tasks()])
         self._seq.leave_open([approval.call_id for approval in self._thread.journal.pending()])
         await self._thread.end(status, END_SECONDS)
 

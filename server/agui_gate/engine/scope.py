@@ -9,6 +9,7 @@ from agui_gate.core import events as ev
 from agui_gate.core.approvals import Style
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.jsontext import object_or_empty
+from agui_gate.core.lane import Lane
 from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.stopping import Stop
 from agui_gate.core.transcript import CARD_TOOL, CallPart, Output, ResultEntry, TurnEntry
@@ -19,6 +20,7 @@ from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.protocol.messages import result_id
+from agui_gate.team import Team
 
 Clock = Callable[[], int]
 """Now, in ms since the epoch."""
@@ -43,6 +45,7 @@ class Scope:
     to show no longer: it is told by the next snapshot. ``untold`` are results that are being saved, by their calls.
     """
 
+    team: Team
     input: RunInput
     dialect: Dialect
     thread: LeasedThread
@@ -63,7 +66,27 @@ class Scope:
     def at_rest(self) -> None:
         """Nothing is half said: clients that connect from now on begin here."""
         self.seq.end_unfinished()
-        self.live.opened(*self.thread.snapshot())
+        self.opened()
+
+    def opened(self) -> None:
+        """Clients that connect from now on begin here; not while a sub-agent is at work that they would not know."""
+        if not self.seq.has_subagents:
+            self.live.opened(*self.thread.snapshot())
+
+    def lane(self, task: str) -> Lane:
+        """Where what is said in ``task`` goes. What is said of one that was done in an earlier run is the run's."""
+        journal = self.thread.journal
+        call, turn = journal.call(task), journal.delegation(task)
+        if call is None or turn is None or (journal.has_result(task) and not self.seq.knows(task)):
+            return self.seq
+        delegate = self.team.delegate(turn.agent, call.name)
+        name, description = (delegate.agent.name, delegate.agent.description) if delegate else (call.name, "")
+        about = ev.SubagentStarted(task, name, description or None, turn.task or None, task)
+        return self.lane(turn.task).subagent(about)
+
+    def lane_of(self, call_id: str) -> Lane:
+        """Where what is said of a call goes."""
+        return self.lane(self.thread.journal.task_of(call_id))
 
     def show_messages(self) -> None:
         """MESSAGES_SNAPSHOT: the whole conversation."""
@@ -84,12 +107,20 @@ class Scope:
             self.seq.leave_open([call.id])
             self.withdrawn.add(call.id)
         else:
-            self.seq.result(call.id, message_id, output.content)
+            self._show_late(call.id)
+            self.lane_of(call.id).result(call.id, message_id, output.content)
 
     def tell(self, result: ResultEntry) -> None:
         """Show the output of a call whose result was recorded, and saved, first."""
         self.untold.pop(result.call_id, None)
-        self.seq.result(result.call_id, result.message_id, result.output.content)
+        self._show_late(result.call_id)
+        self.lane_of(result.call_id).result(result.call_id, result.message_id, result.output.content)
+
+    def _show_late(self, call_id: str) -> None:
+        """Show a call that was held back until its task is done."""
+        call = self.thread.journal.call(call_id)
+        if call is not None and call.shown == "when_done" and self.dialect.v1:
+            self.show(call)
 
     def show_freed(self, turn: TurnEntry) -> None:
         """Show the calls of ``turn`` that were held back and about which nobody is asked."""
@@ -99,9 +130,10 @@ class Scope:
 
     def show(self, call: CallPart, arguments: str | None = None) -> None:
         """Show a call that was held back, at one go; with these ``arguments`` where they are not as it was made."""
-        self.seq.call(call.id, call.name, call.parent_id)
-        self.seq.call_args(call.id, object_or_empty(call.arguments) if arguments is None else arguments)
-        self.seq.call_end(call.id)
+        lane = self.lane_of(call.id)
+        lane.call(call.id, call.name, call.parent_id)
+        lane.call_args(call.id, object_or_empty(call.arguments) if arguments is None else arguments)
+        lane.call_end(call.id)
 
     def lost(self, what: Lost) -> None:
         """The shapes of 0.x have no way to tell the client this: tell the developers (VER-7)."""

@@ -55,7 +55,7 @@ class Showing:
         except NotSaved:
             call_id = approval.call_id
             self._call(approval)
-            self._scope.seq.result(call_id, result_id(call_id), outcomes.NOT_SAVED.content)
+            self._scope.lane_of(call_id).result(call_id, result_id(call_id), outcomes.NOT_SAVED.content)
             raise
 
     def unseen(self, repeated: Iterable[Approval]) -> None:
@@ -143,7 +143,8 @@ class Showing:
 
     def _result(self, approval: Approval, output: Output) -> None:
         told = records.metadata(approval, self._asker.parameters(approval))
-        self._scope.seq.result(approval.call_id, result_id(approval.call_id), output.content, told)
+        lane = self._scope.lane_of(approval.call_id)
+        lane.result(approval.call_id, result_id(approval.call_id), output.content, told)
 
     def _custom(self, value: dict[str, object]) -> None:
         self._scope.seq.other(ev.Custom("agui-gate:answer_refused", value))

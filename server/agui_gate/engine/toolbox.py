@@ -6,8 +6,9 @@ the request that brought the answer.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -34,12 +35,16 @@ def nobody(event: ev.Event) -> None:
     """Nobody listens: there is no stream."""
 
 
+TellOf = Callable[[str], Tell]
+"""Where the events of a call's tool go, by the call's id."""
+
+
 class Toolbox:
     """Runs tools on one open thread, whosever they are. What they do to the shared state is told, and stays in it."""
 
-    def __init__(self, thread: LeasedThread, tell: Tell = nobody) -> None:
+    def __init__(self, thread: LeasedThread, tell_of: TellOf = lambda _: nobody) -> None:
         self._thread, self._shared = thread, thread.shared
-        self._stream = tell
+        self._tell_of = tell_of
 
     async def approved(self, tool: Tool | None, approval: Approval) -> Output:
         """Run the call of a claimed approval with its ``tool``, and the arguments that were agreed to.
@@ -61,7 +66,7 @@ class Toolbox:
         """
         thread = self._thread
         with self._state(tool, call_id) as state:
-            told = WhileAtWork(self._tell)
+            told = WhileAtWork(partial(self._tell, self._tell_of(call_id)))
             context = self._context(call_id, run_id, state, told)
             try:
                 failpoints.reach("before", Place.TOOL)
@@ -86,11 +91,11 @@ class Toolbox:
             if back:
                 small = len(msgspec.json.encode(back)) <= MAX_BACK
                 self._thread.append([StateEntry(call_id, tuple(back) if small else None)])
-            self._shared.tell(self._stream)
+            self._shared.tell(self._tell_of(call_id))
 
-    def _tell(self, event: ev.Event) -> None:
+    def _tell(self, stream: Tell, event: ev.Event) -> None:
         if not isinstance(event, ev.StateSnapshot | ev.StateDelta) or self._shared.emitted(event):
-            self._stream(event)
+            stream(event)
 
     def _context(self, call_id: str, run_id: str, state: Any, tell: Tell) -> ToolContext:
         thread = self._thread.thread

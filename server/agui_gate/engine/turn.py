@@ -7,8 +7,10 @@ from contextlib import aclosing
 import msgspec
 
 from agui_gate.adapter import CallStart, ToolChoice, ToolSpec, TurnDone, TurnRequest, UserTurn
+from agui_gate.core.lane import Lane
 from agui_gate.core.sanitizer import carrying
 from agui_gate.core.schemas import of_arguments
+from agui_gate.core.stopping import cut_off
 from agui_gate.core.transcript import (
     CARD_TOOL,
     LeftOutEntry,
@@ -16,16 +18,18 @@ from agui_gate.core.transcript import (
     TurnEntry,
 )
 from agui_gate.core.view import View
+from agui_gate.delegation import Delegation
 from agui_gate.engine import outcomes
 from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.leased_thread import committed_ref
+from agui_gate.engine.memory import Memory
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.refusals import Withheld, blamed, left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.toolbox import Toolbox
-from agui_gate.engine.turn_calls import TurnCalls
+from agui_gate.engine.turn_calls import TurnCalls, Work
 from agui_gate.engine.waiting import Asker
 from agui_gate.engine.windowing import Windowing
 from agui_gate.engine.words import Words
@@ -44,24 +48,44 @@ from agui_gate.team import Member
 
 
 class Turns:
-    """Runs turns of one member in one run. ``done`` collects how each ended, for the usage."""
+    """Runs turns of one member in one run, in one task. ``done`` collects how each ended, for the usage.
+
+    ``lane`` is where what it says goes. ``work`` does the tasks that it delegates.
+    """
 
     def __init__(
-        self, member: Member, scope: Scope, asker: Asker, consents: Consents, tools: Toolbox, done: list[TurnDone]
+        self,
+        member: Member,
+        scope: Scope,
+        asker: Asker,
+        consents: Consents,
+        tools: Toolbox,
+        done: list[TurnDone],
+        lane: Lane,
+        work: Work,
     ) -> None:
         agent = member.agent
         self._member, self._agent, self._scope, self._run = member, agent, scope, scope.input
-        self._thread, self._seq = scope.thread, scope.seq
+        self._thread, self._seq, self._work = scope.thread, lane, work
+        self._memory = Memory(scope.thread, member.who)
+        self.was_cut_off = ""
+        """Why the last turn was no complete answer, if it was none."""
         self._asker, self._consents, self._tools, self._done = asker, consents, tools, done
         run = scope.input
         ours = {CARD_TOOL, *member.heirs, *agent.by_name}
         self._client_tools = {name: tool for name, tool in run.client_tools.items() if name not in ours}
         gates = {tool.name for tool in agent.by_name.values() if tool.gate is not None}
         self._gated: frozenset[str] | None = frozenset(gates) if scope.thread.view is View.CARDS else None
+        if (
+            scope.thread.view.v1 and run.client_tools
+        ):  # a task that waits for the page ends the run as a success (TOOL-5)
+            tasks = {tool.name for tool in agent.by_name.values() if isinstance(tool, Delegation)}
+            self._gated = (self._gated or frozenset()) | tasks if tasks else self._gated
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *member.transfers, *self._client_specs())
-        owner = scope.thread.thread
-        self._conversation = (owner.principal, owner.id, str(owner.created_at))
+        owner, task = scope.thread.thread, member.who.task
+        named = (owner.principal, owner.id, str(owner.created_at))
+        self._conversation = (*named, task) if task else named
         self._windowing = Windowing(agent, self._thread, self._seq, done.append, member.who)
 
     async def next_turn(self) -> TurnEntry:
@@ -81,7 +105,8 @@ class Turns:
     async def _ask(self) -> Recorder:
         """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
         self._thread.capacity.check_turn()
-        await self._thread.prepare(self._member.to)
+        if not self._member.who.task:  # others work on the thread beside a task
+            await self._thread.prepare(self._member.to)
         withheld = Withheld(self._thread)
         while True:
             try:
@@ -91,9 +116,10 @@ class Turns:
                 if withheld.accepted or unsure or not withheld.more(refused):
                     raise
                 if refused.accepted or withheld.whole:
-                    self._thread.ref = None  # what is refused may be in what the provider remembers
+                    self._memory.ref = None  # what is refused may be in what the provider remembers
             except (ContentRefused, ContextLength) as refused:
-                self._leave_out(blamed(self._thread, refused))
+                if not self._member.who.task:  # a task has no messages of the user's
+                    self._leave_out(blamed(self._thread, refused))
                 raise
 
     def _leave_out(self, entries: Sequence[LeftOutEntry]) -> None:
@@ -112,28 +138,30 @@ class Turns:
             limits,
             self._client_tools,
             None if self._gated is None else self._holds_back,
-            self._member.who.agent,
+            self._member.who,
         )
         journal = self._thread.journal
         transcript = carrying(self._thread.transcript(self._member.to, withheld.entries), journal.consents())
-        if self._agent.history is not None or journal.windows:
+        if not self._member.who.task and (self._agent.history is not None or journal.windows):
             transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
-        instructions, transcript = self._words.for_model(transcript, journal, self._thread.note())
-        ref, large = journal.reference(self._member.who.agent), self._is_large(instructions)
+        note = "" if self._member.who.task else self._thread.note()
+        instructions, transcript = self._words.for_model(transcript, journal, note)
+        ref, large = self._memory.ref, self._is_large(instructions)
         request = TurnRequest(transcript, instructions, self._specs, ref, choice, large, self._conversation)
-        await self._thread.suspend_continuation()
+        await self._memory.suspend()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
         except BaseException as error:
             self._cut(recorder)
             if isinstance(error, ProviderError) and not isinstance(error, ProviderUnavailable):
-                self._thread.ref = request.ref  # refused: nothing of it is kept there
+                self._memory.ref = request.ref  # refused: nothing of it is kept there
             raise
         if recorder.done is None:  # an adapter that ends without saying so: treat it as what it looks like
             self._cut(recorder)
             raise ProviderUnavailable("The provider's answer ended early.")
         self._done.append(recorder.done)
+        self.was_cut_off = cut_off(recorder.done.reason).message if recorder.done.status == "incomplete" else ""
         recorder.close_calls()
         return recorder
 
@@ -173,10 +201,10 @@ class Turns:
         assert recorder.done is not None  # `_ask` said so
         turn = recorder.entry()
         judged = await self._looked_at(turn, recorder)
-        calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged)
+        calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged, self._work)
         turn = calls.classified(turn)
-        self._thread.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
-        turn = msgspec.structs.replace(turn, ref=self._thread.ref)
+        self._memory.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
+        turn = msgspec.structs.replace(turn, ref=self._memory.ref)
         self._thread.append([turn])
         if turn.calls:
             await calls.resolve(turn)
@@ -207,6 +235,8 @@ class Turns:
         """What the client says about tools. One is forced for the answer to a message, not for what follows its
         result: that would never end.
         """
+        if self._member.who.task:
+            return None
         choice = chosen(self._run.forwarded_props, [spec.name for spec in self._specs])
         speaks = bool(transcript) and isinstance(transcript[-1], UserTurn)
         return choice if speaks or choice == "none" else None

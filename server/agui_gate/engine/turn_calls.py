@@ -4,12 +4,13 @@ Nothing of it runs from a turn that was cut off.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallKind, CallPart, HandedOffEntry, Output, ResultEntry, Shown, TurnEntry
+from agui_gate.delegation import Delegation
 from agui_gate.engine import belonging, outcomes
 from agui_gate.engine.judging import Judged
 from agui_gate.engine.recorder import Recorder
@@ -19,6 +20,9 @@ from agui_gate.engine.waiting import Asker
 from agui_gate.protocol.messages import result_id
 from agui_gate.team import TRANSFER, Member
 from agui_gate.tool import Gate
+
+Work = Callable[[CallPart], Awaitable[None]]
+"""Works on the task that a call delegates, until it is done or waits: `Tasks.work`."""
 
 
 class TurnCalls:
@@ -32,7 +36,9 @@ class TurnCalls:
         tools: Toolbox,
         recorder: Recorder,
         judged: Mapping[str, Judged],
+        work: Work,
     ) -> None:
+        self._work = work
         self._member, self._agent, self._scope, self._thread = member, member.agent, scope, scope.thread
         self._asker, self._tools, self._recorder, self._judged = asker, tools, recorder, judged
         self._one_by_one = asyncio.Lock()
@@ -45,13 +51,19 @@ class TurnCalls:
     def _classified(self, call: CallPart) -> CallPart:
         kind = self._kind(call)
         waits = kind == "gated" or (call.is_held and not call.malformed)
-        shown: Shown = "when_decided" if waits and call.shown == "after_turn" else call.shown
+        shown: Shown = call.shown
+        if call.shown == "after_turn" and (waits or kind == "task"):
+            shown = "when_decided" if waits else "when_done"
         return msgspec.structs.replace(call, kind=kind, shown=shown)
 
     def _kind(self, call: CallPart) -> CallKind:
         """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
         judged = self._judged.get(call.id)
-        return "gated" if call.kind == "server" and judged is not None and judged.asks else call.kind
+        if call.kind != "server":
+            return call.kind
+        if judged is not None:
+            return "gated" if judged.asks else "server"
+        return "task" if not call.malformed and isinstance(self._agent.by_name.get(call.name), Delegation) else "server"
 
     async def resolve(self, turn: TurnEntry) -> None:
         """Save the turn with the records of its gated calls and whom it hands off to, then run the free ones in
@@ -67,7 +79,7 @@ class TurnCalls:
         for result in transfers:
             self._scope.tell(result)
         told = {result.call_id for result in transfers}
-        free = [call for call in turn.calls if call.kind == "server" and call.id not in told]
+        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in told]
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
@@ -83,7 +95,7 @@ class TurnCalls:
         heir = first.name.removeprefix(TRANSFER)
         said = [(first, outcomes.transferred(heir)), *((call, outcomes.not_transferred(heir)) for call in later)]
         results = [ResultEntry(call.id, result_id(call.id), output) for call, output in said]
-        self._thread.append([HandedOffEntry(first.id, heirs[first.name]), *results])
+        self._thread.append([HandedOffEntry(first.id, heirs[first.name], self._member.who.task), *results])
         self._scope.untold.update((result.call_id, result) for result in results)
         return results
 
@@ -92,7 +104,7 @@ class TurnCalls:
             if self._thread.shared.is_large:  # it is encoded when a call begins, and when it ends
                 async with self._one_by_one:
                     await asyncio.sleep(0)
-            await self._free(call)
+            await (self._work(call) if call.kind == "task" else self._free(call))
 
     async def _free(self, call: CallPart) -> None:
         judged, run_id = self._judged.get(call.id), self._scope.input.run_id

@@ -92,14 +92,16 @@ class Asker:
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
-        return cards.interrupt(approval, parameters, ran, self.refused.get(approval.id))
+        task = self._thread.journal.task_of(approval.call_id)
+        return cards.interrupt(approval, parameters, ran, self.refused.get(approval.id), task=task)
 
     def _card(self, approval: Approval) -> CardEntry:
         self._end_cards(approval, REPLACED)
         card_id, message_id = f"card_{self._scope.new_id()}", self._scope.new_id()
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
-        arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran)
+        task = self._thread.journal.task_of(approval.call_id)
+        arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran, task=task)
         return CardEntry(card_id, message_id, approval.id, arguments)
 
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:

@@ -15,8 +15,8 @@ import structlog
 from agui_gate.adapter import Adapter, TextDelta, TurnDone, TurnRequest
 from agui_gate.agent import Agent
 from agui_gate.core.events import Custom
+from agui_gate.core.lane import Lane
 from agui_gate.core.perspective import ALONE, Viewpoint
-from agui_gate.core.sequencer import Sequencer
 from agui_gate.core.transcript import (
     AssistantTurn,
     Media,
@@ -64,7 +64,7 @@ class Windowing:
         self,
         agent: Agent,
         thread: LeasedThread,
-        seq: Sequencer,
+        seq: Lane,
         spent: Callable[[TurnDone], None],
         who: Viewpoint = ALONE,
     ) -> None:

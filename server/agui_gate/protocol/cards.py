@@ -30,14 +30,22 @@ class NotAllowed(ValueError):
 
 
 def card_arguments(
-    approval: Approval, parameters: dict[str, Any], refused: str | None = None, ran: AlreadyRan | None = None
+    approval: Approval,
+    parameters: dict[str, Any],
+    refused: str | None = None,
+    ran: AlreadyRan | None = None,
+    *,
+    task: str = "",
 ) -> str:
     """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema.
 
     ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `protocol/earlier.py`.
+    ``task``: the id of the task in which a sub-agent asks; then the card names that agent.
     """
     arguments = shown(approval.arguments, parameters)
     asked = approval.message or f"Execute {approval.tool}"
+    if task:
+        asked = f"{approval.agent} asks: {asked}"
     card: dict[str, Any] = {
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
@@ -59,9 +67,14 @@ def card_arguments(
 
 
 def interrupt(
-    approval: Approval, parameters: dict[str, Any], ran: AlreadyRan | None = None, refused: str | None = None
+    approval: Approval,
+    parameters: dict[str, Any],
+    ran: AlreadyRan | None = None,
+    refused: str | None = None,
+    *,
+    task: str = "",
 ) -> Interrupt:
-    """The interrupt that shows ``approval``. ``parameters``, ``refused`` and ``ran`` are as for a card.
+    """The interrupt that shows ``approval``. ``parameters``, ``refused``, ``ran`` and ``task`` are as for a card.
 
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
     business (docs/clients.md#one-style-a-run). It is in the metadata for pages that count down. What is in the metadata
@@ -79,6 +92,9 @@ def interrupt(
     if refused:
         metadata["refused"] = refused
     asked = approval.message or f"Run {approval.tool}?"
+    if task:
+        metadata["agent"] = approval.agent
+        asked = f"{approval.agent} asks: {asked}"
     return Interrupt(
         id=approval.id,
         reason="tool_call",
@@ -86,6 +102,7 @@ def interrupt(
         message=_sentences(approval, refused, asked, ran),
         response_schema=replies.schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata={**metadata, METADATA: metadata},
+        subagent_run_id=task or None,
     )
 
 

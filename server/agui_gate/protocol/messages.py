@@ -83,7 +83,9 @@ class _Shown:
     def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> None:
         self._view = view
         self._shown_cards = view.cards(entries)
-        self._undecided: dict[str, tuple[TurnEntry, CallPart]] = {}  # to be shown where their outcome was told
+        self._undecided: dict[
+            str, tuple[TurnEntry, CallPart, ResultEntry | None]
+        ] = {}  # to be shown where their outcome was told
         self._arrived = {id(e): place for place, e in enumerate(entries) if isinstance(e, ResultEntry)}
         self._reported = {e.call_id: place for place, e in enumerate(entries) if isinstance(e, ReportedEntry)}
         self._places: dict[int, int] = {}
@@ -111,9 +113,9 @@ class _Shown:
         """Show one entry that is no turn."""
         if isinstance(entry, UserEntry):
             self._user(entry)
-        elif isinstance(entry, ReportedEntry):
+        elif isinstance(entry, ReportedEntry | ResultEntry):
             if (decided := self._undecided.pop(entry.call_id, None)) is not None:
-                self._call_with_result(*decided, None)
+                self._call_with_result(*decided)
         elif isinstance(entry, ActionEntry):
             self._action(entry)
         elif isinstance(entry, CardEntry):
@@ -139,7 +141,7 @@ class _Shown:
                 case Place.AFTER:
                     after.append((part, paired))
                 case Place.DECIDED:
-                    self._undecided[part.id] = entry, part
+                    self._undecided[part.id] = entry, part, paired
         for part, paired in after:
             self._call_with_result(entry, part, paired)
         if entry.more is not None:

@@ -1,0 +1,147 @@
+"""Tasks: what agents hand to other agents, at work in one run (docs/agents.md#sub-agents).
+
+A call of a `Delegation` opens a task. Its conversation is in the thread's journal, as turns with its id. So working on
+it is one loop over what the journal says: whether the task begins, goes on after an answer, or after a process died, is
+the same. It ends with the call's result, which is all that the agent that delegated hears of it.
+
+While something inside waits for a person or for the client, the call has no result. Then the run ends, and the next one
+goes on with all open tasks, in parallel, before the agent that delegated is asked anything.
+
+What goes wrong inside ends the task and not the run: the agent that delegated is told so. That is what a model and its
+provider do wrong, and limits. What goes wrong with the store or the lease ends the run.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from agui_gate.agent import Agent
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.lane import Lane, SubagentLane
+from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, TurnEntry
+from agui_gate.engine import outcomes, telling
+from agui_gate.engine.consents import Consents
+from agui_gate.engine.members import Members
+from agui_gate.engine.scope import Scope
+from agui_gate.engine.turn import Turns
+from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
+from agui_gate.protocol.messages import result_id
+from agui_gate.team import Member
+
+MAX_DEPTH = 8
+"""How deep tasks can be inside each other. Agents may name each other in circles."""
+
+MakeTurns = Callable[[Member, Lane, Consents], Turns]
+MakeConsents = Callable[[str], Consents]
+
+
+class Tasks:
+    """The tasks of one run. ``make_turns`` and ``make_consents`` give a member what it works with in a task."""
+
+    def __init__(self, members: Members, scope: Scope, make_turns: MakeTurns, make_consents: MakeConsents) -> None:
+        self._members, self._scope, self._thread = members, scope, scope.thread
+        self._make_turns, self._make_consents = make_turns, make_consents
+
+    async def resume(self, task: str = "") -> None:
+        """Go on with all open tasks that were delegated by who works on ``task``, as far as they can."""
+        calls = self._thread.journal.open_tasks(task)
+        if calls:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(self.work(call))
+
+    async def work(self, call: CallPart) -> None:
+        """Work on the task of ``call`` until it is done, or something in it waits. Its result is saved, then shown."""
+        self._scope.begun.add(call.id)
+        output = await self._output(call)
+        if output is None:
+            return
+        result = self._scope.untold[call.id] = ResultEntry(
+            call.id, result_id(call.id), self._thread.capacity.fitted(output)
+        )
+        lane = self._scope.lane(call.id)
+        self._thread.append([result])
+        await self._thread.commit(patient=True)
+        if not output.is_error and isinstance(lane, SubagentLane):
+            lane.done()
+        self._scope.tell(result)
+
+    async def _output(self, call: CallPart) -> Output | None:
+        """What came of it; None while something in it waits."""
+        journal = self._thread.journal
+        turn = journal.delegation(call.id)
+        delegate = self._members.team.delegate(turn.agent, call.name) if turn else None
+        if delegate is None:
+            return outcomes.failed(f"There is no agent called {call.name} any more.")
+        if journal.depth(call.id) >= MAX_DEPTH:
+            return outcomes.failed(f"Not delegated: tasks can be {MAX_DEPTH} deep. Do it without another agent.")
+        try:
+            prompt = str(delegate.validate(parse_object(call.arguments) or {})["task"])
+        except ToolError as error:
+            return outcomes.failed(error.message)
+        if not prompt.strip():
+            return outcomes.failed("Not delegated: the task is empty. Say what is to be done.")
+        return await self._worked(call.id, delegate.agent, prompt)
+
+    async def _worked(self, task: str, agent: Agent, prompt: str) -> Output | None:
+        consents = self._make_consents(task)
+        lane = self._scope.lane(task)
+        lane.announce()
+        try:
+            return await self._turns(task, agent, prompt, consents)
+        except (ProviderError, LimitReached) as error:
+            await consents.failed(error)
+            self._tell(error, agent)
+            if isinstance(lane, SubagentLane):
+                lane.failed(error.code, error.message)
+            return outcomes.failed(f"The agent {agent.name} could not finish: {error.message}")
+
+    async def _turns(self, task: str, agent: Agent, prompt: str, consents: Consents) -> Output | None:
+        """Turns of whoever works on it, until it is done or waits."""
+        journal = self._thread.journal
+        lane = self._scope.lane(task)
+        turns: dict[str, Turns] = {}
+        await self.resume(task)
+        for _ in range(agent.max_turns):
+            if journal.waits_in(task):
+                return None
+            self._thread.lease.check()
+            member = await self._members.worker(journal, agent, task, prompt)
+            latest = journal.latest_in(task)
+            if not journal.awaits_model(self._thread.transcript(member.to), task):
+                return self._said(latest)
+            own = turns.get(member.agent.name) or self._make_turns(member, lane, consents)
+            turns[member.agent.name] = own
+            turn = await own.next_turn()
+            lane.end_unfinished()
+            if own.was_cut_off and not journal.waits_in(task):
+                raise LimitReached(own.was_cut_off)
+            if not turn.awaited:
+                return self._said(turn if turn.parts else latest)
+        if journal.waits_in(task):
+            return None
+        raise LimitReached(f"It stopped after {agent.max_turns} turns.")
+
+    def _said(self, turn: TurnEntry | None) -> Output:
+        """A task's last words: those of its last turn, or what its own sub-agents said where that has none."""
+        if turn is None:
+            return outcomes.failed("The agent said nothing.")
+        words = [part.text for part in turn.parts if isinstance(part, TextPart)]
+        if not words:
+            found = (self._thread.journal.result(call.id) for call in turn.calls if call.kind == "task")
+            words = [result.output.content for result in found if result is not None]
+        return Output("\n\n".join(words) or "(The agent ended without a word.)")
+
+    def _tell(self, error: AguiGateError, agent: Agent) -> None:
+        if isinstance(error, ProviderError):
+            telling.provider_failed(error, agent.name, self._thread.thread.id, self._scope.key)
+
+    # --- ending ---------------------------------------------------------------------------------------------------
+    def end_idle(self, end: Callable[[CallPart], None], unless: set[str] | None = None) -> None:
+        """Have ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
+
+        ``unless``: not those of these ids.
+        """
+        waiting = self._thread.journal.waiting_tasks()
+        for call in reversed(self._thread.journal.all_open_tasks()):
+            if call.id not in waiting and call.id not in (unless or ()):
+                end(call)
