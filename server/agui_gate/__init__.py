@@ -12,6 +12,7 @@ from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 from agui_gate.history import LastRounds, LastTokens, Summary
 from agui_gate.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
 from agui_gate.tool_source import SchemaTool, ToolSource
+from agui_gate.workflows import parallel, pipeline
 
 if TYPE_CHECKING:
     from agui_gate.core.registry import PendingApprovalRegistry
@@ -34,6 +35,8 @@ __all__ = [
     "ToolError",
     "ToolSource",
     "create_app",
+    "parallel",
+    "pipeline",
     "tool",
 ]
 
