@@ -4,8 +4,9 @@ Prints `port N` when it listens. Its tools print what they do, a line each, so t
 can count executions over all processes. `stall`, `stall_again`, `linger` do their work and then never return; `doze`
 stops its own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
-Options: ``stalling`` (see `stall_again`), ``dozing`` (it stops its own process right before it claims a call), and the
-name of a file with the ms by which the boot clock is ahead.
+Options: ``team`` (a boss delegates to a clerk, who has the tools), ``stalling`` (see `stall_again`), ``dozing`` (it
+stops its own process right before it claims a call), and the name of a file with the ms by which the boot clock is
+ahead.
 """
 
 import asyncio
@@ -95,7 +96,12 @@ async def main(store: str, provider: str, mode: Any) -> None:
     remote = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
     model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k", hosted_tools=[remote])
     opened = Dozing(store.removeprefix("sqlite:///")) if "dozing" in sys.argv else store
-    agent = Agent(name="support", model=model, tools=[refund, stall, stall_again, linger, doze])
+    tools = [refund, stall, stall_again, linger, doze]
+    agent = Agent(name="support", model=model, tools=tools)
+    if "team" in sys.argv:
+        clerk = Agent(name="clerk", model=OpenAIResponses("gpt-b", base_url=provider, api_key="k"), tools=tools)
+        boss = OpenAIResponses("gpt-a", base_url=provider, api_key="k")
+        agent = Agent(name="boss", model=boss, tools=[clerk.as_tool()])
     app = create_app(agent, store=opened, settings=Settings())
     sock = socket.create_server(("127.0.0.1", 0), backlog=128)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
