@@ -1,7 +1,7 @@
 """Agents made of agents, in an order that code says: one after the other, or all at once.
 
 Such an agent is one whose model is a few lines of code. It delegates to its members as any model does to sub-agents
-(docs/agents.md#sub-agents), and says nothing itself. So gates inside, answers, restarts and nesting are what they are
+(docs/teams.md#sub-agents), and says nothing itself. So gates inside, answers, restarts and nesting are what they are
 for any task, and a member that is done is not asked again.
 """
 

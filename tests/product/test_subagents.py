@@ -353,3 +353,27 @@ def test_a_gate_before_a_task_is_refused_until_it_can_be_kept() -> None:
     agent = Agent(name="a", model=OpenAIResponses("m", base_url="http://localhost:1", api_key="k"))
     with pytest.raises(ConfigurationError, match="gate"):
         agent.as_tool(gate=True)
+
+
+async def test_a_history_that_another_server_began_keeps_what_its_sub_agents_said() -> None:
+    """It is shown again as it came; the model is told the result of the call that delegated."""
+    office = Office(by(BOSS, say("Yes."), repeat=True))
+    calling = {"id": "c1", "type": "function", "function": {"name": "clerk", "arguments": '{"task":"x"}'}}
+    inner = {"id": "c2", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    history: list[Json] = [
+        {"id": "u1", "role": "user", "content": "who?"},
+        {"id": "m1", "role": "assistant", "toolCalls": [calling]},
+        {"id": "m2", "role": "assistant", "content": "Looking.", "toolCalls": [inner], "subagentRunId": "c1"},
+        {"id": "r2", "role": "tool", "toolCallId": "c2", "content": "ada", "subagentRunId": "c1"},
+        {"id": "r1", "role": "tool", "toolCallId": "c1", "content": "It is ada."},
+    ]
+    async with office.server() as p:
+        chat = p.chat(messages=list(history))
+        done = await chat.say("sure?")
+        assert done.text == "Yes."
+        (request,) = requests(p, BOSS)
+        assert "Looking." not in json.dumps(request["input"])
+        assert len(outputs(request)) == 1
+        assert [m["id"] for m in await shown(p, chat)][:5] == ["u1", "m1", "r1", "m2", "r2"]
+        assert [m.get("subagentRunId") for m in await shown(p, chat)][:5] == [None, None, None, "c1", "c1"]
+        p.assert_clean()

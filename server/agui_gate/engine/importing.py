@@ -67,12 +67,15 @@ def taken(entry: ResultEntry) -> Iterator[Entry]:
 def import_history(messages: Sequence[Message], new_id: NewId, client_tools: Container[str] = ()) -> Iterator[Entry]:
     """A client's history as loose entries, for a thread the server has never seen. Cards and activity stay out (B8).
 
-    ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results.
+    ``client_tools`` are the names of the tools that the client runs itself, so that it knows their results. What a
+    sub-agent said is shown again, and no model is told it: the result of the call that delegated says what came of it.
     """
     cards = {c.id for m in messages for c in m.tool_calls or () if c.function.name == CARD_TOOL}
     theirs = {c.id for m in messages for c in m.tool_calls or () if c.function.name in client_tools}
     for message in messages:
-        if message.role in ("user", "system", "developer"):
+        if message.subagent_run_id and message.role in ("assistant", "tool"):
+            yield _of_a_subagent(message, new_id)
+        elif message.role in ("user", "system", "developer"):
             entry = user_entry(message, new_id)
             if entry is not None:
                 yield from admitted(entry)
@@ -115,6 +118,19 @@ def _kept(message: Message, new_id: NewId) -> KeptEntry:
     more = message.more()
     shown = shown if more is None else with_more(shown, more)
     return KeptEntry(message_id, msgspec.json.encode(shown).decode())
+
+
+def _of_a_subagent(message: Message, new_id: NewId) -> KeptEntry:
+    shown = msgspec.json.decode(_kept(message, new_id).message)
+    if message.tool_calls:
+        calls = (call for call in message.tool_calls if call.id and call.function.name)
+        functions = (
+            (call.id, {"name": call.function.name, "arguments": call.function.arguments or "{}"}) for call in calls
+        )
+        shown["toolCalls"] = [{"id": call_id, "type": "function", "function": told} for call_id, told in functions]
+    if message.role == "tool":
+        shown["toolCallId"] = message.tool_call_id or ""
+    return KeptEntry(shown["id"], msgspec.json.encode(shown).decode())
 
 
 def _imported_result(message: Message, call_id: str, new_id: NewId, *, verified: bool) -> ResultEntry:

@@ -1,4 +1,4 @@
-"""Tasks: what agents hand to other agents, at work in one run (docs/agents.md#sub-agents).
+"""Tasks: what agents hand to other agents, at work in one run (docs/teams.md#sub-agents).
 
 A call of a `Delegation` opens a task. Its conversation is in the thread's journal, as turns with its id. So working on
 it is one loop over what the journal says: whether the task begins, goes on after an answer, or after a process died, is
