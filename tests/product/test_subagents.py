@@ -53,7 +53,7 @@ class Office:
             tools = [*self.clerk.tools, *inner]
             clerk = Agent(name="clerk", model=model(CLERK), instructions="C.", tools=tools, description="Clerks.")
             delegates = [clerk.as_tool()] if self.nested else [clerk.as_tool(), packer.as_tool()]
-            entry = Agent(name="boss", model=model(BOSS), instructions="B.", tools=delegates, **boss)
+            entry = Agent(name="support", model=model(BOSS), instructions="B.", tools=delegates, **boss)
             app = create_app(entry, store=self.store, settings=Settings())
             async with running(app) as at, client_of() as client:
                 yield Product(self.emulator, app, at, client)
@@ -246,7 +246,7 @@ async def test_a_page_that_connects_is_asked_by_whom(version: Json) -> None:
     async with office.server() as p:
         chat = p.chat(extra=version)
         asked = await chat.say("refund A1")
-        connected = parse((await p.client.post(f"{p.url}/agents/boss/connect", json=chat.body())).text)
+        connected = parse((await p.client.post(f"{p.url}/agents/support/connect", json=chat.body())).text)
         assert connected.interrupts == asked.interrupts
         p.assert_clean()
 

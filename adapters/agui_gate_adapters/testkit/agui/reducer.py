@@ -13,6 +13,7 @@ def apply(messages: list[Json], stream: Sequence[Json], *, snapshots: bool = Tru
     for event in stream:
         if snapshots or event["type"] != "MESSAGES_SNAPSHOT":
             getattr(reducer, event["type"].lower(), reducer.ignore)(event)
+            reducer.tag(event)
     return messages
 
 
@@ -25,6 +26,12 @@ class _Reducer:
 
     def ignore(self, event: Json) -> None:
         """An event that says nothing about messages."""
+
+    def tag(self, event: Json) -> None:
+        """A message belongs to the sub-agent that its first event names."""
+        message = self.by_id.get(event.get("parentMessageId") or event.get("messageId"))
+        if message is not None and event.get("subagentRunId"):
+            message.setdefault("subagentRunId", event["subagentRunId"])
 
     def text_message_start(self, event: Json) -> None:
         self._message(event["messageId"], "assistant").setdefault("content", "")

@@ -1,0 +1,112 @@
+"""Sub-agents at work: who joins while they speak, who stops them, and what comes after."""
+
+import pytest
+
+from tests.conforming import conforms
+from tests.interop.validate import assert_valid
+from tests.product.kit import Json
+from tests.product.live import cancel, connect, over, quiet, starting
+from tests.product.shop import SEARCH, call, refund, say, status
+from tests.product.test_connect import at_every_event, note, the_same
+from tests.product.test_subagents import BOSS, CLERK, PACKER, SECOND, TASK, Office, by, dialects, requests, shown, told
+
+pytestmark = [pytest.mark.anyio, conforms("SUB-2", "SUB-3", "LIFE-3")]
+
+
+@dialects
+async def test_who_connects_at_any_event_has_the_same(version: Json) -> None:
+    office = Office(
+        by(BOSS, say("I'll ask. " * 8), TASK, SECOND),
+        by(CLERK, say("Looking. " * 8), SEARCH),
+        by(PACKER, say("Packing. " * 8)),
+        by(CLERK, say("Found. " * 8)),
+        by(BOSS, say("Done. " * 8), repeat=True),
+    )
+    async with office.server() as p:
+        chat = p.chat(extra=version)
+        chat.messages.append({"id": "u1", "role": "user", "content": "go"})
+        stream, clients = await at_every_event(p, chat, every=4)
+        the_same(chat, stream, clients)
+        await quiet(p)
+
+
+@dialects
+async def test_stopped_while_a_sub_agent_speaks(version: Json) -> None:
+    slow = by(CLERK, say("word " * 400), fault={"kind": "slow", "ms": 20})
+    office = Office(by(BOSS, TASK), slow, by(BOSS, say("Yes?"), repeat=True))
+    async with office.server() as p:
+        chat = p.chat(extra=version)
+        async with starting(p, chat, "go") as reader:
+            await reader.until('"delta":"word')
+            await cancel(p, chat)
+            stopped = await reader.end()
+        assert_valid(stopped.raw)
+        (result,) = stopped.results.values()
+        assert status(result) == "cancelled"
+        assert told(stopped)[-1][0] == "ERROR"
+        await over(p, chat, "cancelled")
+        chat.messages = await shown(p, chat)
+        assert (await chat.say("hello?")).text == "Yes?"
+        assert len(requests(p, CLERK)) == 1
+        p.assert_clean()
+
+
+async def test_a_stop_leaves_what_waits_inside() -> None:
+    office = Office(
+        by(BOSS, TASK, SECOND),
+        by(CLERK, refund()),
+        by(PACKER, say("Packed.")),
+        by(CLERK, say("Refunded.")),
+        by(BOSS, say("Both."), repeat=True),
+    )
+    async with office.server() as p:
+        chat = p.chat()
+        asked = await chat.say("go")
+        assert len(asked.interrupts) == 1
+        await cancel(p, chat)
+        again = await connect(p, chat)
+        assert again.interrupts == asked.interrupts
+        done = await chat.decide(asked, approved=True)
+        assert done.text == "Refunded.Both."
+        assert office.clerk.orders == ["A1"]
+        assert len(requests(p, PACKER)) == 1
+        p.assert_clean()
+
+
+async def test_rejected_inside_the_sub_agent_hears_of_it() -> None:
+    office = Office(
+        by(BOSS, TASK), by(CLERK, refund()), by(CLERK, say("Not refunded.")), by(BOSS, say("Sorry."), repeat=True)
+    )
+    async with office.server() as p:
+        chat = p.chat()
+        done = await chat.decide(await chat.say("go"), approved=False)
+        assert done.text == "Not refunded.Sorry."
+        assert office.clerk.orders == []
+        p.assert_clean()
+
+
+async def test_an_edit_of_the_message_before_a_delegation_drops_it() -> None:
+    office = Office(
+        by(BOSS, TASK), by(CLERK, say("Found.")), by(BOSS, say("Here.")), by(BOSS, say("Other."), repeat=True)
+    )
+    async with office.server() as p:
+        chat = p.chat()
+        await chat.say("go")
+        del chat.messages[1:]
+        chat.messages[0]["content"] = "stay"
+        done = await chat.go()
+        assert done.text == "Other."
+        assert not [m for m in await shown(p, chat) if "subagentRunId" in m]
+        p.assert_clean()
+
+
+async def test_the_state_is_one_for_all() -> None:
+    """What a tool inside tells is tagged with who wrote; the thread has it."""
+    office = Office(by(BOSS, TASK), by(CLERK, call("note", text="x")), by(CLERK, say("Noted.")), by(BOSS, say("Ok.")))
+    office.clerk.tools.append(note)
+    async with office.server() as p:
+        chat = p.chat()
+        done = await chat.say("go")
+        (told_state,) = done.of("STATE_SNAPSHOT")
+        assert (told_state["snapshot"], told_state["subagentRunId"]) == ({"notes": ["x"]}, next(iter(done.calls)))
+        assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"notes": ["x"]}
