@@ -39,6 +39,10 @@ class Suite:
         """A new adapter that talks to the emulator at ``base_url``, with any key but an empty one."""
         raise NotImplementedError
 
+    def served(self, agent: Agent) -> Agent:
+        """The agent that clients post to, made of the one under test: by default that itself."""
+        return agent
+
     def emulator(self, script: Any) -> Emulator:
         """The provider, with this script."""
         return Emulator(script, **self.emulator_options)
@@ -63,7 +67,7 @@ class Suite:
         async with serve(emulator) as base_url, connecting() as http:
             shop = Agent(name="shop", model=self.make_adapter(base_url), tools=tools, **agent)
             ground = Ground(emulator, http, shop)
-            app = create_app(shop, store=store)
+            app = create_app(self.served(shop), store=store)
             async with serving(app) as ground.url:
                 try:
                     yield ground
