@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_gate import Agent, ConfigurationError, create_app, tool
+from agui_gate import Agent, ConfigurationError, create_app, pipeline, tool
 from agui_gate.engine.roster import Roster
 from agui_gate.team import Team, with_model
 from tests.product.inprocess import Parrot
@@ -117,3 +117,13 @@ def test_another_model_is_that_of_the_whole_team() -> None:
     assert [one.model for one in Team(copy).agents] == [model, model]
     assert copy.handoffs[0].handoffs == [copy]
     assert a.handoffs[0].model is not model
+
+
+def test_another_model_is_given_to_those_who_get_tasks_too() -> None:
+    inner, other = agent("inner"), Parrot()
+    line = pipeline("line", inner)
+    boss = Agent(name="boss", model=Parrot(), tools=[inner.as_tool(), line.as_tool(name="in_line")])
+    (copy,) = with_model([boss], other)
+    team = Team(copy)
+    assert {one.name for one in team.agents} == {"boss", "inner", "line"}
+    assert [one.name for one in team.agents if one.model is not other] == ["line"]

@@ -124,6 +124,12 @@ class Agent:
             raise ConfigurationError(f"agent {self.name}: as_tool(gate=True) is not built yet; gate its tools instead")
         return Delegation(self, name=name, description=description)
 
+    def delegate_to(self, others: Mapping[int, "Agent"]) -> None:
+        """Have its tools that delegate do so to ``others`` in place of the agents that these are by `id`."""
+        tools = (t.to(others[id(t.agent)]) if isinstance(t, Delegation) else t for t in self.tools)
+        object.__setattr__(self, "tools", tuple(tools))
+        object.__setattr__(self, "by_name", self._distinct())
+
     @property
     def adapter(self) -> Adapter:
         """The model's adapter, also where the model was given by name."""

@@ -23,6 +23,10 @@ class Delegation(Tool):
         super().__init__(_delegate, name=name or agent.name, description=about)
         self.agent = agent
 
+    def to(self, agent: "Agent") -> "Delegation":
+        """The same tool with another agent behind it."""
+        return Delegation(agent, name=self.name, description=self.description)
+
 
 async def _delegate(task: str) -> str:
     """What its schema is made of."""

@@ -10,6 +10,7 @@ from agui_gate.core.perspective import Audience, Viewpoint
 from agui_gate.delegation import Delegation
 from agui_gate.errors import ConfigurationError
 from agui_gate.tool import is_tool_name
+from agui_gate.workflows import Workflow
 
 TRANSFER = "transfer_to_"
 """How the name of a tool begins that transfers the conversation. The heir's name follows."""
@@ -91,9 +92,14 @@ class Team:
 
 def with_model(agents: Sequence[Agent], model: Adapter) -> tuple[Agent, ...]:
     """``agents`` with another model, and all that they pass work to with that same one, too."""
-    copies = {id(one): replace(one, model=model) for agent in agents for one in Team(agent).agents}
+    found = {id(one): one for agent in agents for one in Team(agent).agents}
+    # What a workflow does follows from code, so that stays its model.
+    copies = {
+        key: replace(one, model=one.model if isinstance(one.model, Workflow) else model) for key, one in found.items()
+    }
     for copy in copies.values():
         copy.handoffs[:] = [copies[id(heir)] for heir in copy.handoffs]
+        copy.delegate_to(copies)
     return tuple(copies[id(agent)] for agent in agents)
 
 

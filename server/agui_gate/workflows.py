@@ -35,17 +35,15 @@ def pipeline(name: str, *agents: Agent) -> Agent:
     It ends with the last one, or where one fails. What a user says while it is under way goes to those that follow.
     Raises `ConfigurationError` without agents, and for two of one name.
     """
-    return _workflow(
-        name, agents, _Workflow(f"agui-gate/pipeline/{name}", tuple(a.name for a in agents), at_once=False)
-    )
+    return _workflow(name, agents, Workflow(f"agui-gate/pipeline/{name}", tuple(a.name for a in agents), at_once=False))
 
 
 def parallel(name: str, *agents: Agent) -> Agent:
     """An agent that hands what the user says to all of ``agents`` at once. Raises as `pipeline`."""
-    return _workflow(name, agents, _Workflow(f"agui-gate/parallel/{name}", tuple(a.name for a in agents), at_once=True))
+    return _workflow(name, agents, Workflow(f"agui-gate/parallel/{name}", tuple(a.name for a in agents), at_once=True))
 
 
-def _workflow(name: str, agents: Sequence[Agent], model: "_Workflow") -> Agent:
+def _workflow(name: str, agents: Sequence[Agent], model: "Workflow") -> Agent:
     if not agents:
         raise ConfigurationError(f"agent {name}: it is made of other agents, and needs one at least")
     description = " ".join(agent.description for agent in agents if agent.description)
@@ -65,7 +63,7 @@ class _Flow:
         return len(self.done) >= members or any(call.output.is_error for call in self.done)
 
 
-class _Workflow:
+class Workflow:
     """The model of such an agent: see `Adapter`. What it says follows from the transcript alone."""
 
     def __init__(self, origin: str, members: tuple[str, ...], *, at_once: bool) -> None:

@@ -17,8 +17,8 @@ from agui_gate_adapters.testkit.conformance import Approvals, Tools
 class _Inside(Approvals, Tools):
     def served(self, agent: Agent) -> Agent:
         front = pipeline("front", agent)
-        same = {"hitl": agent.hitl, "on_unanswered": agent.on_unanswered, "on_disconnect": agent.on_disconnect}
-        return replace(front, **same)
+        silence, left = agent.on_unanswered, agent.on_disconnect
+        return replace(front, hitl=agent.hitl, on_unanswered=silence, on_disconnect=left)
 
 
 class _Responses(_Inside):

@@ -229,7 +229,7 @@ class Recorder:
     def _fresh(self, kind: str, key: str) -> _Item:
         self._take(ITEM_BYTES)
         item = _Item(kind, self._new_id())
-        if self._speaker and kind == "text":
+        if self._speaker.agent and kind == "text":
             self._seq.named(item.id, self._speaker.agent)
         self._items[kind, key] = item
         self._order.append(item)

@@ -34,7 +34,10 @@ class _Reducer:
             message.setdefault("subagentRunId", event["subagentRunId"])
 
     def text_message_start(self, event: Json) -> None:
-        self._message(event["messageId"], "assistant").setdefault("content", "")
+        message = self._message(event["messageId"], "assistant")
+        message.setdefault("content", "")
+        if event.get("name"):
+            message.setdefault("name", event["name"])
 
     def text_message_content(self, event: Json) -> None:
         self.by_id[event["messageId"]]["content"] += event["delta"]
