@@ -58,7 +58,8 @@ class Members:
         name = journal.heirs.get(task)
         found = None if name is None else self.team.member(name)
         member = await self.ready(found or self.team.members[agent.name])
-        return member._replace(to=member.to._replace(who=Viewpoint(member.who.agent, task), prompt=prompt))
+        who = Viewpoint(member.who.agent, task)
+        return member._replace(who=who, to=member.to._replace(who=who, prompt=prompt))
 
     def tool_of(self, approval: Approval) -> Tool | None:
         """The tool that runs the call: see `belonging.tool_of`."""
