@@ -17,7 +17,7 @@ from tests.product.kit import CARD_TOOL, MODES, Chat, Json, Product, Stream, cli
 from tests.product.shop import COLOR, PICK, SEARCH, Shop, call, outputs, refund, say, status, users
 from tests.requirements import shows
 
-pytestmark = [pytest.mark.anyio, conforms("SUB-1", "SUB-2", "SUB-3", "SUB-4")]
+pytestmark = [pytest.mark.anyio, shows("B14", "B15"), conforms("SUB-1", "SUB-2", "SUB-3", "SUB-4")]
 every_mode = pytest.mark.parametrize("mode", MODES)
 styles = pytest.mark.parametrize("tools", [[], [CARD_TOOL]], ids=["interrupts", "cards"])
 dialects = pytest.mark.parametrize("version", [{}, {"protocolVersion": "1.0"}], ids=["0.x", "1.x"])
@@ -377,3 +377,13 @@ async def test_a_history_that_another_server_began_keeps_what_its_sub_agents_sai
         assert [m["id"] for m in await shown(p, chat)][:5] == ["u1", "m1", "r1", "m2", "r2"]
         assert [m.get("subagentRunId") for m in await shown(p, chat)][:5] == [None, None, None, "c1", "c1"]
         p.assert_clean()
+
+
+async def test_what_it_can_delegate_is_declared() -> None:
+    async with Office().server() as p:
+        declared = await p.get("/agents/support/capabilities")
+        assert declared["multiAgent"] == {
+            "supported": True,
+            "delegation": True,
+            "subagents": [{"name": "clerk", "description": "Clerks."}, {"name": "packer"}],
+        }

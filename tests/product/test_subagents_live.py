@@ -9,8 +9,9 @@ from tests.product.live import cancel, connect, over, quiet, starting
 from tests.product.shop import SEARCH, call, refund, say, status
 from tests.product.test_connect import at_every_event, note, the_same
 from tests.product.test_subagents import BOSS, CLERK, PACKER, SECOND, TASK, Office, by, dialects, requests, shown, told
+from tests.requirements import shows
 
-pytestmark = [pytest.mark.anyio, conforms("SUB-2", "SUB-3", "LIFE-3")]
+pytestmark = [pytest.mark.anyio, shows("B14", "B15"), conforms("SUB-2", "SUB-3", "LIFE-3")]
 
 
 @dialects

@@ -13,8 +13,9 @@ from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, Json, Product, client_of, running
 from tests.product.shop import Shop, refund, say, status, users
 from tests.product.test_subagents import by, requests, told
+from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, shows("B15")]
 styles = pytest.mark.parametrize("tools", [[], [CARD_TOOL]], ids=["interrupts", "cards"])
 dialects = pytest.mark.parametrize("version", [{}, {"protocolVersion": "1.0"}], ids=["0.x", "1.x"])
 Make = Callable[[Callable[[str], Agent]], Agent]

@@ -10,6 +10,7 @@ import msgspec
 
 from agui_gate.agent import Agent
 from agui_gate.core.abilities import Abilities, abilities_of
+from agui_gate.delegation import Delegation
 from agui_gate.team import Team
 
 Json = dict[str, Any]
@@ -24,11 +25,24 @@ def capabilities(team: Team) -> Json:
         transport={"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
         tools={"supported": True, "items": _tools(agent), "parallelCalls": True, "clientProvided": True},
         state={"snapshots": True, "deltas": True, "persistentState": True},
-        multiAgent=_said(supported=not team.is_alone or None, handoffs=bool(agent.handoffs) or None),
+        multiAgent=_others(team),
         reasoning=_said(supported=known.reasoning, streaming=known.reasoning_shown, encrypted=known.reasoning_sealed),
         multimodal=_said(input=_input(known)),
         execution=_said(codeExecution=known.runs_code, sandboxed=known.sandboxed, maxIterations=agent.max_turns),
         humanInTheLoop=_asking(team),
+    )
+
+
+def _others(team: Team) -> Json:
+    """Whom the entry agent passes work to."""
+    agent = team.entry
+    delegates = [tool for tool in agent.by_name.values() if isinstance(tool, Delegation)]
+    subagents = [_said(name=one.agent.name, description=one.agent.description or None) for one in delegates]
+    return _said(
+        supported=not team.is_alone or None,
+        handoffs=bool(agent.handoffs) or None,
+        delegation=bool(delegates) or None,
+        subagents=subagents or None,
     )
 
 
