@@ -28,7 +28,7 @@ _LINE = re.compile(r"  (\w+): \"(.*)\",")
 
 def codes(kind: type[errors.AguiGateError] = errors.AguiGateError) -> Iterator[str]:
     for below in kind.__subclasses__():
-        if "code" in vars(below):
+        if "code" in vars(below) and below.__module__ == errors.__name__:  # not the client's, which no page meets
             yield below.code
         yield from codes(below)
 
