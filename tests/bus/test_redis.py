@@ -314,6 +314,15 @@ async def test_a_cluster_is_refused_at_the_start() -> None:
         server.close()
 
 
+async def test_one_that_speaks_to_its_own_machine_alone() -> None:
+    """Only the first sentence of what it explains is told."""
+    said = (
+        b"-DENIED Running in protected mode because no password is set. In this mode much is so. You may do it all.\r\n"
+    )
+    async with speaking(said) as port:
+        assert (await refused(f"redis://127.0.0.1:{port}")).endswith("protected mode because no password is set.")
+
+
 async def test_what_answers_is_something_else() -> None:
     async with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         assert "is no Redis and no Valkey" in await refused(f"redis://127.0.0.1:{port}")

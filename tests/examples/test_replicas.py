@@ -4,6 +4,7 @@ Whether Docker, nginx and Caddy take the files is theirs to say, where they are 
 """
 
 import asyncio
+import os
 import re
 import shutil
 import subprocess
@@ -85,6 +86,24 @@ def test_compose_names_what_is_there_and_keeps_no_secret() -> None:
     for secret in ("POSTGRES_PASSWORD", "AGUI_GATE_TOKENS", "OPENAI_API_KEY"):
         assert re.search(rf"\$\{{{secret}:\?", text), "it has no default"
     assert "sticky" not in re.sub(r"#.*", "", text)
+    assert '--protected-mode, "no"' in text, "or else Valkey listens to its own container alone"
+    assert re.search(r"valkey: \{ condition: service_healthy, required: false \}", text), "replicas need it at once"
+
+
+def test_compose_takes_its_file_where_it_is_installed() -> None:
+    """In its second version, as a plugin of Docker's client; it needs no engine for that."""
+    compose = ["docker", "compose"]
+    if not shutil.which("docker"):
+        return
+    if subprocess.run([*compose, "version"], check=False, capture_output=True, timeout=60).returncode:
+        return
+    command = [*compose, "--file", str(REPLICAS / "compose.yaml"), "--profile", "*", "config", "--quiet"]
+    secrets = {"POSTGRES_PASSWORD": "p", "AGUI_GATE_TOKENS": "alice:token", "OPENAI_API_KEY": "k"}
+    for left_out in (None, *secrets):
+        given = {name: value for name, value in secrets.items() if name != left_out}
+        environment = {name: value for name, value in os.environ.items() if name not in secrets} | given
+        taken = subprocess.run(command, check=False, env=environment, capture_output=True, timeout=60)
+        assert (taken.returncode == 0) is (left_out is None), taken.stderr.decode()
 
 
 def test_nginx_and_caddy_take_their_files_where_they_are_installed(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def refusal(where: str, error: "RedisError | OSError") -> str:
         case exceptions.ReadOnlyError():
             return f"The bus {where} is a replica that can't be written; name its primary."
         case exceptions.ResponseError():
-            return f"The bus {where} refuses what is needed (Valkey, or Redis from 6.2 on): {error}."
+            why = str(error).partition(". ")[0].rstrip(".")  # some explain at length what may be configured
+            return f"The bus {where} refuses what is needed (Valkey, or Redis from 6.2 on): {why}."
         case exceptions.InvalidResponse():
             return f"What answers at {where} is no Redis and no Valkey."
         case _ if "CERTIFICATE_VERIFY_FAILED" in str(error):
