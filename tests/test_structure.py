@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import agui_gate
+from tests.replicas.newer import newer, successor
 from tests.requirements import shows
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,6 +130,12 @@ def test_the_rules_of_this_file_can_fail(tmp_path: Path) -> None:
         assert not UNEXPLAINED.search(line), line
     for line in ("https://example.org/home/x", "GET /threads/home", "~/work/x"):
         assert not MACHINE_PATHS.search(line)
+
+
+def test_what_a_next_version_would_bring_can_still_be_written_into_this_one(tmp_path: Path) -> None:
+    """For the upgrades that `tests/replicas` makes: who changes these places says there how it is done now."""
+    build = newer(tmp_path / "newer")
+    assert successor(build, tmp_path / "successor") != build
 
 
 def stray_imports(package: Path, root: Path, allowed: tuple[str, ...]) -> list[str]:

@@ -30,9 +30,9 @@ NEWER: Edits = {
         ),
         ("KnownEntry = (\n", "KnownEntry = (\n    MoodEntry |\n"),
         (
-            "class Output(Struct):\n",
+            'class TurnEntry(Struct, tag="turn", tag_field="type"):\n',
             'class AsidePart(ReasoningPart, tag="aside", tag_field="type"):\n    note: str = ""\n\n\n'
-            "class Output(Struct):\n",
+            'class TurnEntry(Struct, tag="turn", tag_field="type"):\n',
         ),
         (
             "    parts: tuple[TextPart | ReasoningPart | CallPart, ...]\n",
@@ -48,11 +48,11 @@ NEWER: Edits = {
     ],
     "engine/recorder.py": [
         (
-            "        return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut)\n",
+            "        return TurnEntry(",
             "        from agui_gate.core.transcript import AsidePart\n\n"
             '        if any(item.name == "look" for item in self._order):\n'
             '            parts.append(AsidePart(self._new_id(), note="between us"))\n'
-            "        return TurnEntry(self.turn_id, tuple(parts), self._origin, cut=cut)\n",
+            "        return TurnEntry(",
         ),
     ],
     "core/approvals.py": [
