@@ -29,8 +29,11 @@ PASSED = [field.name for field in fields(ToolContext) if field.init and field.na
 
 
 def tools_of(agents: Sequence[Agent]) -> list[Tool]:
-    """Every tool of the agents, in an order that is the same in each process."""
-    return [tool for agent in agents for tool in agent.by_name.values()]
+    """Every tool of the agents and of their heirs, in an order that is the same in each process."""
+    found = list(dict.fromkeys(agents))
+    for agent in found:
+        found += [heir for heir in agent.handoffs if heir not in found]
+    return list(dict.fromkeys(tool for agent in found for tool in agent.by_name.values()))
 
 
 def send_away(agents: Sequence[Agent], path: Path) -> None:

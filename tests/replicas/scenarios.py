@@ -40,6 +40,8 @@ LEFT_OUT = {
     "product/test_bad_input.py::test_a_sample_over_real_sockets": "its application is made beforehand",
     "product/test_decisions.py::test_while_the_tool_s_source_is_away_a_yes_waits_and_a_no_counts": "tools change",
     "product/test_kept_results.py": "locks SQLite's file, or fills its disk",
+    "product/test_kept_elsewhere.py": "spoils the store that it has named, which none of the replicas has",
+    "product/test_handoffs.py::test_tools_of_the_heir_s_own_source": "tools change",
     "product/test_restore_drill.py": "its backup is of the store that it has named, which none of the replicas has",
     "product/test_foundry.py": "changes the adapter's clock",
     "product/test_tools.py::test_what_a_tool_says_went_wrong_may_be_more_than_text": "a local error",
