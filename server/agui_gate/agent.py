@@ -4,9 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast, get_args
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.core.schemas import of_arguments
@@ -18,6 +16,9 @@ from agui_gate.state_form import DICT, StateForm, Unfit
 from agui_gate.tool import RESERVED_NAMES, Tool
 from agui_gate.tool_names import Names, identity
 from agui_gate.tool_source import ToolSource
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
@@ -66,7 +67,7 @@ class Agent:
     max_turns: int = 20
     client_roles: ClientRoles = "context"
     history: History | None = None
-    state: type[BaseModel] | None = None
+    state: "type[BaseModel] | None" = None
     description: str = ""
     examples: Sequence[str] = ()
     handoffs: list["Agent"] = field(default_factory=list, repr=False, compare=False)
@@ -202,6 +203,8 @@ class Agent:
     def _form(self) -> StateForm:
         if self.state is None:
             return DICT
+        from pydantic import BaseModel  # slow to import, and not everybody's
+
         given: Any = self.state
         if not (isinstance(given, type) and issubclass(given, BaseModel)):
             raise ConfigurationError(f"agent {self.name}: state={self.state!r} is not a Pydantic model")

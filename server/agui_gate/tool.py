@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from agui_gate.core.preview import Place, place_of
 from agui_gate.emitting import Emitter, Tell
 from agui_gate.errors import ConfigurationError
 from agui_gate.signature import Signature
@@ -131,7 +132,8 @@ class Tool:
 
     ``parameters`` is a JSON Schema of type object, made from the signature by pydantic. ``timeout`` is in seconds;
     None means five minutes. ``idempotent`` says that running a call twice does no harm, so an interrupted one may be
-    run again.
+    run again. ``streams_to`` is a place in the shared state, as ``/draft/text`` or ``draft.text``: there the page is
+    shown the arguments while they arrive (docs/state.md#while-arguments-arrive). ``place`` has it in parts.
     """
 
     origin: str = ""
@@ -146,6 +148,7 @@ class Tool:
         gate: bool | Gate = False,
         timeout: float | None = None,
         idempotent: bool = False,
+        streams_to: str | None = None,
     ) -> None:
         self.fn = fn
         self.name = name or fn.__name__
@@ -153,6 +156,7 @@ class Tool:
         self.gate: Gate | None = Gate() if gate is True else gate or None
         self.timeout = timeout
         self.idempotent = idempotent
+        self.place = None if streams_to is None else self._placed(streams_to)
         self.is_async = inspect.iscoroutinefunction(fn)
         self.__doc__ = fn.__doc__
         self._take_signature()
@@ -200,6 +204,12 @@ class Tool:
         """Validated arguments plus the injected context, if the function asks for one."""
         extra = {self._context_name: context} if self._context_name else {}
         return {**kwargs, **extra}
+
+    def _placed(self, path: str) -> Place:
+        try:
+            return place_of(path)
+        except ValueError as error:
+            raise ConfigurationError(f"tool {self.name}: streams_to={error}") from None
 
     def _take_signature(self) -> None:
         self._signature, self._context_name = Signature.of(self.name, self.fn, ToolContext)
@@ -249,6 +259,7 @@ def tool(
     gate: bool | Gate = False,
     timeout: float | None = None,
     idempotent: bool = False,
+    streams_to: str | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a tool of a sync or async function, as ``@tool`` or ``@tool(gate=True, …)``.

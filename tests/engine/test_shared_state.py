@@ -78,7 +78,7 @@ def test_names_that_clients_do_not_follow_are_told_whole(name: str) -> None:
 
 def test_a_change_that_is_as_large_as_the_state_is_told_whole() -> None:
     shared, told = begun({"a": 1})
-    shared.begin().update(dict.fromkeys("bcdefgh", 1))
+    shared.begin().update(dict.fromkeys("bcdefghijklm", 1))
     shared.end(LIMIT)
     shared.tell(told.take)
     assert [type(event) for event in told] == [ev.StateSnapshot]

@@ -67,10 +67,10 @@ async def test_what_else_is_saved_then() -> None:
         assert len(results) == 2
         assert "no tool called nothing" in results[0]
         assert results[1] == "fine"
-        shown = [event["snapshot"] for event in events if event["type"] == "STATE_SNAPSHOT"]
-        assert shown == [{"good": 1, "spoilt": False}]
+        told = [event["delta"] for event in events if event["type"] == "STATE_DELTA"]
+        assert told == [[{"op": "add", "path": "/spoilt", "value": False}]]
         assert events[-1]["type"] == "RUN_FINISHED"
-        assert (await thread(app))["state"] == shown[-1]
+        assert (await thread(app))["state"] == {"good": 1, "spoilt": False}
 
 
 @shows("S30")

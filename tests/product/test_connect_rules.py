@@ -103,7 +103,7 @@ async def test_a_client_that_holds_another_state_is_shown_it_at_once(says: Json)
     async with product([note], script(call("note", text="a"))) as p:
         chat = p.chat()
         first = await chat.say("note it", **says)
-        assert first.types().count("STATE_SNAPSHOT") == 1
+        assert first.types().count("STATE_DELTA") == 1
         kept = {"notes": ["a"]}
         for state in ({}, [], 0, ""):
             again = await chat.say("and?", state=state, **says)

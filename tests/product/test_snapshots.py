@@ -161,5 +161,6 @@ async def test_the_state_is_saved_and_found_under_the_clients_id() -> None:
         asked = await chat.say("count")
         chat.state = {}
         done = await chat.resume((asked.interrupts[0]["id"], YES))
-        assert [e["snapshot"] for e in done.of("STATE_SNAPSHOT")] == [{"count": 4}, {"count": 5}]
+        assert [e["snapshot"] for e in done.of("STATE_SNAPSHOT")] == [{"count": 4}]
+        assert [e["delta"] for e in done.of("STATE_DELTA")] == [[{"op": "replace", "path": "/count", "value": 5}]]
         assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"count": 5}

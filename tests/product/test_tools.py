@@ -294,8 +294,8 @@ async def test_what_a_tool_knows_and_what_it_may_change() -> None:
     async with product([note], script(call("note", text="hi"))) as p:
         chat = p.chat(state={"user": "ada"})
         stream = await chat.say("note")
-        (snapshot,) = stream.of("STATE_SNAPSHOT")
-        assert snapshot["snapshot"] == {"user": "ada", "notes": ["hi"]}
+        (delta,) = stream.of("STATE_DELTA")
+        assert delta["delta"] == [{"op": "add", "path": "/notes", "value": ["hi"]}]
         (context,) = seen
         assert (context.thread_id, context.run_id) == (chat.thread_id, stream[0]["runId"])
         assert context.call_id in stream.calls

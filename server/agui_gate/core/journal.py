@@ -35,6 +35,7 @@ from agui_gate.core.transcript import (
     KeptEntry,
     LeftOutEntry,
     PassedEntry,
+    PreviewEntry,
     ReplacedEntry,
     ReportedEntry,
     ResultEntry,
@@ -88,6 +89,8 @@ class Journal:
         self.newest_turn: TurnEntry | None = None
         self.has_state_entries = False
         """Whether tools have changed the shared state."""
+        self.previews: dict[str, tuple[str, ...]] = {}
+        """Where pages show arguments of calls that waited, or do, by call id."""
         self.call_ids = set(self.approvals)
         """All call ids that the client has seen here, also in a history that it brought: none is given again."""
         self._newest_place = -1
@@ -125,7 +128,7 @@ class Journal:
                 self.call_ids.add(entry.call_id)
             case CardEntry() | CardClosedEntry() | ReplacedEntry():
                 self._note_card(entry)
-            case HandedOffEntry() | WindowEntry() | StateEntry():
+            case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
                 self._note_course(entry)
             case LeftOutEntry() | PassedEntry() | UnreadEntry():
                 pass  # the first is of use to the sanitizer alone, the others to nobody here
@@ -156,7 +159,7 @@ class Journal:
         else:
             self.messages.note_kept(entry)
 
-    def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry) -> None:
+    def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:
             case HandedOffEntry():
                 self._note_handed_off(entry)
@@ -164,6 +167,8 @@ class Journal:
                 self.windows[Viewpoint(entry.agent, entry.task)] = entry
             case StateEntry():
                 self.has_state_entries = True
+            case PreviewEntry():
+                self.previews[entry.call_id] = entry.place
 
     def _note_handed_off(self, entry: HandedOffEntry) -> None:
         """Who answers from here on has a continuation of its own, or none (S22)."""

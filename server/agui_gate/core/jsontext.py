@@ -10,7 +10,7 @@ unpaired surrogates, and nesting deeper than `MAX_DEPTH`.
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -74,8 +74,26 @@ def completion(text: str) -> str | None:
     """
     if _is_json(text):
         return ""
-    rest = _rest(text)
+    lacks = _lacks(text)
+    rest = None if lacks is None else "".join(lacks)
     return rest if rest is not None and _is_json(text + rest) else None
+
+
+def so_far(text: str) -> Any:
+    """What a JSON text says of which only the beginning may have come; None where it ends before a value or in a name.
+
+    A number, or a text, may go on. None as well for what `completion` can't complete. Linear.
+    """
+    try:
+        return parse(text)
+    except ValueError:
+        lacks = _lacks(text)
+    if lacks is None or lacks.need:
+        return None
+    try:
+        return parse(text + "".join(lacks))
+    except ValueError:
+        return None
 
 
 def object_or_empty(text: str) -> str:
@@ -83,7 +101,15 @@ def object_or_empty(text: str) -> str:
     return "{}" if parse_object(text) is None else text
 
 
-def _rest(text: str) -> str | None:
+class _Lacks(NamedTuple):
+    """What a text lacks at its end: of its last token, a placeholder that is needed then, and what closes it."""
+
+    token: str
+    need: str
+    closers: str
+
+
+def _lacks(text: str) -> _Lacks | None:
     """What a text lacks if it is the beginning of a JSON text. None for one of too many tokens."""
     closers: list[str] = []
     last, need, named = "", "0", False
@@ -98,7 +124,7 @@ def _rest(text: str) -> str | None:
             closers.append("}" if last == "{" else "]")
         need = {",": '"":0' if closers[-1:] == ["}"] else "0", ":": "0"}.get(last, ":0" if named else "")
     ends_here = bool(last) and text.endswith(last)
-    return (_token_rest(last) if ends_here else "") + need + "".join(reversed(closers))
+    return _Lacks(_token_rest(last) if ends_here else "", need, "".join(reversed(closers)))
 
 
 def _is_json(text: str) -> bool:

@@ -250,6 +250,13 @@ class StateEntry(Struct, tag="state", tag_field="type"):
     back: tuple[dict[str, Any], ...] | None = None
 
 
+class PreviewEntry(Struct, tag="preview", tag_field="type"):
+    """The page shows the arguments of this call at this place of the shared state, while a person is asked about it."""
+
+    call_id: str
+    place: tuple[str, ...]
+
+
 KnownEntry = (
     UserEntry
     | KeptEntry
@@ -265,6 +272,7 @@ KnownEntry = (
     | ActionEntry
     | HandedOffEntry
     | StateEntry
+    | PreviewEntry
 )
 
 

@@ -17,6 +17,7 @@ from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.conversing import Conversing, Rest
 from agui_gate.engine.intake import Intake, take
+from agui_gate.engine.previews import settle
 from agui_gate.engine.refusals import foreign, left_out
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.shield import to_the_end
@@ -62,6 +63,8 @@ class Course:
         if intake.said:
             await self._gated_calls.close(self._silence.closed(self._thread.journal.pending()), State.SUPERSEDED)
         self._showing.unseen(intake.repeated)
+        if self._thread.shared.previews:
+            settle(self._thread, self._seq.other)
         if intake.said:
             self._give_up_on_client()
             self._give_up_on_tasks(waited)
@@ -84,13 +87,20 @@ class Course:
         (SNAP-1). From here on it is told what changes.
         """
         shared, sent = self._thread.shared, self._input.state
-        kept = to_keep(self._input, self._thread.journal, shared.value)
+        if sent:
+            self._take_state()
+        shared.holds({} if sent is None else sent)
+        shared.tell(self._seq.other, whole=True)
+
+    def _take_state(self) -> None:
+        shared = self._thread.shared
+        kept, previews = to_keep(self._input, self._thread.journal, shared.value)
         if kept is not shared.value:
             with suppress(Unfit):  # the page's changes don't go together with a tool's: what is kept stays
                 shared.keep(kept)
             self._scope.live.opened(*self._thread.snapshot())
-        shared.holds({} if sent is None else sent)
-        shared.tell(self._seq.other, whole=True)
+        for call_id, place, arguments in previews:
+            shared.preview(call_id, place, arguments)
 
     def _left_early(self) -> bool:
         """Whether the client shows calls without the results that an earlier stream told: nobody read its end.

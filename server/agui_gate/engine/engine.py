@@ -14,6 +14,7 @@ from agui_gate.bus.memory import MemoryBus
 from agui_gate.core.answers import Way
 from agui_gate.core.approvals import State
 from agui_gate.core.dialect import Deployment, choose
+from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
@@ -35,6 +36,7 @@ from agui_gate.engine.roster import Roster
 from agui_gate.engine.run import Run
 from agui_gate.engine.scope import style_of
 from agui_gate.engine.shield import undisturbed
+from agui_gate.engine.state_intake import check_fit
 from agui_gate.engine.strict import refuse, refuse_early
 from agui_gate.engine.sweeping import Sweeper
 from agui_gate.engine.watch import Watch
@@ -188,7 +190,7 @@ class Engine:
         if is_suggestion(run):
             return await self.aside(agent, run, principal)
         self._admit(principal)
-        check_state(run.state, self.limits, agent.state_form)
+        check_state(run.state, self.limits)
         team = self.team(agent)
         await refuse_early(self.store, self.read_thread, team, run, principal)
         left = self.following(principal, run.thread_id)
@@ -200,6 +202,7 @@ class Engine:
         alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
         try:
             await refuse(team, run, thread)
+            check_fit(run, opened.journal, thread.state, agent.state_form)
             live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=alone)
         except BaseException:
             await self._keeper.give_back(thread, key)
@@ -213,7 +216,8 @@ class Engine:
     async def aside(self, agent: Agent, run: RunInput, principal: str) -> LiveRun:
         """Begin a run of which nothing is kept, and which has no tools of the server: see `agui_gate.engine.aside`."""
         self._admit(principal)
-        check_state(run.state, self.limits, agent.state_form)
+        check_state(run.state, self.limits)
+        check_fit(run, Journal(), None, agent.state_form)
         key = f"run_{new_id()[:16]}"
         store, thread = await a_thread_of_its_own(agent, run, principal, key)
         live = await self._published_run(key, principal, thread.id, run.run_id, stop_alone=True)

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.errors import InvalidRequest, TooLarge
-from agui_gate.state_form import StateForm, Unfit
+from agui_gate.errors import TooLarge
 from agui_gate.stores.retention import DAY_MS, Ages
 
 MIB = 1024 * 1024
@@ -54,16 +53,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULTS = Limits()
 
 
-def check_state(state: Any, limits: Limits, form: StateForm) -> None:
-    """Raise `TooLarge` for a shared state that is over its limit, `InvalidRequest` for one that the agent can't have.
-
-    One that says nothing is always good.
-    """
-    if not state:
-        return
-    if len(encoded := msgspec.json.encode(state)) > limits.state_bytes:
+def check_state(state: Any, limits: Limits) -> None:
+    """Raise `TooLarge` for a shared state that is over its limit."""
+    if state and len(msgspec.json.encode(state)) > limits.state_bytes:
         raise TooLarge(f"The shared state may have at most {limits.state_bytes:,} bytes as JSON.")
-    try:
-        form.fitted(encoded)
-    except Unfit as unfit:
-        raise InvalidRequest(str(unfit), well_formed=True) from None

@@ -43,8 +43,10 @@ from agui_gate.core.events import Custom
 from agui_gate.core.jsontext import completion, object_or_empty, parse_object
 from agui_gate.core.lane import Lane
 from agui_gate.core.perspective import ALONE, Viewpoint
+from agui_gate.core.preview import Growing
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.engine.limits import DEFAULTS, Limits
+from agui_gate.engine.previews import Previews
 from agui_gate.errors import LimitReached
 from agui_gate.protocol.messages import result_id
 
@@ -75,6 +77,7 @@ class _Item:
         "paragraph",
         "parent_id",
         "pieces",
+        "preview",
         "private",
         "shown",
         "wire_id",
@@ -94,12 +97,14 @@ class _Item:
         self.wire_id = self.name = self.parent_id = ""
         self.call_kind: CallKind = "server"
         self.shown: Shown = "at_once"
+        self.preview: Growing | None = None
 
 
 class Recorder:
     """Takes one turn's events. ``call_ids`` holds the thread's call ids and grows.
 
-    ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come.
+    ``theirs`` are the names of the client's tools; ``holds_back`` says which calls are not shown as they come, and
+    ``previews`` which arguments are shown in the shared state.
     ``speaker`` says it, and in which task; clients are told of any but the entry agent.
     ``results`` are those of hosted calls, ``held`` says how to ask about held ones; both by the call's id.
     """
@@ -114,8 +119,9 @@ class Recorder:
         theirs: Container[str] = (),
         holds_back: HoldsBack | None = None,
         speaker: Viewpoint = ALONE,
+        previews: Previews | None = None,
     ) -> None:
-        self._limits, self._speaker = limits, speaker
+        self._limits, self._speaker, self._previews = limits, speaker, previews
         self._theirs, self._holds_back = theirs, holds_back
         self._room = limits.turn_bytes
         self._calls = 0
@@ -260,6 +266,8 @@ class Recorder:
         self._call_ids.add(item.id)
         item.wire_id, item.name = event.wire_id or item.id, event.name
         item.call_kind = "hosted" if event.hosted else "client" if event.name in self._theirs else "server"
+        if self._previews is not None and not event.hosted:
+            item.preview = self._previews.begin(item.id, item.name)
         if self._holds_back is not None and self._holds_back(event):
             item.parent_id, item.shown = self._new_id(), "after_turn"
             return  # the sequencer shows nothing of a call that was not begun
@@ -271,6 +279,8 @@ class Recorder:
         if item is not None and not item.ended and text:
             self._take(len(text))
             item.pieces.append(text)
+            if item.preview is not None:
+                item.preview.add(text)
             if item.opened:
                 self._seq.call_args(item.id, text)
             else:
@@ -293,6 +303,8 @@ class Recorder:
         arguments = event.arguments if event.arguments.strip() else "{}"
         self._take(max(0, len(arguments) - sum(map(len, item.pieces))))
         item.pieces, item.private, item.ended = [arguments], event.private, True
+        if item.preview is not None:
+            item.preview.end(arguments)
         if not streamed:
             item.opened = None
             self._open_args(item, arguments)

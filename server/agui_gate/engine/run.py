@@ -22,6 +22,7 @@ from agui_gate.engine.keeping import END_SECONDS
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
 from agui_gate.engine.members import Members
+from agui_gate.engine.previews import settle
 from agui_gate.engine.scope import Clock, Scope
 from agui_gate.engine.shield import to_the_end
 from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, Unavailable
@@ -100,6 +101,8 @@ class Run:
 
     def _at_rest(self) -> None:
         """Nothing is owed any more: what is restated from here on is not followed by results."""
+        if self._thread.shared.previews:
+            settle(self._thread, self._seq.other)
         self._seq.settle()
         self._scope.at_rest()
         if self._conversing is not None:

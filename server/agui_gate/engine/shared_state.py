@@ -2,18 +2,19 @@
 
 Theory of operation
 -------------------
-Three things, and one way from each to the next:
+Four things, and one way from each to the next:
 
 * *in hand*: one object for all tools that are at work at the same time. It is made when the first of them begins, and
   is dropped when the last one has ended. A tool that was abandoned changes an object that is nobody's.
 * *kept*: JSON, saved with the next commit. When a tool ends, whatever became of it, what it left in hand is kept if it
   fits: it is JSON, not too large, and what the agent's model takes. If not, it is looked at again when the next tool
   ends, as it may have been another's half of a change. When none is left, it is undone, and logged.
+* *shown*: what is kept, and laid over it the previews of calls that are arriving, or wait (`engine/previews.py`).
 * *told*: the client's copy. It begins as the state that came in (IN-6) or as our snapshot, and every event about the
   state is folded into it. So `tell` always knows what differs, and no delta is without its baseline (SNAP-2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,12 +23,16 @@ import structlog
 from agui_gate.core import events as ev
 from agui_gate.core.json_diff import Operation, difference
 from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.preview import Place, laid_over
 from agui_gate.state_form import DICT, StateForm, Unfit, written
 
 log = structlog.get_logger("agui_gate.state")
 
 LARGE_STATE = 32 * 1024
 """Bytes of a shared state that takes a while to encode."""
+
+SLACK = 256
+"""Bytes by which a patch may be larger than the state: it says what has changed."""
 
 _NOTHING: dict[str, Any] = {}
 """What clients are shown where there is no state."""
@@ -44,7 +49,7 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 class SharedState:
     """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed."""
 
-    __slots__ = ("_at_work", "_begun", "_form", "_live", "_stored", "_told", "_value", "json")
+    __slots__ = ("_at_work", "_begun", "_form", "_live", "_stored", "_told", "_value", "json", "previews", "shown")
 
     def __init__(self, stored: Any) -> None:
         self.json = self._begun = self._stored = _encode(stored)
@@ -54,6 +59,10 @@ class SharedState:
         self._live: Any = None
         self._at_work = 0
         self._told: Any = _UNTOLD
+        self.shown: Any = _NOTHING if stored is None else stored
+        """What clients are shown, for whom there always is a state: what is kept, under the previews."""
+        self.previews: dict[str, tuple[Place, Mapping[str, Any]]] = {}
+        """What clients are shown besides what is kept, by call id: arguments, and where (`core/preview.py`)."""
 
     def take_form(self, form: StateForm) -> None:
         """Read it as the thread's agent has it. What doesn't fit any more counts as none, until a change is kept."""
@@ -75,11 +84,6 @@ class SharedState:
         return self._value
 
     @property
-    def shown(self) -> Any:
-        """What is kept, as clients are shown it, for whom there always is a state."""
-        return _NOTHING if self._value is None else self._value
-
-    @property
     def to_save(self) -> bytes:
         """What the store is to have. Defaults alone are no change."""
         return self._stored if self.json is self._begun else self.json
@@ -97,6 +101,12 @@ class SharedState:
 
     def _keep(self, after: bytes) -> None:
         self.json, self._value = after, _decode(after)
+        self._show()
+
+    def _show(self) -> None:
+        self.shown = _NOTHING if self._value is None else self._value
+        for place, arguments in self.previews.values():
+            self.shown = laid_over(self.shown, place, arguments)
 
     # --- tools ------------------------------------------------------------------------------------------------------
     def begin(self) -> Any:
@@ -131,6 +141,17 @@ class SharedState:
             self._keep(after)
         return None
 
+    # --- previews ---------------------------------------------------------------------------------------------------
+    def preview(self, call_id: str, place: Place, arguments: Mapping[str, Any]) -> None:
+        """From now on clients are shown these arguments, until `withdraw`."""
+        self.previews[call_id] = place, arguments
+        self._show()
+
+    def withdraw(self, call_id: str) -> None:
+        """And now no longer."""
+        if self.previews.pop(call_id, None) is not None:
+            self._show()
+
     # --- clients ----------------------------------------------------------------------------------------------------
     def holds(self, value: Any) -> None:
         """This is what the client holds."""
@@ -156,8 +177,10 @@ class SharedState:
         if before is _UNTOLD:
             emit(self.snapshot())
         elif operations := difference(before, after):
-            small = not whole and _is_safe(operations) and len(_encode(operations)) < len(self.json)
-            emit(ev.StateDelta(operations) if small else self.snapshot())
+            text = self._written(after)
+            small = not whole and len(_encode(operations)) < len(text) + SLACK
+            delta = small and _is_safe(operations)
+            emit(ev.StateDelta(operations) if delta else ev.StateSnapshot(msgspec.Raw(text)))
 
     def tell_whole(self, emit: Callable[[ev.Event], None]) -> None:
         """Tell the client all of it, whatever it holds."""
@@ -166,13 +189,14 @@ class SharedState:
 
     def snapshot(self) -> ev.StateSnapshot:
         """All of it, as an event."""
-        return ev.StateSnapshot(msgspec.Raw(_encode(_NOTHING) if self._value is None else self.json))
+        return ev.StateSnapshot(msgspec.Raw(self._written(self.shown)))
 
     def told(self) -> msgspec.Raw:
         """What clients that follow have by now: where one that comes later has to begin."""
-        if self._told is _UNTOLD or self._told is self.shown:
-            return msgspec.Raw(_encode(_NOTHING) if self._value is None else self.json)
-        return msgspec.Raw(_encode(self._told))
+        return msgspec.Raw(self._written(self.shown if self._told is _UNTOLD else self._told))
+
+    def _written(self, value: Any) -> bytes:
+        return self.json if value is self._value and value is not None else _encode(value)
 
 
 def _is_safe(operations: Sequence[Operation]) -> bool:

@@ -8,10 +8,12 @@ history says how far its page has read. A page that shows nothing of what came a
 call, has not seen that version. So what it sends is a change of the version before, which the entries lead back to. If
 it is that version itself, what is kept stays. If not, what the page has changed is done to what is kept. Where that is
 not possible, what is kept stays. The page is told by STATE_SNAPSHOT.
+
+What a page was shown of arguments (`engine/previews.py`) comes back with its state, and is not its own word.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
@@ -19,24 +21,51 @@ import structlog
 from agui_gate.core.journal import Journal
 from agui_gate.core.json_diff import difference
 from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.preview import Place, found, put_back
 from agui_gate.core.transcript import CallPart, Entry, ReportedEntry, ResultEntry, StateEntry, TurnEntry, UserEntry
+from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.inbound import Message, RunInput
+from agui_gate.state_form import StateForm, Unfit
 
 log = structlog.get_logger("agui_gate.state")
 
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
-def to_keep(run: RunInput, journal: Journal, kept: Any) -> Any:
-    """The state that is to be kept from now on, of the one that a request brings and the one that is ``kept``."""
+class Preview(NamedTuple):
+    """What a page shows of a call's arguments, and where."""
+
+    call_id: str
+    place: Place
+    arguments: dict[str, Any]
+
+
+def to_keep(run: RunInput, journal: Journal, kept: Any) -> tuple[Any, list[Preview]]:
+    """The state that is to be kept from now on, of the one that a request brings and the one that is ``kept``.
+
+    Also which previews its page shows, of calls that still wait.
+    """
     sent = run.state
-    if not sent or same(sent, kept):
-        return kept
-    unseen = _unseen(journal.entries, run.messages) if journal.has_state_entries else []
-    if not unseen:
-        return sent
-    log.info("state_of_before", changes=len(unseen))
-    return _merged(sent, kept, unseen, again=_goes_back(run.messages, journal))
+    if not sent or not (journal.has_state_entries or journal.previews) or same(sent, kept):
+        return sent or kept, []
+    unseen = _unseen(journal.entries, run.messages)
+    before = _before(kept, unseen)
+    sent, previews = _without_previews(sent, kept if before is None else before, journal)
+    waiting = {approval.call_id for approval in journal.pending()}
+    kept = _merged(sent, before, kept, again=_goes_back(run.messages, journal)) if unseen else sent
+    return kept, [preview for preview in previews if preview.call_id in waiting]
+
+
+def check_fit(run: RunInput, journal: Journal, kept: Any, form: StateForm) -> None:
+    """Raise `InvalidRequest` for a state that the agent's model doesn't take. One that says nothing is always good."""
+    if not run.state or form.model is None:
+        return
+    sent, _ = _without_previews(run.state, kept, journal)
+    try:
+        form.fitted(msgspec.json.encode(sent))
+    except Unfit as unfit:
+        raise InvalidRequest(str(unfit), well_formed=True) from None
 
 
 def same(left: Any, right: Any) -> bool:
@@ -44,19 +73,45 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right) and _sorted(left) == _sorted(right)
 
 
-def _merged(sent: Any, kept: Any, unseen: Sequence[StateEntry], *, again: bool) -> Any:
-    """``sent`` and what its page has not seen. Who asks ``again`` shows less than it has seen, so it may hold more."""
-    before = kept
+def _without_previews(sent: Any, kept: Any, journal: Journal) -> tuple[Any, list[Preview]]:
+    """``sent`` without what its page was only shown of arguments, and which these are. What the page has changed there
+    is its own.
+    """
+    shown: list[Preview] = []
+    for call_id, place in reversed(journal.previews.items()):
+        call = journal.call(call_id)
+        arguments = (parse_object(call.arguments) if call is not None else None) or {}
+        theirs = [name for name, value in arguments.items() if same(found(sent, (*place, name)), (value,))]
+        for name in theirs:
+            sent = put_back(sent, (*place, name), kept or {})
+        if theirs:
+            shown.insert(0, Preview(call_id, place, arguments))
+    return sent, shown
+
+
+def _before(kept: Any, unseen: Sequence[StateEntry]) -> Any:
+    """The version before these changes, which are the newest ones, the newest first. None where nothing leads there."""
     try:
-        for entry in unseen:  # the newest first
+        for entry in unseen:
             if entry.back is None:
-                return kept
-            before = patched(before, entry.back)
-        if same(sent, before):
-            return kept
-        return sent if again else patched(kept, difference(before, sent, small=False))
+                return None
+            kept = patched(kept, entry.back)
     except NotApplicable:
-        return sent if again else kept
+        return None
+    return kept
+
+
+def _merged(sent: Any, before: Any, kept: Any, *, again: bool) -> Any:
+    """``sent`` and what its page has not seen. Who asks ``again`` shows less than it has seen, so it may hold more."""
+    log.info("state_of_before", known=before is not None)
+    if before is None or same(sent, before):
+        return kept
+    if again:
+        return sent
+    try:
+        return patched(kept, difference(before, sent, small=False))
+    except NotApplicable:
+        return kept
 
 
 def _unseen(entries: Sequence[Entry], messages: Sequence[Message]) -> list[StateEntry]:

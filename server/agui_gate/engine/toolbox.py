@@ -79,19 +79,21 @@ class Toolbox:
     @contextmanager
     def _state(self, tool: Tool | None, call_id: str) -> Iterator[Any]:
         """The shared state while the call is at work. However that ends, what fits is kept, and the client is told."""
-        if tool is None or not tool.takes_context:
-            yield {}
-            return
         try:
-            yield self._shared.begin()
+            yield {} if tool is None or not tool.takes_context else self._shared.begin()
         finally:
-            back, problem = self._shared.end(self._thread.limits.state_bytes)
-            if problem:
-                log.error(problem, tool=tool.name, call_id=call_id)
-            if back:
-                small = len(msgspec.json.encode(back)) <= MAX_BACK
-                self._thread.append([StateEntry(call_id, tuple(back) if small else None)])
+            if tool is not None and tool.takes_context:
+                self._end(tool, call_id)
+            self._shared.withdraw(call_id)
             self._shared.tell(self._tell_of(call_id))
+
+    def _end(self, tool: Tool, call_id: str) -> None:
+        back, problem = self._shared.end(self._thread.limits.state_bytes)
+        if problem:
+            log.error(problem, tool=tool.name, call_id=call_id)
+        if back:
+            small = len(msgspec.json.encode(back)) <= MAX_BACK
+            self._thread.append([StateEntry(call_id, tuple(back) if small else None)])
 
     def _tell(self, stream: Tell, event: ev.Event) -> None:
         if not isinstance(event, ev.StateSnapshot | ev.StateDelta) or self._shared.emitted(event):

@@ -25,6 +25,7 @@ from agui_gate.engine.consents import Consents
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.leased_thread import committed_ref
 from agui_gate.engine.memory import Memory
+from agui_gate.engine.previews import Previews, settle
 from agui_gate.engine.recorder import Recorder
 from agui_gate.engine.refusals import Withheld, blamed, left_out
 from agui_gate.engine.scope import Scope
@@ -81,6 +82,8 @@ class Turns:
         ):  # a task that waits for the page ends the run as a success (TOOL-5)
             tasks = {tool.name for tool in agent.by_name.values() if isinstance(tool, Delegation)}
             self._gated = (self._gated or frozenset()) | tasks if tasks else self._gated
+        streaming = any(tool.place is not None for tool in agent.by_name.values())
+        self._previews = Previews(agent.by_name, self._thread, self._seq.other) if streaming else None
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *member.transfers, *self._client_specs())
         owner, task = scope.thread.thread, member.who.task
@@ -139,6 +142,7 @@ class Turns:
             self._client_tools,
             None if self._gated is None else self._holds_back,
             self._member.who,
+            self._previews,
         )
         journal = self._thread.journal
         transcript = carrying(self._thread.transcript(self._member.to, withheld.entries), journal.consents())
@@ -208,6 +212,8 @@ class Turns:
         self._thread.append([turn])
         if turn.calls:
             await calls.resolve(turn)
+            if self._thread.shared.previews:
+                settle(self._thread, self._seq.other)
         return turn
 
     async def _looked_at(self, turn: TurnEntry, recorder: Recorder) -> dict[str, Judged]:
@@ -230,6 +236,8 @@ class Turns:
         for call in turn.calls:
             if call.id not in recorder.results:
                 self._scope.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
+        if self._thread.shared.previews:
+            settle(self._thread, self._seq.other)
 
     def _choice(self, transcript: Transcript) -> ToolChoice | None:
         """What the client says about tools. One is forced for the answer to a message, not for what follows its
