@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agui_gate.agent import Agent
 from agui_gate.errors import AguiGateError, ConfigurationError, ToolError
 from agui_gate.history import LastRounds, LastTokens, Summary
+from agui_gate.situation import Situation
 from agui_gate.tool import Gate, Tool, ToolContext, tool  # `tool` is the decorator from here on, not the module
 from agui_gate.tool_source import SchemaTool, ToolSource
 from agui_gate.workflows import parallel, pipeline
@@ -29,6 +30,7 @@ __all__ = [
     "PendingApprovalRegistry",
     "SchemaTool",
     "Settings",
+    "Situation",
     "Summary",
     "Tool",
     "ToolContext",

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -12,6 +12,7 @@ from agui_gate.delegation import Delegation
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.history import History
 from agui_gate.models import adapter_for
+from agui_gate.situation import Situation
 from agui_gate.state_form import DICT, StateForm, Unfit
 from agui_gate.tool import RESERVED_NAMES, Tool
 from agui_gate.tool_names import Names, identity
@@ -25,6 +26,9 @@ OnUnanswered = Literal["supersede", "represent", "refuse"]
 OnDisconnect = Literal["cancel", "continue"]
 ClientRoles = Literal["context", "as_sent", "drop"]
 
+Instructing = Callable[[Situation], str | Awaitable[str]]
+"""Makes instructions, sync or async, within 10 seconds."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -34,6 +38,8 @@ class Agent:
 
     * ``model``: a provider adapter, or its name and the model's, such as ``"anthropic:claude-sonnet-4-5"``
       (see `agui_gate.models`).
+    * ``instructions``: a text, or a function that makes it for each request to the model. It is given a `Situation` and
+      may be async. What it returns is not stored. If it fails, the run ends with the code `internal`.
     * ``tools``: functions, `Tool`s (see `agui_gate.tool`), and sources of tools, such as `MCPTools`.
     * ``hitl``: how gated calls are shown: as `confirm_changes` cards, as interrupts, or (``auto``) as cards exactly
       when the client advertises a tool of that name.
@@ -59,7 +65,7 @@ class Agent:
 
     name: str
     model: Adapter | str
-    instructions: str = ""
+    instructions: str | Instructing = ""
     tools: Sequence[Tool | ToolSource | Callable[..., Any]] = ()
     hitl: Hitl = "auto"
     on_unanswered: OnUnanswered | None = None
@@ -100,6 +106,8 @@ class Agent:
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
         if isinstance(self.model, str):
             object.__setattr__(self, "model", adapter_for(self.model))
+        if not (isinstance(self.instructions, str) or callable(self.instructions)):
+            raise ConfigurationError(f"agent {self.name}: instructions is a text, or a function that makes one")
         if not isinstance(self.model, Adapter):
             raise ConfigurationError(f"agent {self.name}: model must be a provider adapter, such as OpenAIResponses(…)")
         if self.max_turns < 1:
@@ -155,12 +163,16 @@ class Agent:
         tools = [t for given in self.tools for t in (next(places) if isinstance(given, ToolSource) else [given])]
         absent = {identity(s): s.name for s, found in zip(self.sources, listed, strict=True) if found is None}
         owners = {t.name: identity(s) for s, theirs in zip(self.sources, shared, strict=True) for t in theirs}
-        ready = replace(self, tools=tools, instructions=_with_note(self.instructions, tuple(absent.values())))
+        ready = replace(self, tools=tools, instructions=self._said(tuple(absent.values())))
         object.__setattr__(ready, "absent", absent)
         object.__setattr__(ready, "present", {"", *map(identity, self.sources)} - absent.keys())
         object.__setattr__(ready, "owners", owners)
         object.__setattr__(self, "by_name", ready.by_name)
         return ready
+
+    def _said(self, away: Sequence[str]) -> "str | Instructing":
+        """The instructions with a note; one is added to those that are made later when they are made."""
+        return with_note(self.instructions, away) if isinstance(self.instructions, str) else self.instructions
 
     def source_of(self, tool: str) -> str:
         """Which source the tool of that name is of; "" for the agent's own."""
@@ -238,7 +250,8 @@ async def _tools_of(source: ToolSource) -> Sequence[Tool] | None:
         return None
 
 
-def _with_note(instructions: str, away: Sequence[str]) -> str:
+def with_note(instructions: str, away: Sequence[str]) -> str:
+    """The instructions, and which sources of tools are ``away``."""
     if not away:
         return instructions
     note = f"The tools of {', '.join(away)} can't be used right now. Say so if they are needed."

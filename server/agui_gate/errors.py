@@ -28,6 +28,7 @@
     │   ├── Unreadable              503  unavailable
     │   └── Interrupted             503  interrupted
     ├── Internal                    500  internal
+    │   └── NoInstructions          500  internal
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
     └── ConfigurationError          the deployment is wrong; the message says what to change
@@ -267,6 +268,13 @@ class Internal(AguiGateError):
 
     def __init__(self) -> None:
         super().__init__("Something went wrong on the server. Its log has the details.")
+
+
+class NoInstructions(Internal):
+    """The function that makes the agent's instructions failed, took too long, or returned no text: see the log."""
+
+    def __init__(self) -> None:
+        AguiGateError.__init__(self, "The agent's instructions could not be made. The server's log has the details.")
 
 
 class IllegalMove(AguiGateError):

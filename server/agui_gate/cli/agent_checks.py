@@ -61,7 +61,8 @@ async def _asked(agent: Agent) -> Finding:
     what = "a request with its tools"
     try:
         ready = await agent.ready()
-        request = TurnRequest((UserTurn("doctor", (Text(QUESTION),)),), ready.instructions, ready.specs)
+        said = ready.instructions if isinstance(ready.instructions, str) else ""  # a function needs a situation
+        request = TurnRequest((UserTurn("doctor", (Text(QUESTION),)),), said, ready.specs)
         async with asyncio.timeout(ASK_SECONDS), aclosing(agent.adapter.stream(request)) as batches:
             async for _ in batches:
                 pass

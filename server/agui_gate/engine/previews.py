@@ -5,7 +5,7 @@ did. It stays while a person is asked, so that they see what they agree to. Then
 what comes back of it with the page's state is not taken for the page's own (`engine/state_intake.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from agui_gate.core import events as ev
@@ -36,12 +36,13 @@ class Previews:
         self._thread.shared.tell(self._emit)
 
 
-def settle(thread: LeasedThread, emit: Emit) -> None:
-    """Take back what is shown of calls that don't wait for a person."""
+def settle(thread: LeasedThread, emit: Emit, calls: Collection[str] | None = None) -> None:
+    """Take back what is shown of ``calls`` (None: of all) that don't wait for a person."""
     shared = thread.shared
     waiting = {approval.call_id for approval in thread.journal.pending()}
     new = [name for name in shared.previews if name in waiting and name not in thread.journal.previews]
     thread.append([PreviewEntry(name, shared.previews[name][0]) for name in new])
-    for call_id in [name for name in shared.previews if name not in waiting]:
+    over = [name for name in shared.previews if name not in waiting and (calls is None or name in calls)]
+    for call_id in over:
         shared.withdraw(call_id)
     shared.tell(emit)

@@ -83,6 +83,10 @@ class SharedState:
         """What is kept, as a value."""
         return self._value
 
+    def copy(self) -> Any:
+        """What is kept, in the form in which tools have it, for somebody to look at."""
+        return self._form.live(_encode(_NOTHING) if self._value is None else self.json)
+
     @property
     def to_save(self) -> bytes:
         """What the store is to have. Defaults alone are no change."""

@@ -22,6 +22,7 @@ from agui_gate.delegation import Delegation
 from agui_gate.engine import outcomes
 from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
+from agui_gate.engine.instructing import instructions_for
 from agui_gate.engine.judging import Judged, look_at
 from agui_gate.engine.leased_thread import committed_ref
 from agui_gate.engine.memory import Memory
@@ -108,6 +109,8 @@ class Turns:
     async def _ask(self) -> Recorder:
         """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
         self._thread.capacity.check_turn()
+        if not isinstance(self._agent.instructions, str):
+            self._words.instructions = await instructions_for(self._agent, self._run, self._thread)
         if not self._member.who.task:  # others work on the thread beside a task
             await self._thread.prepare(self._member.to)
         withheld = Withheld(self._thread)
@@ -213,7 +216,7 @@ class Turns:
         if turn.calls:
             await calls.resolve(turn)
             if self._thread.shared.previews:
-                settle(self._thread, self._seq.other)
+                settle(self._thread, self._seq.other, {call.id for call in turn.calls})
         return turn
 
     async def _looked_at(self, turn: TurnEntry, recorder: Recorder) -> dict[str, Judged]:
@@ -237,7 +240,7 @@ class Turns:
             if call.id not in recorder.results:
                 self._scope.result(call, outcomes.CUT_OFF_HOSTED if call.kind == "hosted" else outcomes.CUT_OFF)
         if self._thread.shared.previews:
-            settle(self._thread, self._seq.other)
+            settle(self._thread, self._seq.other, {call.id for call in turn.calls})
 
     def _choice(self, transcript: Transcript) -> ToolChoice | None:
         """What the client says about tools. One is forced for the answer to a message, not for what follows its

@@ -29,10 +29,11 @@ GO_ON = "(The application has said something new about the situation.)"
 
 
 class Words:
-    """What is told in the application's name, in one run of one agent."""
+    """What is told in the application's name, in one run of one agent; below its ``instructions``, as they are now."""
 
     def __init__(self, agent: Agent, run: RunInput) -> None:
-        self._instructions, self._roles = agent.instructions, agent.client_roles
+        self.instructions = agent.instructions if isinstance(agent.instructions, str) else ""
+        self._roles = agent.client_roles
         self._context = [_item(item) for item in run.context or ()]
 
     def for_model(self, transcript: Transcript, journal: Journal, note: str = "") -> tuple[str, Transcript]:
@@ -53,7 +54,7 @@ class Words:
 
     def _with(self, note: str, items: Sequence[str]) -> str:
         block = _block("\n".join(dict.fromkeys(items))) if items else ""
-        return "\n\n".join(part for part in (self._instructions, note, block) if part)
+        return "\n\n".join(part for part in (self.instructions, note, block) if part)
 
 
 def _block(text: str) -> str:
