@@ -229,6 +229,8 @@ class Journal:
 
         (And turns after it that were cut off before they said anything, which leave everything as it was.)
         """
+        if not self._delegations:
+            return self._standing.get("", ())
         standing = list(self._standing.get("", ()))
         for turn in standing:  # grows while it is gone through
             for call in turn.calls:
@@ -252,11 +254,15 @@ class Journal:
 
     def all_open_tasks(self) -> list[CallPart]:
         """All such calls, however deep, outer ones first."""
+        if not self._delegations:
+            return []
         calls = (call for turn in self.standing_turns() for call in turn.calls)
         return [call for call in calls if call.kind == "task" and call.id not in self._results]
 
     def waiting_tasks(self) -> set[str]:
         """The ids of the tasks inside which something waits for a person or for the client."""
+        if not self._delegations:
+            return set()
         waiting = [approval.call_id for approval in self.pending()] + [call.id for call in self.open_calls()]
         found: set[str] = set()
         for call_id in waiting:

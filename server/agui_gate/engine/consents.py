@@ -94,7 +94,9 @@ class Consents:
         return self._of_task(self._journal.passed())
 
     def _of_task(self, approvals: list[Approval]) -> list[Approval]:
-        return [a for a in approvals if self._task is None or self._journal.task_of(a.call_id) == self._task]
+        if self._task is None or not approvals:
+            return approvals
+        return [a for a in approvals if self._journal.task_of(a.call_id) == self._task]
 
     def _is_of(self, approval: Approval, agent: Agent) -> bool:
         """Whether ``agent`` asked, with this very model, and no model has answered since."""

@@ -67,7 +67,8 @@ class Course:
             settle(self._thread, self._seq.other)
         if intake.said:
             self._give_up_on_client()
-            self._give_up_on_tasks(waited)
+            if waited:
+                self._give_up_on_tasks(waited)
         if self._showing.is_due:
             await self._showing.restate()
         rest = await self._converse(intake)
