@@ -254,8 +254,6 @@ class Journal:
 
     def all_open_tasks(self) -> list[CallPart]:
         """All such calls, however deep, outer ones first."""
-        if not self._delegations:
-            return []
         calls = (call for turn in self.standing_turns() for call in turn.calls)
         return [call for call in calls if call.kind == "task" and call.id not in self._results]
 
@@ -290,10 +288,7 @@ class Journal:
 
     def depth(self, task: str) -> int:
         """How many tasks ``task`` is inside of, with itself."""
-        depth = 0
-        while task:
-            depth, task = depth + 1, self._tasks.get(task, "")
-        return depth
+        return 1 + self.depth(self._tasks.get(task, "")) if task else 0
 
     def pending(self) -> list[Approval]:
         """What waits for a person, oldest first."""
