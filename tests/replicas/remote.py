@@ -20,6 +20,7 @@ from typing import Any
 
 from agui_gate import Agent, ToolContext
 from agui_gate.core.events import Event
+from agui_gate.delegation import Delegation
 from agui_gate.tool import Tool
 
 STOP_SECONDS = 5.0
@@ -29,11 +30,18 @@ PASSED = [field.name for field in fields(ToolContext) if field.init and field.na
 
 
 def tools_of(agents: Sequence[Agent]) -> list[Tool]:
-    """Every tool of the agents and of their heirs, in an order that is the same in each process."""
-    found = list(dict.fromkeys(agents))
-    for agent in found:
-        found += [heir for heir in agent.handoffs if heir not in found]
-    return list(dict.fromkeys(tool for agent in found for tool in agent.by_name.values()))
+    """Every tool of the agents and of those they call, in an order that is the same in each process."""
+    tools: dict[int, Tool] = {}
+    found = {id(agent): agent for agent in agents}
+    waiting = list(found.values())
+    while waiting:
+        agent = waiting.pop()
+        tools |= {id(tool): tool for tool in agent.by_name.values()}
+        delegates = [tool.agent for tool in agent.by_name.values() if isinstance(tool, Delegation)]
+        called = {id(other): other for other in [*agent.handoffs, *delegates] if id(other) not in found}
+        found |= called
+        waiting += called.values()
+    return [tool for tool in tools.values() if not isinstance(tool, Delegation)]
 
 
 def send_away(agents: Sequence[Agent], path: Path) -> None:
