@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate import Agent, ConfigurationError, create_app
+from agui_gate import Agent, ConfigurationError, LastTokens, create_app
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
@@ -40,6 +40,7 @@ class Office:
         self.mode, self.store, self.nested = mode, store, nested
         self.emulator = Emulator(script=list(script))
         self.clerk, self.packer = Shop(), Shop()
+        self.history: LastTokens | None = None
 
     @asynccontextmanager
     async def server(self, **boss: Any) -> AsyncIterator[Product]:
@@ -51,7 +52,14 @@ class Office:
             packer = Agent(name="packer", model=model(PACKER), instructions="P.", tools=self.packer.tools)
             inner = [packer.as_tool()] if self.nested else []
             tools = [*self.clerk.tools, *inner]
-            clerk = Agent(name="clerk", model=model(CLERK), instructions="C.", tools=tools, description="Clerks.")
+            clerk = Agent(
+                name="clerk",
+                model=model(CLERK),
+                instructions="C.",
+                tools=tools,
+                description="Clerks.",
+                history=self.history,
+            )
             delegates = [clerk.as_tool()] if self.nested else [clerk.as_tool(), packer.as_tool()]
             entry = Agent(name="support", model=model(BOSS), instructions="B.", tools=delegates, **boss)
             app = create_app(entry, store=self.store, settings=Settings())
@@ -387,3 +395,23 @@ async def test_what_it_can_delegate_is_declared() -> None:
             "delegation": True,
             "subagents": [{"name": "clerk", "description": "Clerks."}, {"name": "packer"}],
         }
+
+
+@every_mode
+@shows("S28")
+async def test_a_long_task_is_sent_in_part(mode: str) -> None:
+    """The task itself stays, with the newest of what was done for it; so it does for the agent that delegated."""
+    searches = [by(CLERK, call("search", q=f"{n}" * 300)) for n in range(8)]
+    office = Office(
+        by(BOSS, TASK), *searches, by(CLERK, say("All found.")), by(BOSS, say("Well."), repeat=True), mode=mode
+    )
+    office.history = LastTokens(700)
+    async with office.server() as p:
+        chat = p.chat()
+        assert (await chat.say("go")).text.endswith("Well.")
+        last = requests(p, CLERK)[-1]
+        assert users(last) == ["Refund A1."]
+        assert 0 < len(outputs(last)) < 8
+        assert "previous_response_id" not in last
+        assert (await p.get(f"/threads/{chat.thread_id}"))["window"] is None
+        p.assert_clean()

@@ -90,7 +90,7 @@ class Turns:
         owner, task = scope.thread.thread, member.who.task
         named = (owner.principal, owner.id, str(owner.created_at))
         self._conversation = (*named, task) if task else named
-        self._windowing = Windowing(agent, self._thread, self._seq, done.append, member.who)
+        self._windowing = Windowing(agent, self._thread, self._seq, done.append, self._memory, member.who)
 
     async def next_turn(self) -> TurnEntry:
         """Ask the model, record the turn, and run its free calls. What was agreed to is passed on with the request.
@@ -149,7 +149,7 @@ class Turns:
         )
         journal = self._thread.journal
         transcript = carrying(self._thread.transcript(self._member.to, withheld.entries), journal.consents())
-        if not self._member.who.task and (self._agent.history is not None or journal.windows):
+        if self._agent.history is not None or journal.windows:
             transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
         note = "" if self._member.who.task else self._thread.note()

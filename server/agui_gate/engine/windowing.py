@@ -29,6 +29,7 @@ from agui_gate.core.transcript import (
 )
 from agui_gate.core.windows import WHOLE, Window, left_out, longer, newest_rounds, newest_tokens, seen, size_of
 from agui_gate.engine.leased_thread import LeasedThread
+from agui_gate.engine.memory import Memory
 from agui_gate.errors import AguiGateError, ProviderUnavailable
 from agui_gate.history import LastRounds, LastTokens, Summary
 from agui_gate.off_loop import if_large
@@ -58,7 +59,9 @@ log = structlog.get_logger("agui_gate.windowing")
 
 
 class Windowing:
-    """The window of one agent's requests in one run. ``spent`` takes what a summary's requests reported."""
+    """The window of one agent's requests in one run. ``spent`` takes what a summary's requests reported; ``memory`` is
+    what the agent's provider remembers.
+    """
 
     def __init__(
         self,
@@ -66,10 +69,11 @@ class Windowing:
         thread: LeasedThread,
         seq: Lane,
         spent: Callable[[TurnDone], None],
+        memory: Memory,
         who: Viewpoint = ALONE,
     ) -> None:
         self._history, self._own = agent.history, agent.adapter
-        self._thread, self._seq, self._spent = thread, seq, spent
+        self._thread, self._seq, self._spent, self._memory = thread, seq, spent, memory
         self._who, self._all = who, WindowEntry(agent=who.agent, task=who.task)
 
     async def shown(self, transcript: Transcript) -> Transcript:
@@ -99,7 +103,7 @@ class Windowing:
         """What ``window`` leaves, with the summary before it."""
         entry = WindowEntry(window.start, window.then, summary, *self._who)
         if entry != self._now:
-            self._thread.ref = None
+            self._memory.ref = None
             self._thread.append([entry])
         return _with(summary, seen(transcript, window) or transcript)
 
@@ -118,7 +122,7 @@ class Windowing:
             return self._cut(transcript, window, await self._written(policy, now.summary, gone))
         except (AguiGateError, TimeoutError) as error:
             log.warning("not_summarised", thread=self._thread.thread.id, error=type(error).__name__)
-            self._thread.ref = None
+            self._memory.ref = None
             return _with(now.summary, seen(rest, window) or rest)
 
     async def _written(self, policy: Summary, before: str, gone: Transcript) -> str:

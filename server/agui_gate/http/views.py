@@ -104,7 +104,8 @@ def window_view(entries: Sequence[Entry]) -> dict[str, Any] | None:
 
     ``from`` and ``then`` are ids of messages.
     """
-    window = next((entry for entry in reversed(entries) if isinstance(entry, WindowEntry)), None)
+    windows = (entry for entry in reversed(entries) if isinstance(entry, WindowEntry) and not entry.task)
+    window = next(windows, None)
     if window is None or not window.start:
         return None
     turns = (entry for entry in reversed(entries) if isinstance(entry, TurnEntry) and entry.id == window.then)
