@@ -324,3 +324,17 @@ def test_what_is_half_said_is_found_across_pieces() -> None:
     assert not half.ended
     half.heard(frame(ev.RunError("no", "internal", ())))
     assert half.ended
+
+
+@conforms("SUB-3", "LIFE-3")
+def test_sub_agents_that_are_at_work_are_ended_after_what_they_say() -> None:
+    frame = FrameEncoder("r").frame
+    half = HalfSaid()
+    half.heard(frame(ev.SubagentStarted("t1", "clerk")) + frame(ev.SubagentStarted("t2", "packer")))
+    half.heard(
+        frame(ev.SubagentFinished("t2", ev.SubagentSuccess())) + frame(ev.TextMessageStart("m", "assistant", "t1"))
+    )
+    text, clerk = half.ends()
+    assert text == ev.TextMessageEnd("m")
+    assert isinstance(clerk, ev.SubagentError)
+    assert (clerk.subagent_run_id, clerk.code) == ("t1", "abort")

@@ -22,6 +22,7 @@ import msgspec
 
 from agui_gate.bus.base import FellBehind, Published, Reader
 from agui_gate.core import events as ev
+from agui_gate.core.lane import ENDED
 from agui_gate.engine.watch import Watch, Watcher
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import PING
@@ -37,8 +38,13 @@ and the events that end what is half said. May raise the first one.
 """
 
 _ENDS = tuple(b'\ndata: {"type":"' + name for name in (b"RUN_FINISHED", b"RUN_ERROR"))
-_SPANS = re.compile(rb'\ndata: (\{"type":"(?:TEXT_MESSAGE|REASONING|REASONING_MESSAGE|TOOL_CALL)_(?:START|END)".*)\n')
+_SPANS = re.compile(
+    rb'\ndata: (\{"type":"(?:(?:TEXT_MESSAGE|REASONING|REASONING_MESSAGE|TOOL_CALL)_(?:START|END)'
+    rb'|SUBAGENT_(?:STARTED|FINISHED|ERROR))".*)\n'
+)
+_BEGINS = ("START", "STARTED")
 _END_OF: dict[str, Callable[[str], ev.Event]] = {
+    "SUBAGENT": lambda name: ev.SubagentError(name, *reversed(ENDED)),
     "TEXT_MESSAGE": ev.TextMessageEnd,
     "REASONING": ev.ReasoningEnd,
     "REASONING_MESSAGE": ev.ReasoningMessageEnd,
@@ -58,8 +64,9 @@ class HalfSaid:
         for found in _SPANS.finditer(data):
             event: dict[str, Any] = msgspec.json.decode(found[1])
             what, _, edge = event["type"].rpartition("_")
-            key = (what, event.get("toolCallId") or event.get("messageId") or "")
-            if edge == "START":
+            owner = event.get("subagentRunId") if what == "SUBAGENT" else None
+            key = (what, owner or event.get("toolCallId") or event.get("messageId") or "")
+            if edge in _BEGINS:
                 self._open[key] = None
             else:
                 self._open.pop(key, None)
