@@ -24,12 +24,12 @@ from tests.requirements import shows
 pytestmark = pytest.mark.anyio
 
 THINKING = {"type": "enabled", "budget_tokens": 1024}
-PROVIDERS: dict[str, Callable[[str], Adapter]] = {
-    "chain": lambda url: OpenAIResponses("gpt", mode="chain", base_url=url, api_key="k"),
-    "conversation": lambda url: OpenAIResponses("gpt", mode="conversation", base_url=url, api_key="k"),
-    "stateless": lambda url: OpenAIResponses("gpt", mode="stateless", base_url=url, api_key="k"),
-    "chat": lambda url: OpenAIChat("kimi", base_url=url, api_key="k", profile="kimi"),
-    "anthropic": lambda url: AnthropicMessages("claude", base_url=url, api_key="k", thinking=THINKING),
+PROVIDERS: dict[str, Callable[..., Adapter]] = {
+    "chain": lambda url, name="gpt": OpenAIResponses(name, mode="chain", base_url=url, api_key="k"),
+    "conversation": lambda url, name="gpt": OpenAIResponses(name, mode="conversation", base_url=url, api_key="k"),
+    "stateless": lambda url, name="gpt": OpenAIResponses(name, mode="stateless", base_url=url, api_key="k"),
+    "chat": lambda url, name="kimi": OpenAIChat(name, base_url=url, api_key="k", profile="kimi"),
+    "anthropic": lambda url, name="claude": AnthropicMessages(name, base_url=url, api_key="k", thinking=THINKING),
 }
 SCRIPT = [
     turn(think("Look."), say("Looking."), search("one"), search("two")),

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Awaitable, Callable, Container
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T4", "T5", "T6")]
 Json = dict[str, Any]
+
+Act = Callable[[Chat], Awaitable[Stream | None]]
 
 STEPS = 30
 ANSWERS: list[Any] = [
@@ -28,10 +31,13 @@ ANSWERS: list[Any] = [
 class Tabs:
     """Random clients of one thread. ``said_yes`` are the calls that anybody ever said yes to."""
 
-    def __init__(self, p: Product, seed: int, card: bool) -> None:
-        self.p, self.random = p, random.Random(seed)
-        first = p.chat(tools=[CARD_TOOL] if card else [])
-        self.tabs = [first, *(Chat(p.client, p.url, first.thread_id, first.tools, product=p) for _ in range(2))]
+    fine: Container[str] = ("approval_refused",)
+    """The codes of errors in which a run may end."""
+
+    def __init__(self, p: Product, chance: random.Random, *tools: Json, **more: Any) -> None:
+        self.p, self.random = p, chance
+        first = p.chat(tools=list(tools), **more)
+        self.tabs = [first, *(p.chat(thread_id=first.thread_id, tools=first.tools, **more) for _ in range(2))]
         for tab in self.tabs:
             tab.streams.append(Stream([]))  # none of them is held to be the first that speaks
         self.past: list[list[Json]] = []
@@ -41,16 +47,19 @@ class Tabs:
 
     async def step(self) -> None:
         tab = self.random.choice(self.tabs)
-        acts = [self.say, self.answer, self.answer, self.old, self.back, self.edit, self.shell, self.go]
         self.p.emulator.load(self.turns())
-        stream = await self.random.choice(acts)(tab)
+        stream = await self.random.choice(self.acts())(tab)
         if stream is None:
             return
         assert stream.status in (200, 409), stream
         if stream.status == 200:
-            assert stream[-1]["type"] == "RUN_FINISHED" or stream[-1]["code"] == "approval_refused", stream[-1]
+            assert stream[-1]["type"] == "RUN_FINISHED" or stream[-1]["code"] in self.fine, stream[-1]
             self.learn(stream)
             self.past.append(json.loads(json.dumps(tab.messages)))
+
+    def acts(self) -> list[Act]:
+        """What may be done next."""
+        return [self.say, self.answer, self.answer, self.old, self.back, self.edit, self.shell, self.go]
 
     def turns(self) -> list[Any]:
         turns = [[refund()], [refund("A2"), SEARCH], [SEARCH], [say("Well.")], [refund(), refund("A3")]]
@@ -153,7 +162,7 @@ async def test_whatever_is_done_in_whatever_order(policy: str, card: bool) -> No
         shop = Shop(editable=["amount"])
         mode = ("chain", "conversation", "stateless")[seed % 3]
         async with product(shop.tools, mode=mode, on_unanswered=policy) as p:
-            tabs = Tabs(p, seed, card)
+            tabs = Tabs(p, random.Random(seed), *([CARD_TOOL] if card else []))
             for _ in range(STEPS):
                 await tabs.step()
             await check(tabs, shop)
