@@ -77,6 +77,7 @@ __all__ = [
     "NamedTool",
     "Notice",
     "Output",
+    "OutputSpec",
     "Private",
     "ReasoningDelta",
     "ReasoningEnd",
@@ -217,12 +218,14 @@ class TurnDone(_Event):
     """The response ended by itself. ``status`` is ``incomplete`` when a limit or filter cut it (``reason`` says which).
 
     ``ref`` is what the provider remembers now; the engine fills in ``turn_id`` and ``committed_at`` and stores it.
+    ``refused``: the model declined to answer, as its provider says; the text is its reason.
     """
 
     status: Literal["completed", "incomplete"] = "completed"
     reason: str | None = None
     usage: Usage | None = None
     ref: ConversationRef | None = None
+    refused: bool = False
 
 
 ModelEvent = (
@@ -260,6 +263,13 @@ ToolChoice = Literal["none", "required"] | NamedTool
 """What the model may do with its tools: call none, has to call some, has to call this one."""
 
 
+class OutputSpec(msgspec.Struct, frozen=True):
+    """The form of the answer, as a JSON Schema. ``name`` is up to 64 letters, digits, _ and -."""
+
+    name: str
+    schema: dict[str, Any]
+
+
 class TurnRequest(msgspec.Struct, frozen=True):
     """Everything one turn needs.
 
@@ -268,6 +278,8 @@ class TurnRequest(msgspec.Struct, frozen=True):
     `NamedTool` is always one of ``tools``. An adapter whose provider can't be told leaves it out. ``large``: to go
     through all of it takes so long that others would notice. ``conversation`` names the conversation, the same with
     each request and unlike any other's. It says who and where, so nobody is told it as it is; () is a new one.
+    ``output`` is the form that the answer has to have, where the adapter said that its provider can be told
+    (`TellsOutput`). Else it is None, and in the instructions.
     """
 
     transcript: Transcript
@@ -277,6 +289,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     tool_choice: ToolChoice | None = None
     large: bool = False
     conversation: tuple[str, ...] = ()
+    output: OutputSpec | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -318,6 +331,20 @@ def vendor_of(adapter: object) -> str:
     """Whose handles of files this adapter can use; "" if it doesn't say."""
     vendor = getattr(adapter, "vendor", "")  # asked once a run: `isinstance` of a Protocol takes ten times as long
     return vendor if isinstance(vendor, str) else ""
+
+
+@runtime_checkable
+class TellsOutput(Protocol):
+    """An adapter may have this too: it can tell its provider the form of an answer (`TurnRequest.output`)."""
+
+    def tells_output(self, output: OutputSpec, *, tools: bool) -> bool:
+        """Whether it can tell this form; ``tools``: in a request that has tools. Pure, and asked once a run."""
+        ...
+
+
+def tells_output(adapter: object, output: OutputSpec, *, tools: bool) -> bool:
+    """Whether ``adapter`` can tell its provider this form of an answer."""
+    return isinstance(adapter, TellsOutput) and adapter.tells_output(output, tools=tools)
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ from agui_gate.delegation import Delegation
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.history import History
 from agui_gate.models import adapter_for
+from agui_gate.output_form import OutputForm
 from agui_gate.situation import Situation
 from agui_gate.state_form import DICT, StateForm, Unfit
 from agui_gate.tool import RESERVED_NAMES, Tool
@@ -54,6 +55,8 @@ class Agent:
     * ``state``: a Pydantic model of the shared state, each field with a default. What a client sends is validated, and
       ``ctx.state`` is an instance of it. None: any JSON object, as a dict (docs/state.md).
     * ``history``: how much of a long conversation the model is sent (see `agui_gate.history`); None: all of it.
+    * ``output``: a Pydantic model that its final answers have to fit, as JSON. The run's ``result`` has the answer
+      (docs/models.md#answers-of-a-given-form). None: any text.
     * ``handoffs``: agents that the model can transfer the conversation to, with the tool ``transfer_to_<name>``. May
       be added to until the agent is served, so circles can be made: ``a.handoffs.append(b)``. What they are is
       looked at then (see `agui_gate.team`). Only the agent that is served needs a URL.
@@ -74,6 +77,7 @@ class Agent:
     client_roles: ClientRoles = "context"
     history: History | None = None
     state: "type[BaseModel] | None" = None
+    output: "type[BaseModel] | None" = None
     description: str = ""
     examples: Sequence[str] = ()
     handoffs: list["Agent"] = field(default_factory=list, repr=False, compare=False)
@@ -89,6 +93,8 @@ class Agent:
     """Which source a tool is of, by its name: what tells that source from all others. The agent's own have none."""
     state_form: StateForm = field(init=False, repr=False, compare=False)
     """How its shared state is read and written."""
+    output_form: OutputForm | None = field(init=False, repr=False, compare=False)
+    """What its answers have to be."""
     names: Names = field(init=False, repr=False, compare=False)
     """Who has which tool's name, over all runs."""
 
@@ -101,6 +107,7 @@ class Agent:
         object.__setattr__(self, "by_name", self._distinct())
         object.__setattr__(self, "names", Names(self.name, self.by_name))
         object.__setattr__(self, "state_form", self._form())
+        object.__setattr__(self, "output_form", self._output_form())
         self._check_sources()
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(f"agent name {self.name!r}: letters, digits, _ . - (it is part of its URL)")
@@ -215,11 +222,7 @@ class Agent:
     def _form(self) -> StateForm:
         if self.state is None:
             return DICT
-        from pydantic import BaseModel  # slow to import, and not everybody's
-
-        given: Any = self.state
-        if not (isinstance(given, type) and issubclass(given, BaseModel)):
-            raise ConfigurationError(f"agent {self.name}: state={self.state!r} is not a Pydantic model")
+        self._check_model("state")
         form = StateForm(self.state)
         try:
             form.default()
@@ -227,6 +230,23 @@ class Agent:
             needs = f"every field of {self.state.__name__} needs a default, as a thread begins without a state"
             raise ConfigurationError(f"agent {self.name}: {needs} ({unfit})") from None
         return form
+
+    def _output_form(self) -> OutputForm | None:
+        if self.output is None:
+            return None
+        self._check_model("output")
+        try:
+            return OutputForm(self.output)
+        except Exception as error:  # a model's hooks are anybody's
+            why = f"output={self.output.__name__} has no JSON Schema ({type(error).__name__})"
+            raise ConfigurationError(f"agent {self.name}: {why}") from error
+
+    def _check_model(self, name: str) -> None:
+        from pydantic import BaseModel  # slow to import, and not everybody's
+
+        given = getattr(self, name)
+        if not (isinstance(given, type) and issubclass(given, BaseModel)):
+            raise ConfigurationError(f"agent {self.name}: {name}={given!r} is not a Pydantic model")
 
     def _check_sources(self) -> None:
         """Approvals are for tools of one source: each has to be told from all others."""

@@ -21,6 +21,7 @@
     │   │   ├── MediaRefused        503  provider_rejected
     │   │   └── ContentRefused      503  provider_rejected
     │   ├── ProviderUnavailable     503  provider_unavailable
+    │   ├── OutputUnfit             503  output_unfit
     │   └── ContextLength           422  context_length
     ├── LimitReached                a limit of the agent ended the run    limit_reached
     ├── Unavailable                 503  unavailable
@@ -210,6 +211,14 @@ class ProviderUnavailable(ProviderError):
     def __init__(self, message: str, *, reached: bool = True) -> None:
         super().__init__(message)
         self.reached = reached
+
+
+class OutputUnfit(ProviderError):
+    """The model's answer does not fit the form that the agent's answers have, also when it was asked again. What it
+    said is kept. Try again, or say what is missing.
+    """
+
+    code = "output_unfit"
 
 
 class ContextLength(ProviderError):

@@ -16,7 +16,7 @@ log = structlog.get_logger("agui_gate.state")
 
 
 class Unfit(ValueError):
-    """A state that the agent's model doesn't take. The message says where and why, without the values."""
+    """A state, or an answer, that its model doesn't take. The message says where and why, without the values."""
 
 
 class StateForm:
@@ -34,28 +34,30 @@ class StateForm:
 
     def fitted(self, state: bytes) -> bytes:
         """A state as it is kept. Raises `Unfit`."""
-        return state if self.model is None else _guarded(lambda model: model.model_validate_json(state), self.model)
+        return state if self.model is None else guarded(lambda model: model.model_validate_json(state), self.model)
 
     def default(self) -> bytes:
         """The state of a thread that has none yet. Raises `Unfit` where it has to be said."""
-        return b"null" if self.model is None else _guarded(lambda model: model(), self.model)
+        return b"null" if self.model is None else guarded(lambda model: model(), self.model)
 
 
 DICT = StateForm()
 
 
-def _guarded(read: Any, model: "type[BaseModel]") -> bytes:
-    """What ``read`` makes, as JSON. Validators are other people's code: whatever they raise, it doesn't fit."""
+def guarded(read: Any, model: "type[BaseModel]", called: str = "state") -> bytes:
+    """What ``read`` makes, as JSON. Validators are other people's code: whatever they raise, it doesn't fit. ``called``
+    is what people know the value as.
+    """
     from pydantic import ValidationError
 
     try:
         return written(read(model))
     except ValidationError as error:
-        found = (f"state{''.join(f'.{part}' for part in e['loc'])}: {e['msg']}" for e in error.errors()[:5])
+        found = (f"{called}{''.join(f'.{part}' for part in e['loc'])}: {e['msg']}" for e in error.errors()[:5])
         raise Unfit("; ".join(found)) from None
     except Exception as error:
-        log.exception("state_not_checked", model=model.__name__)
-        raise Unfit(f"state: it could not be checked ({type(error).__name__})") from None
+        log.exception(f"{called}_not_checked", model=model.__name__)
+        raise Unfit(f"{called}: it could not be checked ({type(error).__name__})") from None
 
 
 def written(live: Any) -> bytes:

@@ -1,6 +1,7 @@
 """`AnthropicMessages`: Anthropic's Messages API, and hosts that speak it, as a model."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agui_gate.adapter import Abilities, Finding, TurnRequest
+from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.large import work_through
 from agui_gate_adapters.common.names import stream_named
+from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
@@ -30,6 +32,9 @@ LONGEST_NAME = 128
 _DEFAULT_URL = "https://api.anthropic.com"
 _DEFAULT_OUTPUT = 8192
 """Tokens of an answer beside its thinking: every model of the last two years can write as many."""
+
+_HELD_TO_FORM = re.compile(r"claude-(?:opus|sonnet|haiku)-(?:4-(?:[5-9]|1\d)|[5-9]|1\d)(?!\d)")
+"""Models that take `output_config.format`: those since 4.5. Older ones refuse it."""
 
 _SAMPLING_VERSION = "2023-06-01"
 """The last version of the API with `temperature`; newer ones refuse it, whatever its value."""
@@ -122,6 +127,11 @@ class AnthropicMessages:
             sandboxed=code or None,
         )
         return known.updated(self._declares)
+
+    def tells_output(self, output: OutputSpec, *, tools: bool) -> bool:
+        """Whether the model can be told this form of an answer. Not beside hosted tools: what cites can't be held."""
+        known = _HELD_TO_FORM.search(self._settings.model) is not None and not self._settings.hosted_tools
+        return known and bool(strict_schema(output.schema, recursive=False))
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`.

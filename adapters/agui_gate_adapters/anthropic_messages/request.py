@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
+from agui_gate_adapters.common.output_schemas import strict_schema
 
 from .content import text_block
 from .machine import Paused
@@ -91,6 +92,9 @@ def _body(request: TurnRequest, settings: Settings, thinking: Thinking) -> Body:
         body["thinking"] = {"type": "disabled"}
     elif settings.thinking is not None:
         body["thinking"] = settings.thinking
+    if request.output is not None:
+        schema = strict_schema(request.output.schema, recursive=False)
+        body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     if settings.temperature is not None:
         body["temperature"] = settings.temperature
     if settings.cache:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from agui_gate.adapter import Abilities, Finding, TurnRequest
+from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
+from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
@@ -102,6 +103,11 @@ class OpenAIChat:
             file=None if profile.documents else False,
         )
         return known.updated(self._declares)
+
+    def tells_output(self, output: OutputSpec, *, tools: bool) -> bool:
+        """Whether this kind of server can be told this form of an answer."""
+        takes = self._settings.profile.output_schema
+        return (takes == "always" or (takes == "without_tools" and not tools)) and bool(strict_schema(output.schema))
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""

@@ -70,6 +70,7 @@ class ChatMachine:
         self._details_key = ""
         self._calls = Calls(mint)
         self._finish: str | None = None
+        self._refused = False
         self._usage: Counts | None = None
         self._last = b""
 
@@ -142,6 +143,7 @@ class ChatMachine:
             else:
                 self._typed(content, out)
         if delta.refusal:
+            self._refused = True
             self._say(delta.refusal, out)
         if delta.tool_calls:
             self._close_text(out)
@@ -224,7 +226,7 @@ class ChatMachine:
             out.append(ReasoningEnd(self._details_key, private={DETAILS: self._details}))
         self._calls.end(out, limited=cut_short or reason is not None)
         self.done = True
-        out.append(TurnDone("incomplete" if reason else "completed", reason, self._counts()))
+        out.append(TurnDone("incomplete" if reason else "completed", reason, self._counts(), refused=self._refused))
 
     def _counts(self) -> Usage | None:
         tail = decode_tail(self._last)

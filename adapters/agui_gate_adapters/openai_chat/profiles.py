@@ -34,6 +34,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """How the model can be made to call a tool (`tool_choice`). A named one, only some tool (llama.cpp knows the words
     alone), or not at all. (Models that think refuse it: "incompatible with thinking enabled".)
     """
+    output_schema: Literal["always", "without_tools", "never"] = "never"
+    """Whether the form of an answer can be told (`response_format`). Servers that hold the model to a grammar from the
+    first token on refuse that beside tools, or never call one then.
+    """
     reasoning_replay: Literal["never", "tool_turns", "always"] = "never"
     """Which turns are sent back with their reasoning: none, those with tool calls, or all."""
     reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
@@ -70,8 +74,11 @@ _OPENAI = Profile(
     four_images=True,
     audio=True,
     documents=True,
+    output_schema="always",
 )
-_LOCAL = Profile(name="local", one_system=True, reasoning_replay="tool_turns", empty_content="")
+_LOCAL = Profile(
+    name="local", one_system=True, reasoning_replay="tool_turns", empty_content="", output_schema="without_tools"
+)
 
 PROFILES = {
     profile.name: profile
@@ -98,6 +105,7 @@ PROFILES = {
             call_ids="nine",
             empty_content="",
             reply_after_tools=True,
+            output_schema="without_tools",
         ),
         Profile(name="lenient", one_system=True, stream_usage=False, empty_content=""),
     )

@@ -3,6 +3,7 @@
 import msgspec
 
 from agui_gate.adapter import NamedTool, ToolChoice, ToolSpec, TurnRequest
+from agui_gate_adapters.common.output_schemas import strict_schema
 
 from .content import Body
 from .messages import messages
@@ -35,6 +36,9 @@ def body(request: TurnRequest, settings: Settings) -> Body:
         if profile.parallel_tool_calls is not None:
             made["parallel_tool_calls"] = profile.parallel_tool_calls
         made |= _choice(request.tool_choice, profile, alone=len(request.tools) == 1)
+    if request.output is not None:
+        told = {"name": request.output.name, "schema": strict_schema(request.output.schema), "strict": True}
+        made["response_format"] = {"type": "json_schema", "json_schema": told}
     options = {
         profile.max_tokens: settings.max_output_tokens,
         "temperature": settings.temperature,

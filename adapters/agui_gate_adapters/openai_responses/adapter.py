@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import anyio
 import msgspec
 
-from agui_gate.adapter import Abilities, ConversationRef, Finding, TurnRequest
+from agui_gate.adapter import Abilities, ConversationRef, Finding, OutputSpec, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.names import stream_named
 from agui_gate_adapters.common.openai_transport import ApiKey
+from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.stream import Batches, Opened, prepared, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
@@ -191,6 +192,10 @@ class OpenAIResponses:
             asks=asks,
         )
         return known.updated(self._declares)
+
+    def tells_output(self, output: OutputSpec, *, tools: bool) -> bool:
+        """Whether the provider can be told this form of an answer. Of an unknown server without memory nobody knows."""
+        return (self._keeps_state or self._settings.mode != "stateless") and bool(strict_schema(output.schema))
 
     def stream(self, request: TurnRequest) -> Batches:
         """Run one turn; a batch is what one network read brought. See `agui_gate.adapter.Adapter.stream`."""

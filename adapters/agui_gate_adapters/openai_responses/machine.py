@@ -213,6 +213,7 @@ class ResponseMachine:
                 reason=(details.reason if details else None) if incomplete else None,
                 usage=self._usage(response),
                 ref=self._ref(response),
+                refused=any(isinstance(state, MessageState) and state.refused for state in self._order),
             )
         )
 

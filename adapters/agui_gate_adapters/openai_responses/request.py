@@ -29,6 +29,7 @@ from agui_gate.adapter import (
 )
 from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.edits import output_text
+from agui_gate_adapters.common.output_schemas import strict_schema
 
 from . import consent
 from .content import Body, result, user_message
@@ -213,6 +214,9 @@ def _common(request: TurnRequest, settings: Settings) -> Body:
         body["tools"] = tools
         if request.tool_choice is not None:
             body["tool_choice"] = _choice(request.tool_choice)
+    if request.output is not None:
+        told = {"name": request.output.name, "schema": strict_schema(request.output.schema), "strict": True}
+        body["text"] = {"format": {"type": "json_schema", **told}}
     if settings.mode == "stateless":
         body |= {"store": False, "include": ["reasoning.encrypted_content"]}
     options = ("reasoning", "temperature", "max_output_tokens")

@@ -71,12 +71,13 @@ class ItemState:
 class MessageState(ItemState):
     """Assistant text: one message, however many content parts (a refusal is text too)."""
 
-    __slots__ = ("seen",)
+    __slots__ = ("refused", "seen")
     type = "message"
 
     def __init__(self, key: str, position: int) -> None:
         super().__init__(key, position)
         self.seen: set[int | None] = set()
+        self.refused = False
 
     def start(self, item: Item, out: Events) -> None:
         """Nothing is shown before the first delta."""
@@ -98,7 +99,7 @@ class MessageState(ItemState):
         if item.phase:
             private["phase"] = item.phase
         if any(piece.type == "refusal" for piece in item.content or ()):
-            private["refusal"] = True
+            private["refusal"] = self.refused = True
         self.closed = True
         out.append(TextEnd(self.key, private))
 

@@ -75,7 +75,7 @@ def _seen(entry: Entry, who: Viewpoint) -> Entry | None:
 def neutral(turn: TurnEntry) -> TurnEntry:
     """``turn`` as any other model can take it: no origin, and nothing that only the model that made it understands."""
     parts = tuple(_neutral(part) for part in turn.parts if not isinstance(part, ReasoningPart))
-    return msgspec.structs.replace(turn, parts=parts, origin="", ref=None)
+    return msgspec.structs.replace(turn, parts=parts, origin="", ref=None, unfit="")
 
 
 def _neutral(part: TextPart | CallPart) -> TextPart | CallPart:

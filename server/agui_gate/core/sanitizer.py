@@ -20,6 +20,7 @@ What else it does:
 * Arguments that are not a JSON object become ``{}``; a person can't have approved them and they never ran.
 * Messages that say nothing are left out.
 * What no provider could take, or one refused (`LeftOutEntry`), is a note in its place.
+* After an answer that did not fit the form that was asked for, the model is told so, in the user's place.
 * What only a client says about calls is marked as that: results that nobody here can verify, and what the user did in
   a component. That is a message of the user's and no call (`ActionEntry`).
 
@@ -86,6 +87,11 @@ NO_RESULT = _note("The provider gave no result. Whether the call took effect is 
 UNVERIFIED = "[The client reports this result. This server did not run the call and can't verify it.]"
 """Before a result that only a client knows, of a call that isn't the client's own."""
 
+UNFIT = (
+    "[The application could not use the answer above: {}. Answer again, with nothing but JSON that fits the schema.]"
+)
+"""After an answer that has not the form that was asked for."""
+
 _Notes = Mapping[int | None, str]
 """By the number of a message's part; None stands for the whole message."""
 
@@ -120,6 +126,8 @@ def sanitize(entries: Sequence[Entry], outcomes: Outcomes, vendor: str = "") -> 
             turn = _action_turn(entry, left_out.messages.get(entry.call_id, {}), vendor)
         if turn is not None:
             turns.append(turn)
+        if isinstance(entry, TurnEntry) and entry.unfit:
+            turns.append(UserTurn(f"{entry.id}-unfit", (Text(UNFIT.format(entry.unfit)),), is_note=True))
     return tuple(turns)
 
 

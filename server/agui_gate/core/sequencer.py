@@ -59,9 +59,9 @@ class Sequencer(Lane):
         return task in self._stream.lanes
 
     # --- the end ------------------------------------------------------------------------------------------------
-    def finish(self, outcome: ev.Finished | None = None, usage: Sequence[Any] = ()) -> None:
+    def finish(self, outcome: ev.Finished | None = None, usage: Sequence[Any] = (), result: Any = None) -> None:
         """RUN_FINISHED of a run that has come to its own end."""
-        self._finish(outcome, usage)
+        self._finish(outcome, usage, result)
 
     def stop(self, why: Stop, usage: Sequence[Any] = ()) -> None:
         """The end of a run that was stopped before it was complete, as its dialect says that."""

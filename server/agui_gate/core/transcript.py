@@ -61,7 +61,8 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     ``origin`` is the adapter that made it ("" when a client's history did). ``ref`` is set when the provider
     committed it. ``cut`` marks a turn whose stream did not finish: its complete text is kept, its calls are not.
     ``agent`` is the member of the team that said it ("": the entry agent). ``task`` is the id of the call that
-    delegated the task it belongs to ("": the conversation with the user).
+    delegated the task it belongs to ("": the conversation with the user). ``unfit`` says why it is no answer of the
+    form that the agent's have, "" if that was not found.
     """
 
     id: str
@@ -72,6 +73,7 @@ class TurnEntry(Struct, tag="turn", tag_field="type"):
     more: More = None
     agent: str = ""
     task: str = ""
+    unfit: str = ""
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
@@ -310,6 +312,8 @@ class UserTurn(Struct, tag="user", tag_field="type"):
     id: str
     content: tuple[Content, ...]
     role: Role = "user"
+    is_note: bool = False
+    """It says something about the answer before it, and begins nothing."""
 
 
 class AssistantTurn(Struct, tag="assistant", tag_field="type"):

@@ -120,7 +120,8 @@ def _follows(transcript: Transcript, place: int) -> bool:
 
 
 def _is_said(transcript: Transcript, place: int) -> bool:
-    return isinstance(transcript[place], UserTurn)
+    turn = transcript[place]
+    return isinstance(turn, UserTurn) and not turn.is_note
 
 
 def _begins(turn: UserTurn | AssistantTurn, message_id: str) -> bool:

@@ -50,6 +50,8 @@ class Conversing:
         self._own_consents = self._consents("")
         self.tasks = Tasks(members, scope, self._turns_of, self._consents)
         self.done: list[TurnDone] = []
+        self.output: bytes | None = None
+        """The answer as JSON, where the agent that gave it has answers of a given form."""
         self._turns: dict[str, Turns] = {}
 
     @property
@@ -98,8 +100,11 @@ class Conversing:
             speaker = self._members.speaker(self._thread.journal)
             turns = self._turns.get(speaker.who.agent) or await self._first_turns(speaker)
             turn = await turns.next_turn()
+            if turns.asks_again:
+                continue
             waits = self._thread.journal.waits
             if not turn.awaited or (turns.was_cut_off and not waits):
+                self.output = turns.said
                 return Rest.DONE
             if waits:
                 return Rest.WAITS

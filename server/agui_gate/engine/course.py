@@ -8,6 +8,7 @@ is saved before it is shown.
 import asyncio
 from collections.abc import Container
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -240,7 +241,13 @@ class Course:
             self._scope.stop(cut_off(done[-1].reason), self._conversing.usage)
         else:
             await self._end("finished")
-            self._seq.finish(None, self._conversing.usage)
+            self._seq.finish(None, self._conversing.usage, self._result)
+
+    @property
+    def _result(self) -> dict[str, Any] | None:
+        """The run's result: the answer, where it has a given form."""
+        said = self._conversing.output
+        return None if said is None else {"output": msgspec.json.decode(said)}
 
     async def _end(self, status: RunStatus) -> None:
         """Save that the run is over, where it ends without a question."""

@@ -115,6 +115,10 @@ class Tasks:
             lane.end_unfinished()
             if own.was_cut_off and not journal.waits_in(task):
                 raise LimitReached(own.was_cut_off)
+            if own.asks_again:
+                continue
+            if own.said is not None:
+                return Output(own.said.decode())
             if not turn.awaited:
                 return self._said(turn if turn.parts else latest)
         if journal.waits_in(task):

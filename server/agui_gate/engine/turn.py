@@ -20,6 +20,7 @@ from agui_gate.core.transcript import (
 from agui_gate.core.view import View
 from agui_gate.delegation import Delegation
 from agui_gate.engine import outcomes
+from agui_gate.engine.answering import Answering
 from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.instructing import instructions_for
@@ -87,6 +88,9 @@ class Turns:
         self._previews = Previews(agent.by_name, self._thread, self._seq.other) if streaming else None
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *member.transfers, *self._client_specs())
+        form = agent.output_form
+        self.answering = None if form is None else Answering(form, agent.adapter, tools=bool(self._specs))
+        """What becomes of answers that have a form."""
         owner, task = scope.thread.thread, member.who.task
         named = (owner.principal, owner.id, str(owner.created_at))
         self._conversation = (*named, task) if task else named
@@ -104,7 +108,20 @@ class Turns:
         except ConsentLost:
             await self._consents.lost()
             recorder = await self._ask()
-        return await self._record_turn(recorder)
+        turn = await self._record_turn(recorder)
+        if self.answering is not None:
+            self.answering.check()
+        return turn
+
+    @property
+    def said(self) -> bytes | None:
+        """The newest answer as JSON, if it has a given form."""
+        return None if self.answering is None else self.answering.said
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether the newest answer did not fit, and the model is asked once more."""
+        return self.answering is not None and self.answering.asks_again
 
     async def _ask(self) -> Recorder:
         """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
@@ -153,9 +170,12 @@ class Turns:
             transcript = await self._windowing.shown(transcript)
         choice = self._choice(transcript)
         note = "" if self._member.who.task else self._thread.note()
+        output = None
+        if self.answering is not None:
+            output, note = self.answering.spec, self.answering.noted(note)
         instructions, transcript = self._words.for_model(transcript, journal, note)
         ref, large = self._memory.ref, self._is_large(instructions)
-        request = TurnRequest(transcript, instructions, self._specs, ref, choice, large, self._conversation)
+        request = TurnRequest(transcript, instructions, self._specs, ref, choice, large, self._conversation, output)
         await self._memory.suspend()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
@@ -212,6 +232,8 @@ class Turns:
         turn = calls.classified(turn)
         self._memory.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
         turn = msgspec.structs.replace(turn, ref=self._memory.ref)
+        if self.answering is not None:
+            turn = self.answering.judged(turn, recorder.done)
         self._thread.append([turn])
         if turn.calls:
             await calls.resolve(turn)
@@ -249,7 +271,8 @@ class Turns:
         if self._member.who.task:
             return None
         choice = chosen(self._run.forwarded_props, [spec.name for spec in self._specs])
-        speaks = bool(transcript) and isinstance(transcript[-1], UserTurn)
+        last = transcript[-1] if transcript else None
+        speaks = isinstance(last, UserTurn) and not last.is_note
         return choice if speaks or choice == "none" else None
 
     def _client_specs(self) -> tuple[ToolSpec, ...]:

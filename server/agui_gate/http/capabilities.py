@@ -24,6 +24,7 @@ def capabilities(team: Team) -> Json:
         # No `resumable`: coming back to a stream is this server's own, not a transport of the specification's.
         transport={"streaming": True, "websocket": False, "httpBinary": False, "pushNotifications": False},
         tools={"supported": True, "items": _tools(agent), "parallelCalls": True, "clientProvided": True},
+        output=_said(structuredOutput=agent.output is not None or None),
         state={"snapshots": True, "deltas": True, "persistentState": True},
         multiAgent=_others(team),
         reasoning=_said(supported=known.reasoning, streaming=known.reasoning_shown, encrypted=known.reasoning_sealed),

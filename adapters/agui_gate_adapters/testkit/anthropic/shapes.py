@@ -26,6 +26,7 @@ from agui_gate_adapters.testkit.anthropic.fields import (
     text_or,
 )
 from agui_gate_adapters.testkit.anthropic.tools import TOOL, TOOL_CHOICE, check_tools
+from agui_gate_adapters.testkit.openai.formats import strict_faults
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -126,6 +127,24 @@ _BLOCK: Final = tagged(
 )
 
 
+def _held_to(value: object, path: str) -> Iterator[Violation]:
+    """Yield what is wrong with the schema of an answer: every object has to be closed. Inferred."""
+    yield from OBJECT(value, path)
+    if isinstance(value, dict):
+        for fault in strict_faults(value):
+            if "additionalProperties" in fault:
+                yield v.wrong(path, "For 'object' type, 'additionalProperties' must be explicitly set to false")
+
+
+_OUTPUT: Final = shape(
+    {
+        "effort": optional(TEXT, nullable=True),
+        "format": optional(tagged({"json_schema": {"schema": required(_held_to)}}), nullable=True),
+        "task_budget": optional(OBJECT, nullable=True),
+    }
+)
+
+
 def _role(value: object, _path: str) -> Iterator[Violation]:
     if value not in ("user", "assistant"):
         yield v.unknown_role(value)
@@ -163,7 +182,7 @@ _BODY: Final[dict[str, Member]] = {
     "max_tokens": required(number(0)),
     "service_tier": optional(literal("auto", "standard_only")),
     "container": optional(ANY, nullable=True),
-    "output_config": optional(OBJECT),
+    "output_config": optional(_OUTPUT),
     "cache_control": _CACHE,
     "inference_geo": optional(TEXT, nullable=True),
     "speed": optional(literal("standard", "fast"), nullable=True),

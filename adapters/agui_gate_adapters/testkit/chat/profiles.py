@@ -56,6 +56,10 @@ class ChatProfile(msgspec.Struct, frozen=True):
     """Accept one call id twice in one turn; each then needs its own answer."""
     call_names: bool = True
     """Refuse names of calls in the history that no tool can have."""
+    output_schema: bool = True
+    """Accept a `response_format` with a schema."""
+    output_beside_tools: bool = True
+    """Accept a `response_format` beside tools."""
     images: bool = True
     """Read pictures."""
     system_first: bool = False
@@ -131,6 +135,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "deepseek",
+        output_schema=False,
         images=False,
         unknown_members=False,
         developer_role=False,
@@ -141,6 +146,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "kimi",
+        output_schema=False,
         unknown_members=False,
         max_call_id=None,
         reasoning_back="required",
@@ -168,6 +174,7 @@ _PROFILES: Final = (
     ChatProfile("minimax", unknown_members=False, words="minimax", reasoning_field="reasoning_content"),
     ChatProfile(
         "llama_cpp",
+        output_beside_tools=False,
         system_first=True,
         unknown_members=False,
         content_required=False,
@@ -178,7 +185,7 @@ _PROFILES: Final = (
     ),
     ChatProfile(
         "legacy",
-        refused=frozenset({"stream_options", "parallel_tool_calls", "strict"}),
+        refused=frozenset({"response_format", "stream_options", "parallel_tool_calls", "strict"}),
         developer_role=False,
         max_call_id=None,
         usage="never",

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import msgspec
 import pytest
 
 from agui_gate.adapter import (
@@ -14,6 +15,7 @@ from agui_gate.adapter import (
     CallEnd,
     CallStart,
     ModelEvent,
+    OutputSpec,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -25,6 +27,7 @@ from agui_gate.adapter import (
     TurnDone,
     TurnRequest,
     UserTurn,
+    tells_output,
 )
 from agui_gate.errors import ProviderError
 from agui_gate_adapters.testkit.conformance.ground import Suite
@@ -34,6 +37,15 @@ from agui_gate_adapters.testkit.server import serve
 TIMEOUT = 10.0
 WEATHER = ToolSpec("weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
 ASK = TurnRequest((UserTurn("u1", (Text("What is the weather?"),)),), "Be brief.", (WEATHER,))
+FORM = OutputSpec(
+    "Place",
+    {
+        "type": "object",
+        "title": "Place",
+        "properties": {"town": {"type": "string", "minLength": 1}, "of": {"$ref": "#/$defs/Land", "default": {}}},
+        "$defs": {"Land": {"type": "object", "properties": {"name": {"type": "string", "default": "France"}}}},
+    },
+)
 PARIS, ROME = call("weather", city="Paris"), call("weather", city="Rome — «à»")
 LONG = {"type": "message", "deltas": ["Sun", "ny — ", "and wärm", "er than 20 °C 🌞."]}
 """Text that has characters of two, three and four bytes."""
@@ -73,6 +85,23 @@ class Turns(Suite):
         whole = await self.turn_of(turn(*items))
         cut = await self.turn_of(turn(*items, chunk=chunk))
         assert _said(cut) == _said(whole)
+
+    @pytest.mark.parametrize("tools", [(WEATHER,), ()], ids=["tools", "no_tools"])
+    async def test_a_form_of_the_answer_that_it_says_it_can_tell_is_told_and_taken(self, tools: Any) -> None:
+        """Whatever the schema has: the provider takes a part of JSON Schema."""
+        emulator = self.emulator([turn(say('{"town": "Paris", "of": {"name": "France"}}'))])
+        async with serve(emulator) as base_url:
+            adapter = self.make_adapter(base_url)
+            try:
+                told = tells_output(adapter, FORM, tools=bool(tools))
+                events = await _events(
+                    adapter, msgspec.structs.replace(ASK, tools=tools, output=FORM if told else None)
+                )
+            finally:
+                await adapter.aclose()
+        assert '"Paris"' in "".join(e.text for e in events if isinstance(e, TextDelta))
+        assert not emulator.refusals
+        assert ("town" in json.dumps(emulator.accepted[-1].body)) == told
 
     async def test_calls_are_complete(self) -> None:
         """Parallel calls keep apart; ids, names and arguments are what the model said."""

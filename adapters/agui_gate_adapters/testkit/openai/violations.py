@@ -171,6 +171,13 @@ def bad_function_schema(path: str, name: str, reason: str) -> Violation:
     )
 
 
+def bad_format_schema(path: str, name: str, reason: str) -> Violation:
+    """The form of an answer is not a schema that the API takes. Inferred."""
+    return Violation(
+        "schema", 400, f"Invalid schema for response_format '{name}': {reason}", path, "invalid_json_schema"
+    )
+
+
 def chat_body() -> Violation:
     """R21: a Chat Completions body was posted to the Responses endpoint."""
     message = (

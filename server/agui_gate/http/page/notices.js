@@ -19,6 +19,7 @@ const ADVICE = {
   provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
   provider_rejected: "The model's provider refused the request. Start a new chat if it happens again.",
   provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
+  output_unfit: "Try again, or say more about what is wanted.",
   context_length: "This chat is too long for the model. Start a new chat.",
   tool_failed: "Try again, or ask for something else.",
   limit_reached: "Ask for something smaller, or start a new chat.",

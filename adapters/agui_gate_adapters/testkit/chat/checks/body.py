@@ -8,6 +8,7 @@ from typing import Final
 from agui_gate_adapters.testkit.chat import violations as cv
 from agui_gate_adapters.testkit.chat.profiles import ChatProfile
 from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.formats import check_format
 from agui_gate_adapters.testkit.openai.types import TYPE_NAMES, is_a, json_type
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
@@ -95,6 +96,7 @@ def check_members(body: Json, profile: ChatProfile) -> Iterator[Violation]:
         elif value is not None and name in _BOUNDS:
             yield from _check_bounds(name, value)
     yield from _check_stream_options(body, profile)
+    yield from _check_format(body, profile)
 
 
 def _check_bounds(name: str, value: float) -> Iterator[Violation]:
@@ -104,6 +106,16 @@ def _check_bounds(name: str, value: float) -> Iterator[Violation]:
         yield v.out_of_bounds(name, kind, "min", low, value)
     elif value > high:
         yield v.out_of_bounds(name, kind, "max", high, value)
+
+
+def _check_format(body: Json, profile: ChatProfile) -> Iterator[Violation]:
+    given = body.get("response_format")
+    if isinstance(given, dict):
+        known = profile.output_schema or given.get("type") != "json_schema"
+        if not known or (body.get("tools") and not profile.output_beside_tools):
+            yield cv.unsupported(profile, "response_format")
+        else:
+            yield from check_format(given, "response_format", within="json_schema")
 
 
 def _check_stream_options(body: Json, profile: ChatProfile) -> Iterator[Violation]:

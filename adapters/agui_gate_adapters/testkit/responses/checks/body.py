@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.formats import check_format
 from agui_gate_adapters.testkit.openai.types import TYPE_NAMES, is_a, json_type
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
@@ -118,6 +119,7 @@ def check_fields(body: Json) -> Iterator[Violation]:
     yield from _check_include(body.get("include"))
     yield from _check_metadata(body.get("metadata"))
     yield from _check_objects(body)
+    yield from check_format((body.get("text") or {}).get("format"), "text.format")
     yield from _check_combinations(body)
 
 

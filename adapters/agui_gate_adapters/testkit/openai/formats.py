@@ -1,0 +1,88 @@
+"""The form of an answer that a request asks for: `text.format` of Responses, `response_format` of Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from agui_gate_adapters.testkit.openai import violations as v
+from agui_gate_adapters.testkit.openai.names import check_name
+from agui_gate_adapters.testkit.openai.types import json_type
+from agui_gate_adapters.testkit.violations import Violation
+from agui_gate_adapters.testkit.wire import Json
+
+__all__ = ["check_format", "strict_faults"]
+
+_KINDS: Final = ("text", "json_object", "json_schema")
+_MEMBERS: Final = frozenset({"name", "schema", "strict", "description"})
+_NOT_PERMITTED: Final = ("default", "oneOf", "allOf", "not", "if", "patternProperties", "prefixItems")
+
+
+def check_format(given: object, path: str, *, within: str | None = None) -> Iterator[Violation]:
+    """Yield what is wrong with the format at `path`; `within` is the member that has what is said of the schema."""
+    if given is None:
+        return
+    if not isinstance(given, dict):
+        yield v.wrong_type(path, "an object", json_type(given))
+        return
+    kind = given.get("type")
+    if kind is None:
+        yield v.missing(f"{path}.type", rule="schema")
+    elif kind not in _KINDS:
+        yield v.unsupported_value(f"{path}.type", str(kind), _KINDS)
+    elif kind == "json_schema":
+        told = given.get(within) if within else {name: value for name, value in given.items() if name != "type"}
+        where = f"{path}.{within}" if within else path
+        if isinstance(told, dict):
+            yield from _check_schema(told, where)
+        else:
+            yield v.missing(where, rule="schema")
+
+
+def _check_schema(told: Json, where: str) -> Iterator[Violation]:
+    for name in told:
+        if name not in _MEMBERS:
+            yield v.unknown(f"{where}.{name}", rule="schema")
+    if not isinstance(told.get("name"), str):
+        yield v.missing(f"{where}.name", rule="schema")
+        return
+    yield from check_name(told["name"], f"{where}.name", rule="schema")
+    schema = told.get("schema")
+    if not isinstance(schema, dict):
+        yield v.missing(f"{where}.schema", rule="schema")
+    elif schema.get("type") != "object":
+        got = schema.get("type")
+        reason = f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{got}\"'."
+        yield v.bad_format_schema(where, told["name"], reason)
+    elif told.get("strict") is True:
+        for reason in strict_faults(schema):
+            yield v.bad_format_schema(where, told["name"], reason)
+
+
+def strict_faults(schema: Any, place: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield what keeps a schema out of the strict subset, at any depth, in the words of the API."""
+    if not isinstance(schema, dict):
+        return
+    for name in _NOT_PERMITTED:
+        if name in schema:
+            yield f"In context={place}, '{name}' is not permitted."
+    if "$ref" in schema and len(schema) > 1:
+        yield f"In context={place}, $ref cannot have keywords beside it."
+    if schema.get("type") == "object":
+        yield from _object_faults(schema, place)
+    for name in ("properties", "$defs"):
+        for key, one in (schema.get(name) or {}).items():
+            yield from strict_faults(one, (*place, name, key))
+    for one in (schema.get("items"), *schema.get("anyOf", ())):
+        yield from strict_faults(one, place)
+
+
+def _object_faults(schema: Json, place: tuple[str, ...]) -> Iterator[str]:
+    if schema.get("additionalProperties") is not False:
+        yield f"In context={place}, 'additionalProperties' is required to be supplied and to be false."
+    absent = [key for key in schema.get("properties") or {} if key not in (schema.get("required") or ())]
+    if absent:
+        yield (
+            f"In context={place}, 'required' is required to be supplied and to be an array including every key in "
+            f"properties. Missing '{absent[0]}'."
+        )
