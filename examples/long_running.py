@@ -4,9 +4,9 @@
     cd examples
     agui-gate serve long_running:agent     # "Index the handbook"; try the stop button too
 
-`ctx.activity(kind, content)` puts an activity message on the page (an ACTIVITY_SNAPSHOT event); the next one of its
-kind replaces it, so that a bar moves instead of a list growing. It is for people: neither the model nor the thread's
-history gets it. A page draws it as it likes (CopilotKit: `renderActivityMessages`).
+`ctx.activity(kind, content)` puts an activity message on the page; the next one of its kind changes it, so that a bar
+moves instead of a list growing. It is for people: the model never gets it, and what was shown last stays in the thread.
+A page draws it as it likes (CopilotKit: `renderActivityMessages`).
 
 Stop cancels the tool at its next `await`, so clean-up belongs into `finally`. `timeout` is the most that the tool may
 take, in seconds; after that the model is told that it took too long.

@@ -21,7 +21,7 @@ from ag_ui.core import (
 
 from agui_gate import ToolContext
 from agui_gate.core import events as ev
-from agui_gate.emitting import MAX_EVENT
+from agui_gate.emitting import MAX_ACTIVITIES, MAX_EVENT, Shown
 
 
 def context(told: list[ev.Event] | None = None, **state: Any) -> ToolContext:
@@ -32,7 +32,7 @@ def context(told: list[ev.Event] | None = None, **state: Any) -> ToolContext:
         principal="p",
         idempotency_key="k",
         state=state,
-        tell=None if told is None else told.append,
+        tell=None if told is None else lambda one: told.append(one.event if isinstance(one, Shown) else one),
     )
 
 
@@ -93,6 +93,52 @@ async def test_what_activity_shows_can_be_changed_by_an_event() -> None:
     assert {event.message_id for event in told if isinstance(event, ev.ActivitySnapshot | ev.ActivityDelta)} == {
         "c-activity-progress"
     }
+
+
+@pytest.mark.anyio
+async def test_an_activity_tells_what_has_changed() -> None:
+    told: list[ev.Event] = []
+    ctx = context(told)
+    content: dict[str, Any] = {"done": 1, "of": [1, 2, 3], "note": "n" * 40}
+    await ctx.activity("progress", content)
+    content["of"].append(4)  # what is changed later was not sent
+    await ctx.activity("progress", content)
+    await ctx.activity("progress", content)
+    content["constructor"] = 1  # clients don't follow this in a patch
+    await ctx.activity("progress", content)
+    await ctx.activity("progress", {"new": True})
+    name = "c-activity-progress"
+    assert told == [
+        ev.ActivitySnapshot(name, "progress", {"done": 1, "of": [1, 2, 3], "note": "n" * 40}),
+        ev.ActivityDelta(name, "progress", [add("/of/3", 4)]),
+        ev.ActivitySnapshot(name, "progress", content),
+        ev.ActivitySnapshot(name, "progress", {"new": True}),
+    ]
+
+
+def test_a_sync_tool_shows_activities_without_await() -> None:
+    told: list[ev.Event] = []
+    context(told).activity("progress", {"done": 1})
+    assert told == [ev.ActivitySnapshot("c-activity-progress", "progress", {"done": 1})]
+
+
+@pytest.mark.anyio
+async def test_what_a_call_shows_has_its_limits() -> None:
+    told: list[ev.Event] = []
+    ctx = context(told)
+    for number in range(MAX_ACTIVITIES):
+        await ctx.activity(f"kind {number}", {})
+    with pytest.raises(ValueError, match="up to 100 activities"):
+        await ctx.activity("one more", {})
+    await ctx.activity("kind 0", {"text": "x" * (MAX_EVENT // 2)})
+    with pytest.raises(ValueError, match="up to 1,048,576 bytes, not"):
+        await ctx.activity("kind 1", {"text": "x" * (MAX_EVENT // 2)})
+    grow = ActivityDeltaEvent(message_id="kind 1", activity_type="kind 1", patch=[add("/text", "x" * (MAX_EVENT // 2))])
+    with pytest.raises(ValueError, match="up to 1,048,576 bytes, not"):
+        ctx.emit(grow)
+    assert len(told) == MAX_ACTIVITIES + 1  # what was refused was not told
+    with pytest.raises(ValueError, match="of the type 'kind 1', which a change repeats"):
+        ctx.emit(ActivityDeltaEvent(message_id="kind 1", activity_type="other", patch=[]))
 
 
 @pytest.mark.parametrize(

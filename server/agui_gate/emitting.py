@@ -6,12 +6,14 @@ call shows.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from agui_gate.core import events as ev
+from agui_gate.core.json_diff import SLACK, difference, is_safe
 from agui_gate.core.json_patch import patched
+from agui_gate.core.transcript import ActivityEntry
 from agui_gate.state_form import replace, written
 
 if TYPE_CHECKING:
@@ -26,14 +28,30 @@ if TYPE_CHECKING:
 
     Emittable = CustomEvent | StateSnapshotEvent | StateDeltaEvent | ActivitySnapshotEvent | ActivityDeltaEvent
 
-Tell = Callable[[ev.Event], None]
-"""Where the events go that a tool causes."""
+
+class Shown(NamedTuple):
+    """An activity: the event that tells it, and all that the page shows of it from then on."""
+
+    event: ev.Event
+    entry: ActivityEntry
+
+
+Told = ev.Event | Shown
+"""What a tool tells."""
+
+Tell = Callable[[Told], None]
+"""Where that goes."""
 
 MAX_EVENT = 1024 * 1024
-"""Bytes of what one event carries, as JSON."""
+"""Bytes of what one event carries, as JSON; and of all that a call's activities show."""
+
+MAX_ACTIVITIES = 100
+"""How many activities one call may show."""
 
 OURS = "agui-gate:"
 """How the names of the server's own CUSTOM events begin."""
+
+_encode = msgspec.json.encode
 
 _BESIDES = ("timestamp", "raw_event", "metadata", "subagent_run_id")
 """Members of every event of the protocol that nobody needs to set here."""
@@ -45,16 +63,27 @@ class Emitter:
     def __init__(self, call_id: str, tell: Tell | None) -> None:
         self._call_id = call_id
         self._tell = tell
-        self._shown: dict[str, dict[str, Any]] = {}
+        self._shown: dict[str, ActivityEntry] = {}
         """What each activity shows, by the id that the tool has for it."""
+        self._sizes: dict[str, int] = {}
+        """In bytes, how much that is."""
         self._state: bytes | None = None
         """The shared state as this call told it last, as JSON."""
 
     def activity(self, kind: str, content: dict[str, Any]) -> None:
-        """Show an activity that has its kind for an id. Raises TypeError for what is not a JSON object."""
+        """Show an activity that has its kind for an id, or what has changed of it. Raises TypeError for what is not a
+        dict, and ValueError for one that is not JSON or too large.
+        """
         if not isinstance(content, dict):
             raise TypeError("an activity's content is a dict")
-        self._send(self._activity(kind, kind, content))
+        before, after = self._shown.get(kind), _json(content)
+        if before is None or before.kind != kind:
+            self._show(kind, kind, after, ev.ActivitySnapshot(self._wire_id(kind), kind, after))
+        elif operations := difference(before.content, after):
+            small = len(_encode(operations)) < len(_encode(after)) + SLACK and is_safe(operations)
+            name = before.message_id
+            event = ev.ActivityDelta(name, kind, operations) if small else ev.ActivitySnapshot(name, kind, after)
+            self._show(kind, kind, after, event)
 
     def emit(self, event: "BaseEvent", state: Any) -> None:
         """Send ``event``; one about the state changes ``state``, too. See `ToolContext.emit`."""
@@ -80,9 +109,9 @@ class Emitter:
             case core.StateDeltaEvent():
                 self._send(self._state_delta(_operations(event.delta), state))
             case core.ActivitySnapshotEvent():
-                self._send(self._activity(event.message_id, event.activity_type, event.content, event.replace))
+                self._activity_snapshot(event)
             case core.ActivityDeltaEvent():
-                self._send(self._activity_delta(event))
+                self._activity_delta(event)
 
     def _state_delta(self, operations: list[dict[str, Any]], state: Any) -> ev.Event:
         """The change, for a client that has what it changes; for others the state as it is now."""
@@ -100,27 +129,42 @@ class Emitter:
         replace(state, new)
         self._state = written(state)
 
-    def _activity(self, key: str, kind: str, content: dict[str, Any], replace: bool | None = None) -> ev.Event:
-        copy = _json(content)  # now, as the tool may go on changing it
-        if replace is not False or key not in self._shown:
-            self._shown[key] = copy
-        return ev.ActivitySnapshot(self._wire_id(key), kind, copy, replace)
+    def _activity_snapshot(self, event: "ActivitySnapshotEvent") -> None:
+        key, content = event.message_id, _json(event.content)  # now, as the tool may go on changing it
+        told = ev.ActivitySnapshot(self._wire_id(key), event.activity_type, content, event.replace)
+        if event.replace is False and key in self._shown:
+            self._send(Shown(told, self._shown[key]))
+        else:
+            self._show(key, event.activity_type, content, told)
 
-    def _activity_delta(self, event: "ActivityDeltaEvent") -> ev.Event:
+    def _activity_delta(self, event: "ActivityDeltaEvent") -> None:
         key = event.message_id
-        if key not in self._shown:
+        shown = self._shown.get(key)
+        if shown is None:
             raise ValueError(f"this call has shown no activity {key!r} that could be changed; begin with a snapshot")
+        if event.activity_type != shown.kind:
+            raise ValueError(f"the activity {key!r} is of the type {shown.kind!r}, which a change repeats")
         operations = _operations(event.patch)
-        content = patched(self._shown[key], operations)
+        content = patched(shown.content, operations)
         if not isinstance(content, dict):
             raise ValueError("an activity's content is an object, also after a change")
-        self._shown[key] = content
-        return ev.ActivityDelta(self._wire_id(key), event.activity_type, operations)
+        self._show(key, shown.kind, content, ev.ActivityDelta(shown.message_id, shown.kind, operations))
+
+    def _show(self, key: str, kind: str, content: dict[str, Any], event: ev.Event) -> None:
+        """Show ``content`` by ``event``, if there is room for it."""
+        sizes = self._sizes | {key: len(_encoded(content))}
+        if len(sizes) > MAX_ACTIVITIES:
+            raise ValueError(f"one call shows up to {MAX_ACTIVITIES} activities")
+        if (size := sum(sizes.values())) > MAX_EVENT:
+            raise ValueError(f"the activities of one call show up to {MAX_EVENT:,} bytes, not {size:,}")
+        entry = ActivityEntry(self._wire_id(key), kind, content, self._call_id)
+        self._sizes, self._shown[key] = sizes, entry
+        self._send(Shown(event, entry))
 
     def _wire_id(self, key: str) -> str:
         return f"{self._call_id}-activity-{key}"
 
-    def _send(self, event: ev.Event) -> None:
+    def _send(self, event: Told) -> None:
         if self._tell is not None:
             self._tell(event)
 
@@ -150,7 +194,7 @@ def _json(value: Any) -> Any:
 
 def _encoded(value: Any) -> bytes:
     try:
-        encoded = msgspec.json.encode(value)
+        encoded = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"what an event carries is JSON, and this is not: {error}") from error
     if len(encoded) > MAX_EVENT:

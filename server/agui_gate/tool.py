@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -101,13 +101,19 @@ class ToolContext:
     def __post_init__(self) -> None:
         self._emitter = Emitter(self.call_id, self.tell)
 
-    async def activity(self, kind: str, content: dict[str, Any]) -> None:
-        """Show progress: an activity message of ``kind`` on the client's page, replaced by the next of its kind.
+    def activity(self, kind: str, content: dict[str, Any]) -> Awaitable[None]:
+        """Show progress: an activity message of ``kind`` on the client's page, which the next of its kind changes.
 
-        ``content`` is JSON. It is for watching only: neither the model nor the thread's journal gets it, and nothing
-        happens where nobody watches (a decision out of band). Raises TypeError for what is not a JSON object.
+        ``content`` is a JSON object, all of it each time; what has changed is sent. It is for people only: the model
+        doesn't get it. What was shown last stays in the thread, saved with the next commit. It does so after a decision
+        out of band, too, where nobody watches.
+
+        A call may show 100 activities, of 1 MiB together. Raises TypeError for what is not a dict, and ValueError for
+        one that is not JSON or too large; then nothing is shown. It is shown at once: a sync tool calls it from its
+        thread, without ``await``.
         """
         self._emitter.activity(kind, content)
+        return _Done()
 
     def emit(self, event: "Emittable") -> None:
         """Put an event of the protocol's own types (`ag_ui.core`) into the run's stream, between the server's own.
@@ -115,16 +121,23 @@ class ToolContext:
         A ``CustomEvent`` is sent as it is; names that begin with ``agui-gate:`` are the server's. A
         ``StateSnapshotEvent`` or ``StateDeltaEvent`` changes `state`, which is saved after the tool returned. A delta
         is sent as a snapshot where this call has not told the client what it changes. An ``ActivitySnapshotEvent`` or
-        ``ActivityDeltaEvent`` shows progress, under a message id of the call's own.
+        ``ActivityDeltaEvent`` shows progress as `activity` does, under a message id of the call's own.
 
         May be called from any thread. What comes after the tool's end goes nowhere. Readers who come while the run is
-        kept get all of it; of a run that is over the state alone stays. Outside of a run (a decision over HTTP) nobody
-        watches, and the state changes all the same.
+        kept get all of it; of a run that is over the state and the activities stay. Outside of a run (a decision over
+        HTTP) nobody watches, and the state changes all the same.
 
         Raises TypeError for another kind of event. Raises ValueError for one that is not JSON, is too large, changes
         what is not there, or has members besides (``timestamp``, ``rawEvent``, …). Then nothing was sent or changed.
         """
         self._emitter.emit(event, self.state)
+
+
+class _Done:
+    """To be awaited, or not."""
+
+    def __await__(self) -> Generator[None]:
+        yield from ()
 
 
 class Tool:

@@ -13,7 +13,7 @@ import pytest
 from agui_gate.cli.target import load_target
 from tests.examples import files_server
 from tests.examples.conftest import EXAMPLES, Teach
-from tests.product.kit import Stream
+from tests.product.kit import Stream, activities
 from tests.product.shop import call, calls, items, outputs, say, script, status
 from tests.requirements import shows
 
@@ -186,10 +186,10 @@ async def test_long_running(teach: Teach, monkeypatch: pytest.MonkeyPatch) -> No
     async with teach("long_running", script(call("index_document", title="handbook"))) as lesson:
         monkeypatch.setattr(lesson.module, "SECONDS_A_PAGE", 0)
         stream = await lesson.product.chat().say("Index the handbook")
-        shown = stream.of("ACTIVITY_SNAPSHOT")
-        assert shown[2]["content"] == {"title": "handbook", "done": 3, "total": 10}
-        assert [event["content"]["done"] for event in shown] == list(range(1, 11))
-        assert len({event["messageId"] for event in shown}) == 1  # one bar that moves
+        shown = activities(stream)
+        assert shown[2][2] == {"title": "handbook", "done": 3, "total": 10}
+        assert [content["done"] for *_, content in shown] == list(range(1, 11))
+        assert len({name for name, *_ in shown}) == 1  # one bar that moves
         assert (stream.text, lesson.module.INDEX) == ("Done.", {"handbook": 10})
         assert outputs(lesson.product.inputs()[-1]) == ['{"title":"handbook","pages":10}']
 

@@ -3,7 +3,7 @@ AG-UI clients do (it pins its thread id and replays its full history with every 
 """
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 
 from agui_gate import Agent, create_app
+from agui_gate.core.json_patch import patched
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
@@ -74,6 +75,18 @@ class Chat(AGUIClient):
     async def post(self, body: Any) -> Stream:
         """One request, read to its end."""
         return await self.product.post(self.path, body, self.headers)
+
+
+def activities(stream: Iterable[Json]) -> list[tuple[str, str, Json]]:
+    """Id, type and content of an activity, as a page has it after each event about one."""
+    held: dict[str, Json] = {}
+    found = []
+    for event in stream:
+        if event["type"] in ("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"):
+            name = event["messageId"]
+            held[name] = event["content"] if "content" in event else patched(held[name], event["patch"])
+            found.append((name, event["activityType"], held[name]))
+    return found
 
 
 def streamed(messages: Sequence[Json]) -> list[Json]:

@@ -13,7 +13,7 @@ import pydantic
 import pytest
 
 from agui_gate import Gate, ToolContext, ToolError, tool
-from tests.product.kit import MODES, TIMEOUT, product
+from tests.product.kit import MODES, TIMEOUT, activities, product
 from tests.product.shop import SEARCH, Shop, call, outputs, refund, script
 from tests.requirements import shows
 
@@ -456,9 +456,9 @@ async def test_a_tool_shows_what_it_is_doing() -> None:
         chat = p.chat()
         stream = await chat.say("go")
         (call_id,) = stream.results
-        shown = stream.of("ACTIVITY_SNAPSHOT")
-        assert [e["content"] for e in shown] == [{"done": 1, "total": 2}, {"done": 2, "total": 2}, {"rows": 2}]
-        ids = {e["messageId"]: e["activityType"] for e in shown}
+        shown = activities(stream)
+        assert [content for *_, content in shown] == [{"done": 1, "total": 2}, {"done": 2, "total": 2}, {"rows": 2}]
+        ids = {name: kind for name, kind, _ in shown}
         assert sorted(ids.values()) == ["progress", "result"]
         (told,) = stream.of("TOOL_CALL_RESULT")
         assert told["toolCallId"] == call_id

@@ -26,6 +26,7 @@ from agui_gate.core.messages_shown import MessagesShown
 from agui_gate.core.perspective import Viewpoint
 from agui_gate.core.transcript import (
     ActionEntry,
+    ActivityEntry,
     CallPart,
     CardClosedEntry,
     CardEntry,
@@ -130,8 +131,8 @@ class Journal:
                 self._note_card(entry)
             case HandedOffEntry() | WindowEntry() | StateEntry() | PreviewEntry():
                 self._note_course(entry)
-            case LeftOutEntry() | PassedEntry() | UnreadEntry():
-                pass  # the first is of use to the sanitizer alone, the others to nobody here
+            case LeftOutEntry() | ActivityEntry() | PassedEntry() | UnreadEntry():
+                pass  # the first is of use to the sanitizer alone, the next to pages, the others to nobody here
         self.entries.append(entry)
 
     def _note_turn(self, turn: TurnEntry) -> None:
@@ -208,11 +209,10 @@ class Journal:
         return Dropped(gone, calls, outlives, [entry for entry in gone if isinstance(entry, ReplacedEntry)])
 
     def _outlives(self, entry: Entry, cards: Container[str]) -> bool:
-        """Whether ``entry`` stays although a branch dropped it: what a call, a card or a message that stays was given
-        later. ``cards``: the ids of those cards.
-        """
+        """Whether ``entry`` stays although a branch dropped it: it was given later to a call or a message that stays,
+        or to one of these ``cards``."""
         match entry:
-            case ResultEntry():
+            case ResultEntry() | ActivityEntry():
                 return entry.call_id in self._calls
             case CardClosedEntry():
                 return entry.card_id in cards

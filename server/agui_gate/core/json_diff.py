@@ -25,6 +25,12 @@ Operation = dict[str, Any]
 MAX_DEPTH = 64
 """From this depth on a value that has changed is told whole."""
 
+SLACK = 256
+"""Bytes by which a patch may be larger than what it changes: it says what has changed."""
+
+_UNSAFE = {"__proto__", "constructor", "prototype"}
+"""Names that clients refuse to follow in a patch, as JavaScript gives them a meaning."""
+
 _encode = msgspec.json.encode
 
 
@@ -51,6 +57,11 @@ def difference(old: Any, new: Any, path: str = "", *, small: bool = True) -> lis
 def pointer(*names: str) -> str:
     """The JSON pointer (RFC 6901) to a member of a member."""
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
+
+
+def is_safe(operations: Sequence[Operation]) -> bool:
+    """Whether every client follows these: none changes the whole, or goes through what is no name of its own."""
+    return all(o["path"] and _UNSAFE.isdisjoint(o["path"].split("/")) for o in operations)
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -252,6 +252,18 @@ class StateEntry(Struct, tag="state", tag_field="type"):
     back: tuple[dict[str, Any], ...] | None = None
 
 
+class ActivityEntry(Struct, tag="activity", tag_field="type"):
+    """What the tool of this call shows on the page: an activity of this ``kind``. Display only: no model gets it.
+
+    Of several with one ``message_id`` the newest content counts, in the place of the first.
+    """
+
+    message_id: str
+    kind: str
+    content: dict[str, Any]
+    call_id: str
+
+
 class PreviewEntry(Struct, tag="preview", tag_field="type"):
     """The page shows the arguments of this call at this place of the shared state, while a person is asked about it."""
 
@@ -274,6 +286,7 @@ KnownEntry = (
     | ActionEntry
     | HandedOffEntry
     | StateEntry
+    | ActivityEntry
     | PreviewEntry
 )
 

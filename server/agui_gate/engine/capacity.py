@@ -42,6 +42,11 @@ class Capacity:
         self.entries += len(entries)
         self.size += len(_encode(entries))
 
+    def has_room(self, entry: Entry) -> bool:
+        """Whether there is room for one more entry, for which none has to be made."""
+        size = self.size + len(_encode(entry))
+        return size <= self._limits.thread_bytes and self.entries < self._limits.thread_entries
+
     def took(self, output: Output) -> None:
         """This is in the record of a gated call now."""
         self.size += len(output.content)

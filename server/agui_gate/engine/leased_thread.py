@@ -15,6 +15,7 @@ from agui_gate.core.sanitizer import Outcome, sanitize
 from agui_gate.core.transcript import ConversationRef, Entry, Output, Text, Transcript, UserEntry
 from agui_gate.core.view import View
 from agui_gate.engine import keeping, outcomes, replaced, telling
+from agui_gate.engine.activities import Activities
 from agui_gate.engine.capacity import Capacity
 from agui_gate.engine.conversation import Conversation, Told, conversation_json
 from agui_gate.engine.keeping import Keeper
@@ -48,6 +49,7 @@ class LeasedThread:
         self.thread = thread
         self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
         self.shared = SharedState(thread.state)
+        self.activities = Activities(self.append, self.capacity.has_room)
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
@@ -248,13 +250,16 @@ class LeasedThread:
     def messages(self) -> Told:
         """The conversation as AG-UI messages, as its `view` has them."""
         prepared, self._prepared = self._prepared, None
-        if prepared is not None and prepared[0] == len(self.entries):
+        shown = self.activities.now()
+        if prepared is not None and prepared[0] == len(self.entries) and not shown:
             return prepared[1]
-        return conversation_json(self.entries, list(self.approvals.values()), self.view)
+        entries = [*self.entries, *shown] if shown else self.entries
+        return conversation_json(entries, list(self.approvals.values()), self.view)
 
     def snapshot(self) -> tuple["Conversation", Any]:
         """The conversation as it is at this moment, made into messages only if somebody asks, and the state."""
-        return Conversation(self.entries[:], list(self.approvals.values()), self.view), self.shared.told()
+        entries = [*self.entries, *self.activities.now()]
+        return Conversation(entries, list(self.approvals.values()), self.view), self.shared.told()
 
     def _title(self) -> str | None:
         for entry in self.entries:

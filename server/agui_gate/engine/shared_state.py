@@ -21,7 +21,7 @@ import msgspec
 import structlog
 
 from agui_gate.core import events as ev
-from agui_gate.core.json_diff import Operation, difference
+from agui_gate.core.json_diff import SLACK, Operation, difference, is_safe
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate.core.preview import Place, laid_over
 from agui_gate.state_form import DICT, StateForm, Unfit, written
@@ -31,17 +31,11 @@ log = structlog.get_logger("agui_gate.state")
 LARGE_STATE = 32 * 1024
 """Bytes of a shared state that takes a while to encode."""
 
-SLACK = 256
-"""Bytes by which a patch may be larger than the state: it says what has changed."""
-
 _NOTHING: dict[str, Any] = {}
 """What clients are shown where there is no state."""
 
 _UNTOLD: Any = object()
 """In the place of the client's copy: nobody knows what it is."""
-
-_UNSAFE = {"__proto__", "constructor", "prototype"}
-"""Names that clients refuse to follow in a patch, as JavaScript gives them a meaning."""
 
 _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
@@ -183,7 +177,7 @@ class SharedState:
         elif operations := difference(before, after):
             text = self._written(after)
             small = not whole and len(_encode(operations)) < len(text) + SLACK
-            delta = small and _is_safe(operations)
+            delta = small and is_safe(operations)
             emit(ev.StateDelta(operations) if delta else ev.StateSnapshot(msgspec.Raw(text)))
 
     def tell_whole(self, emit: Callable[[ev.Event], None]) -> None:
@@ -201,8 +195,3 @@ class SharedState:
 
     def _written(self, value: Any) -> bytes:
         return self.json if value is self._value and value is not None else _encode(value)
-
-
-def _is_safe(operations: Sequence[Operation]) -> bool:
-    """Whether every client follows these: none changes the whole, or goes through what is no name of its own."""
-    return all(o["path"] and _UNSAFE.isdisjoint(o["path"].split("/")) for o in operations)

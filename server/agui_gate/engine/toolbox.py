@@ -18,8 +18,9 @@ import structlog
 from agui_gate import failpoints
 from agui_gate.core import events as ev
 from agui_gate.core.approvals import Approval
+from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import Output, StateEntry
-from agui_gate.emitting import Tell
+from agui_gate.emitting import Shown, Tell, Told
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.tools import run_tool
 from agui_gate.failpoints import Place
@@ -31,11 +32,11 @@ MAX_BACK = 8 * 1024
 log = structlog.get_logger("agui_gate.tools")
 
 
-def nobody(event: ev.Event) -> None:
+def nobody(event: Told) -> None:
     """Nobody listens: there is no stream."""
 
 
-TellOf = Callable[[str], Tell]
+TellOf = Callable[[str], Emit]
 """Where the events of a call's tool go, by the call's id."""
 
 
@@ -74,6 +75,7 @@ class Toolbox:
                 failpoints.reach("after", Place.TOOL)
             finally:
                 told.over()
+                thread.activities.over(call_id)
         return thread.capacity.fitted(output)
 
     @contextmanager
@@ -95,8 +97,11 @@ class Toolbox:
             small = len(msgspec.json.encode(back)) <= MAX_BACK
             self._thread.append([StateEntry(call_id, tuple(back) if small else None)])
 
-    def _tell(self, stream: Tell, event: ev.Event) -> None:
-        if not isinstance(event, ev.StateSnapshot | ev.StateDelta) or self._shared.emitted(event):
+    def _tell(self, stream: Emit, event: Told) -> None:
+        if isinstance(event, Shown):
+            self._thread.activities.show(event.entry)
+            stream(event.event)
+        elif not isinstance(event, ev.StateSnapshot | ev.StateDelta) or self._shared.emitted(event):
             stream(event)
 
     def _context(self, call_id: str, run_id: str, state: Any, tell: Tell) -> ToolContext:
@@ -119,7 +124,7 @@ class WhileAtWork:
         self._tell: Tell = tell
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
 
-    def __call__(self, event: ev.Event) -> None:
+    def __call__(self, event: Told) -> None:
         """Tell one event."""
         if get_ident() == self._thread:
             self._tell(event)
@@ -131,5 +136,5 @@ class WhileAtWork:
         """The call has ended, or nobody waits for it any more."""
         self._tell = nobody
 
-    def _hand_on(self, event: ev.Event) -> None:
+    def _hand_on(self, event: Told) -> None:
         self._tell(event)

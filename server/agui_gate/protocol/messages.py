@@ -27,6 +27,7 @@ from agui_gate.core.sanitizer import distinct, pair
 from agui_gate.core.transcript import (
     CARD_TOOL,
     ActionEntry,
+    ActivityEntry,
     CallPart,
     CardClosedEntry,
     CardEntry,
@@ -97,6 +98,8 @@ class _Shown:
         self._by_call = {approval.call_id: approval for approval in approvals}
         self._groups: list[list[Message]] = []
         self._users: dict[str, int] = {}  # where the message with that id is
+        self._activities: dict[str, Message] = {}
+        self._tasks: dict[str, str] = {}  # of calls that were made in one
         self._assistants: dict[str, list[Message]] = {}
         self._cards: dict[str, tuple[list[Message], Approval | None]] = {}
 
@@ -126,6 +129,8 @@ class _Shown:
             self._replaced(entry)
         elif isinstance(entry, KeptEntry):
             self._groups.append([msgspec.json.decode(entry.message)])
+        elif isinstance(entry, ActivityEntry):
+            self._activity(entry)
 
     def turn(self, entry: TurnEntry, results: Iterator[ResultEntry | None]) -> None:
         """Show a turn as it was streamed. ``results`` has the one of each of its calls next, as they are paired."""
@@ -144,6 +149,8 @@ class _Shown:
                     self._undecided[part.id] = entry, part, paired
         for part, paired in after:
             self._call_with_result(entry, part, paired)
+        if entry.task:
+            self._tasks |= dict.fromkeys([call.id for call in entry.calls], entry.task)
         if entry.more is not None:
             with_more(self._assistant(entry.id, entry.task)[0], entry.more)
 
@@ -233,6 +240,15 @@ class _Shown:
             group.append(self._with(record, tool_message(entry.message_id, entry.card_id, Output(entry.content))))
         elif known["content"] == REPLACED:
             known["content"] = entry.content
+
+    def _activity(self, entry: ActivityEntry) -> None:
+        """Show what a call's tool showed: where that began, as it was last."""
+        message = self._activities.get(entry.message_id)
+        if message is None:
+            task = self._tasks.get(entry.call_id, "")
+            message = self._activities[entry.message_id] = _of(task, {"id": entry.message_id, "role": "activity"})
+            self._groups.append([message])
+        message |= {"activityType": entry.kind, "content": entry.content}
 
     def _replaced(self, entry: ReplacedEntry) -> None:
         """What was approved and ran in an answer that is gone: calls of a message of its own, with their results."""

@@ -22,7 +22,7 @@ from agui_gate.stores import open_store
 from agui_gate_adapters.mcp import MCPTools, courier, source
 from agui_gate_adapters.testkit import Emulator
 from tests.adapters.mcp.server import PNG, TOOLS, Wiki, listed, text
-from tests.product.kit import Product, product
+from tests.product.kit import Product, activities, product
 from tests.product.shop import call, outputs, say, script, status
 from tests.requirements import shows
 
@@ -111,7 +111,7 @@ async def test_the_policy_counts_before_the_hints() -> None:
 async def test_progress_is_activity(wiki: Wiki) -> None:
     async with served(wiki.app()) as url, product([MCPTools.http(url)], script(call("import_pages"))) as p:
         stream = await p.chat().say("import")
-        shown = [event["content"] for event in stream.of("ACTIVITY_SNAPSHOT")]
+        shown = [content for *_, content in activities(stream)]
         assert shown[0] == {"tool": "import_pages", "done": 1, "total": 3, "message": "page 1"}
         assert shown[-1] == {"tool": "import_pages", "done": 3, "total": 3, "message": "page 3"}
         assert last_output(p) == "imported"

@@ -1,0 +1,44 @@
+"""What is shown right now, and what the journal gets of it."""
+
+from agui_gate.core.transcript import ActivityEntry, Entry
+from agui_gate.engine.activities import Activities
+from agui_gate.protocol.messages import agui_messages
+
+
+def shown(done: int, name: str = "a", call_id: str = "c") -> ActivityEntry:
+    return ActivityEntry(f"{call_id}-activity-{name}", name, {"done": done}, call_id)
+
+
+def test_the_journal_gets_the_first_and_the_last() -> None:
+    journal: list[Entry] = []
+    activities = Activities(journal.extend, lambda _: True)
+    for done in range(4):
+        activities.show(shown(done))
+    activities.show(shown(1, "b"))
+    assert (journal, activities.now()) == ([shown(0), shown(1, "b")], [shown(3)])
+    (first, other) = agui_messages([*journal, *activities.now()], [])
+    assert (first["content"], other["content"]) == ({"done": 3}, {"done": 1})
+    activities.over("another")
+    activities.over("c")
+    activities.over("c")
+    assert (journal, activities.now()) == ([shown(0), shown(1, "b"), shown(3)], [])
+
+
+def test_a_call_that_runs_again_shows_it_in_the_same_place() -> None:
+    journal: list[Entry] = []
+    for done in (5, 1):
+        activities = Activities(journal.extend, lambda _: True)
+        activities.show(shown(done))
+        activities.over("c")
+    (message,) = agui_messages(journal, [])
+    assert message == {"id": "c-activity-a", "role": "activity", "activityType": "a", "content": {"done": 1}}
+
+
+def test_a_thread_that_is_full_keeps_none_and_snapshots_hold_them_while_they_are_shown() -> None:
+    journal: list[Entry] = []
+    activities = Activities(journal.extend, lambda _: False)
+    activities.show(shown(1))
+    activities.show(shown(2))
+    assert activities.now() == [shown(2)]
+    activities.over("c")
+    assert (journal, activities.now()) == ([], [])
