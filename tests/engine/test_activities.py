@@ -1,8 +1,15 @@
 """What is shown right now, and what the journal gets of it."""
 
+import msgspec
+import pytest
+
 from agui_gate.core.transcript import ActivityEntry, Entry
 from agui_gate.engine.activities import Activities
+from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.protocol.messages import agui_messages
+from agui_gate.stores.memory import MemoryStore
+
+pytestmark = pytest.mark.anyio
 
 
 def shown(done: int, name: str = "a", call_id: str = "c") -> ActivityEntry:
@@ -42,3 +49,27 @@ def test_a_thread_that_is_full_keeps_none_and_snapshots_hold_them_while_they_are
     assert activities.now() == [shown(2)]
     activities.over("c")
     assert (journal, activities.now()) == ([], [])
+
+
+async def test_a_snapshot_in_mid_run_holds_what_is_shown_right_now() -> None:
+    store = MemoryStore()
+    await store.start()
+    thread = LeasedThread(store, await store.lease_thread("p", "t", "a", "run_1"), "run_1")
+    thread.activities.show(shown(1))
+    thread.activities.show(shown(2))
+    await thread.commit()
+    assert (await kept_in(store)) == [shown(1)]  # the change alone is worth no commit
+    (message,) = msgspec.json.decode(thread.messages().messages)
+    conversation, _ = thread.snapshot()
+    assert message["content"] == {"done": 2}
+    assert msgspec.json.decode(conversation()) == [message]
+    thread.activities.over("c")
+    await thread.commit()
+    assert (await kept_in(store)) == [shown(1), shown(2)]
+    assert msgspec.json.decode(thread.messages().messages) == [message]
+
+
+async def kept_in(store: MemoryStore) -> list[Entry]:
+    thread = await store.read_thread("p", "t")
+    assert thread is not None
+    return list(thread.entries)

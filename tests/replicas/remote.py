@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent, ToolContext
-from agui_gate.core.events import Event
 from agui_gate.delegation import Delegation
+from agui_gate.emitting import Told
 from agui_gate.tool import Tool
 
 STOP_SECONDS = 5.0
@@ -172,7 +172,7 @@ def _context(passed: dict[str, Any], shared: "Shared", writer: asyncio.StreamWri
     loop = asyncio.get_running_loop()
     shared.met(passed["state"])
 
-    def tell(event: Event) -> None:
+    def tell(event: Told) -> None:
         shared.known()
         loop.call_soon_threadsafe(writer.write, _packed(("told", event, shared.state)))
 
