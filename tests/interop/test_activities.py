@@ -49,7 +49,7 @@ async def talk(p: Product) -> tuple[list[Run], list[Json], Run]:
     await chat.answer((next(iter(asked.cards)), {"accepted": True}))
     held = shown((await p.get(f"/threads/{chat.thread_id}"))["messages"])
     back = await connect(p, chat)
-    return [Run(stream.raw, stream.input, replace=True) for stream in chat.streams], held, Run(back.raw, back.input)
+    return [Run(stream.raw, stream.input) for stream in chat.streams], held, Run(back.raw, back.input)
 
 
 async def hold() -> tuple[list[Run], list[Json], Run]:
