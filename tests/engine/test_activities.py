@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from agui_gate.core.transcript import ActivityEntry, Entry
+from agui_gate.core.journal import Journal
+from agui_gate.core.transcript import ActivityEntry, CallPart, Entry, Text, TurnEntry, UserEntry
 from agui_gate.engine.activities import Activities
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.protocol.messages import agui_messages
@@ -49,6 +50,13 @@ def test_a_thread_that_is_full_keeps_none_and_snapshots_hold_them_while_they_are
     assert activities.now() == [shown(2)]
     activities.over("c")
     assert (journal, activities.now()) == ([], [])
+
+
+def test_one_that_a_call_which_stays_showed_later_outlives_a_branch() -> None:
+    turns = [TurnEntry(f"t{name}", (CallPart(name, name, "copy", "{}", f"m{name}"),)) for name in "cd"]
+    later = [shown(1, call_id="c"), shown(1, call_id="d"), shown(2, call_id="c")]
+    dropped = Journal([turns[0], UserEntry("u", (Text("more"),)), turns[1], *later]).branch(1)
+    assert [entry for entry in dropped.outlives if isinstance(entry, ActivityEntry)] == [later[0], later[2]]
 
 
 async def test_a_snapshot_in_mid_run_holds_what_is_shown_right_now() -> None:
