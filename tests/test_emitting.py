@@ -21,7 +21,7 @@ from ag_ui.core import (
 
 from agui_gate import ToolContext
 from agui_gate.core import events as ev
-from agui_gate.emitting import MAX_ACTIVITIES, MAX_EVENT, Shown
+from agui_gate.emitting import MAX_ACTIVITIES, MAX_EVENT, MAX_LEVELS, Shown
 
 
 def context(told: list[ev.Event] | None = None, **state: Any) -> ToolContext:
@@ -136,6 +136,18 @@ async def test_what_a_call_shows_has_its_limits() -> None:
     grow = ActivityDeltaEvent(message_id="kind 1", activity_type="kind 1", patch=[add("/text", "x" * (MAX_EVENT // 2))])
     with pytest.raises(ValueError, match="up to 1,048,576 bytes, not"):
         ctx.emit(grow)
+    deep: dict[str, Any] = {}
+    for _ in range(MAX_LEVELS):
+        deep = {"deeper": deep}
+    for wrong in (deep, {"text": "\ud800"}, {"text": object()}):
+        with pytest.raises(ValueError, match=r"levels|is not"):
+            await ctx.activity("kind 1", wrong)
+    with pytest.raises(ValueError, match="not: "):
+        ctx.emit(ActivitySnapshotEvent(message_id="\ud800", activity_type="k", content={}))
+    with pytest.raises(TypeError, match="content is a dict"):
+        await ctx.activity("kind 1", [1])  # type: ignore[arg-type]  # that is what is tried
+    with pytest.raises(TypeError, match="kind is a str"):
+        await ctx.activity(1, {})  # type: ignore[arg-type]  # that is what is tried
     assert len(told) == MAX_ACTIVITIES + 1  # what was refused was not told
     with pytest.raises(ValueError, match="of the type 'kind 1', which a change repeats"):
         ctx.emit(ActivityDeltaEvent(message_id="kind 1", activity_type="other", patch=[]))

@@ -13,6 +13,7 @@ import msgspec
 from agui_gate.core import events as ev
 from agui_gate.core.json_diff import SLACK, difference, is_safe
 from agui_gate.core.json_patch import patched
+from agui_gate.core.jsontext import is_deeper
 from agui_gate.core.transcript import ActivityEntry
 from agui_gate.state_form import replace, written
 
@@ -45,6 +46,9 @@ Tell = Callable[[Told], None]
 MAX_EVENT = 1024 * 1024
 """Bytes of what one event carries, as JSON; and of all that a call's activities show."""
 
+MAX_LEVELS = 64
+"""How deep an activity may nest: as deep as what comes in."""
+
 MAX_ACTIVITIES = 100
 """How many activities one call may show."""
 
@@ -71,12 +75,13 @@ class Emitter:
         """The shared state as this call told it last, as JSON."""
 
     def activity(self, kind: str, content: dict[str, Any]) -> None:
-        """Show an activity that has its kind for an id, or what has changed of it. Raises TypeError for what is not a
-        dict, and ValueError for one that is not JSON or too large.
-        """
+        """Show an activity that has its kind for an id, or what has changed of it. See `ToolContext.activity`."""
+        if not isinstance(kind, str):
+            raise TypeError("an activity's kind is a str")
         if not isinstance(content, dict):
             raise TypeError("an activity's content is a dict")
-        before, after = self._shown.get(kind), _json(content)
+        kind, after = _json(kind), _json(content)
+        before = self._shown.get(kind)
         if before is None or before.kind != kind:
             self._show(kind, kind, after, ev.ActivitySnapshot(self._wire_id(kind), kind, after))
         elif operations := difference(before.content, after):
@@ -152,12 +157,14 @@ class Emitter:
 
     def _show(self, key: str, kind: str, content: dict[str, Any], event: ev.Event) -> None:
         """Show ``content`` by ``event``, if there is room for it."""
-        sizes = self._sizes | {key: len(_encoded(content))}
+        entry = ActivityEntry(self._wire_id(key), kind, content, self._call_id)
+        sizes = self._sizes | {key: len(_encoded(entry))}
         if len(sizes) > MAX_ACTIVITIES:
             raise ValueError(f"one call shows up to {MAX_ACTIVITIES} activities")
         if (size := sum(sizes.values())) > MAX_EVENT:
             raise ValueError(f"the activities of one call show up to {MAX_EVENT:,} bytes, not {size:,}")
-        entry = ActivityEntry(self._wire_id(key), kind, content, self._call_id)
+        if is_deeper(content, MAX_LEVELS):
+            raise ValueError(f"an activity nests up to {MAX_LEVELS} levels")
         self._sizes, self._shown[key] = sizes, entry
         self._send(Shown(event, entry))
 

@@ -109,8 +109,8 @@ class ToolContext:
         out of band, too, where nobody watches.
 
         A call may show 100 activities, of 1 MiB together. Raises TypeError for what is not a dict, and ValueError for
-        one that is not JSON or too large; then nothing is shown. It is shown at once: a sync tool calls it from its
-        thread, without ``await``.
+        one that is not JSON, too large or too deep; then nothing is shown. It is shown at once: a sync tool calls it
+        from its thread, without ``await``.
         """
         self._emitter.activity(kind, content)
         return _Done()

@@ -192,3 +192,19 @@ def _check_depth(value: Any) -> None:
 
 def _members(value: dict[str, Any] | list[Any]) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether ``value`` nests deeper than ``levels``. Level by level: no recursion to run out of."""
+    level = [value]
+    for _ in range(levels):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from agui_gate.core.jsontext import is_deeper
 from agui_gate.core.transcript import Content, Media, Text
 from agui_gate.errors import InvalidRequest, TooLarge
 from agui_gate.protocol import kept
@@ -150,19 +151,9 @@ def check_id(value: str, what: str) -> None:
 
 
 def check_depth(value: Any) -> None:
-    """Raise `InvalidRequest` if ``value`` nests deeper than `MAX_DEPTH`. Level by level: no recursion to run out of."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            child
-            for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return
-    raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.", well_formed=True)
+    """Raise `InvalidRequest` if ``value`` nests deeper than `MAX_DEPTH`."""
+    if is_deeper(value, MAX_DEPTH):
+        raise InvalidRequest(f"The body is nested deeper than {MAX_DEPTH} levels.", well_formed=True)
 
 
 def parts(content: Any, path: str = "content") -> tuple[Content, ...]:
