@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--replay", action="store_true", help="replay every recorded stream to the real clients in the end"
     )
-    parser.addoption("--walks", type=int, default=12, help="how many random walks a test of a team takes")
+    parser.addoption("--walks", type=int, default=8, help="how many random walks a test of a team takes")
 
 
 @pytest.fixture(scope="session")

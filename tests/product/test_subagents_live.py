@@ -6,7 +6,7 @@ from tests.conforming import conforms
 from tests.interop.validate import assert_valid
 from tests.product.kit import Json
 from tests.product.live import cancel, connect, over, quiet, starting
-from tests.product.shop import SEARCH, call, refund, say, status
+from tests.product.shop import COLOR, PICK, SEARCH, call, refund, say, status
 from tests.product.test_connect import at_every_event, note, the_same
 from tests.product.test_subagents import BOSS, CLERK, PACKER, SECOND, TASK, Office, by, dialects, requests, shown, told
 from tests.requirements import shows
@@ -111,3 +111,25 @@ async def test_the_state_is_one_for_all() -> None:
         (told_state,) = [*done.of("STATE_SNAPSHOT"), *done.of("STATE_DELTA")]
         assert told_state["subagentRunId"] == next(iter(done.calls))
         assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"notes": ["x"]}
+
+
+async def test_a_task_inside_one_that_is_given_up_ends_with_it() -> None:
+    """The user answers what a task inside waits for, and says something new, which ends the task around it."""
+    office = Office(
+        by(BOSS, TASK),
+        by(CLERK, PICK, call("packer", task="Refund B2.")),
+        by(PACKER, PICK),
+        by(BOSS, say("As you like."), repeat=True),
+        nested=True,
+    )
+    async with office.server() as p:
+        chat = p.chat(tools=[COLOR])
+        asked = await chat.say("go")
+        picks = [call_id for call_id, name in asked.calls.items() if name == "pick_color"]
+        chat.messages.append({"id": "a", "role": "tool", "toolCallId": picks[-1], "content": "red"})
+        done = await chat.say("never mind")
+        assert done.text == "As you like."
+        messages = await shown(p, chat)
+        ended = {m["toolCallId"] for m in messages if m["role"] == "tool"}
+        assert {c["id"] for m in messages for c in m.get("toolCalls", ())} == ended
+        p.assert_clean()

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from agui_gate_adapters.testkit.agui.reducer import apply
@@ -189,7 +189,11 @@ async def some(tabs: TeamTabs) -> None:
 def test_whatever_a_team_does(pytestconfig: pytest.Config) -> None:
     """A seed that fails is said. Another one is no simpler, so none is looked for."""
 
-    @settings(max_examples=pytestconfig.getoption("--walks"), phases=[Phase.generate])
+    walks_to_take = pytestconfig.getoption("--walks")
+
+    @settings(
+        max_examples=walks_to_take, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck)
+    )
     @given(st.integers(0, 2**32))
     def walks(seed: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

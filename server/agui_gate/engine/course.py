@@ -69,7 +69,8 @@ class Course:
         if intake.said:
             self._give_up_on_client()
             if waited:
-                self._give_up_on_tasks(waited)
+                # Tasks whose questions were closed for that are closed, too.
+                self._conversing.tasks.end_idle(lambda c: self._scope.result(c, outcomes.TASK_SUPERSEDED), waited)
         if self._showing.is_due:
             await self._showing.restate()
         rest = await self._converse(intake)
@@ -177,11 +178,6 @@ class Course:
         """The user went on: client tools that gave no result are closed."""
         for call in self._thread.journal.open_calls():
             self._scope.result(call, outcomes.UNANSWERED_CLIENT)
-
-    def _give_up_on_tasks(self, waited: set[str]) -> None:
-        """The user went on: tasks whose questions were closed for that are closed, too."""
-        going_on = {call.id for call in self._thread.journal.all_open_tasks()} - waited
-        self._conversing.tasks.end_idle(lambda call: self._scope.result(call, outcomes.TASK_SUPERSEDED), going_on)
 
     async def _converse(self, intake: Intake) -> Rest:
         """Let the agent go on, if there is something for it to do and nobody has to be waited for.

@@ -140,12 +140,19 @@ class Tasks:
             telling.provider_failed(error, agent.name, self._thread.thread.id, self._scope.key)
 
     # --- ending ---------------------------------------------------------------------------------------------------
-    def end_idle(self, end: Callable[[CallPart], None], unless: set[str] | None = None) -> None:
+    def end_idle(self, end: Callable[[CallPart], None], within: set[str] | None = None) -> None:
         """Have ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
 
-        ``unless``: not those of these ids.
+        ``within``: only such of these ids, and all inside of those, as nobody would go on with what they delegated.
         """
         waiting = self._thread.journal.waiting_tasks()
+        over = None if within is None else within - waiting
         for call in reversed(self._thread.journal.all_open_tasks()):
-            if call.id not in waiting and call.id not in (unless or ()):
+            if call.id not in waiting and (over is None or self._is_inside(call.id, over)):
                 end(call)
+
+    def _is_inside(self, task: str, others: set[str]) -> bool:
+        """Whether ``task`` is one of ``others``, or was delegated in one, however deep."""
+        while task and task not in others:
+            task = self._thread.journal.task_of(task)
+        return bool(task)
