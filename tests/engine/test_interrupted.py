@@ -9,6 +9,7 @@ from agui_gate.core.transcript import CallPart, Output, ResultEntry, Text, TurnE
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
+from tests.conforming import conforms
 from tests.product.inprocess import Parrot, run, run_body, says, started, user
 from tests.requirements import shows
 
@@ -53,3 +54,24 @@ async def test_it_is_reported_and_not_forgotten(more) -> None:
     (request,) = model.requests
     told = {call.part.id: call.output.content for call in request.transcript[1].calls}
     assert told == {"sent": "sent", "perhaps": results["perhaps"]}
+
+
+@conforms("LIFE-8")
+async def test_a_page_that_was_told_that_nobody_knows_is_told_by_snapshot() -> None:
+    @tool
+    async def mail() -> str:
+        """Mail them."""
+        raise AssertionError("it does not run again")
+
+    store, model = MemoryStore(), Parrot([[*says("Not sure."), adapter.TurnDone()]])
+    await died(store)
+    app = create_app(Agent(name="a", model=model, tools=[mail]), store=store, settings=Settings())
+    held = [{"id": f"{i}-result", "role": "tool", "toolCallId": i, "content": "{}"} for i in ("sent", "perhaps")]
+    body = run_body("t", user("mail them", "u1"), SHOWN, *held, user("and now?", "u2"), protocolVersion="1.0")
+    async with started(app):
+        events = (await run(app, body)).events()
+    assert [event for event in events if event["type"] == "TOOL_CALL_RESULT"] == []
+    (snapshot,) = [event["messages"] for event in events if event["type"] == "MESSAGES_SNAPSHOT"]
+    (result,) = [message for message in snapshot if message.get("toolCallId") == "perhaps"]
+    assert json.loads(result["content"])["status"] == "unknown"
+    assert events[-1]["type"] == "RUN_FINISHED"

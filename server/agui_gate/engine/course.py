@@ -14,7 +14,7 @@ import msgspec
 
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.stopping import cut_off
-from agui_gate.core.transcript import CallPart, LeftOutEntry, TurnEntry
+from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TurnEntry
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.conversing import Conversing, Rest
 from agui_gate.engine.intake import Intake, take
@@ -27,6 +27,7 @@ from agui_gate.engine.state_intake import to_keep
 from agui_gate.errors import LimitReached
 from agui_gate.off_loop import if_large
 from agui_gate.protocol.inbound import MAX_ANSWERS
+from agui_gate.protocol.messages import result_id
 from agui_gate.state_form import Unfit
 from agui_gate.stores.base import ApprovalStore, RunStatus
 
@@ -124,7 +125,15 @@ class Course:
         await self._conversing.recover()
         for call in self._thread.journal.open_calls():
             if call.kind != "client":
-                self._scope.result(call, outcomes.INTERRUPTED)
+                self._close_interrupted(call)
+
+    def _close_interrupted(self, call: CallPart) -> None:
+        """A page whose stream ended with a result of its own for the call is told this one by snapshot (LIFE-8)."""
+        if all(message.tool_call_id != call.id for message in self._input.messages):
+            self._scope.result(call, outcomes.INTERRUPTED)
+        else:
+            self._thread.append([ResultEntry(call.id, result_id(call.id), outcomes.INTERRUPTED)])
+            self._showing.snapshot_due = True
 
     def _stay(self, intake: Intake) -> None:
         """Where the request goes back over calls that stay open: not go back, and say so."""
