@@ -237,7 +237,7 @@ async def test_progress_after_the_end_is_not_shown() -> None:
     progress.over = True
     await progress(3, 3, None)
     assert (shown[0].event.activity_type, shown[0].event.content) == ("progress", {"tool": "t", "done": 1})
-    assert [(c["done"], len(c.get("message", ""))) for c in (event.content for event in shown)] == [(1, 0), (3, 500)]
+    assert [(c["done"], len(c.get("message", ""))) for c in (one.entry.content for one in shown)] == [(1, 0), (3, 500)]
 
 
 @pytest.mark.parametrize(
