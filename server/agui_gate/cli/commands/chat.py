@@ -94,7 +94,7 @@ def command(
         session = Session(runner, talk, shlex.join(["agui-gate", "chat", url, "--thread", thread_id]))
         try:
             code = session.hold(message, resumed=thread is not None)
-        except KeyboardInterrupt:
+        except* KeyboardInterrupt:  # in a group, if it came while a connection was made
             code = INTERRUPTED
         finally:
             with contextlib.suppress(KeyboardInterrupt):
