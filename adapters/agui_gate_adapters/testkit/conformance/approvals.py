@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agui_gate_adapters.testkit.agui import CARD_TOOL
+from agui_gate_adapters.testkit.agui import CARD_TOOL, AGUIClient, Stream
 from agui_gate_adapters.testkit.conformance.ground import Suite
 from agui_gate_adapters.testkit.conformance.shop import (
     NO,
@@ -63,26 +63,28 @@ class Approvals(Suite):
         """B3, B12: one execution, one denial, one left behind, and the text reaches the model."""
         shop = Shop()
         async with self.ground(shop.tools, script(refund("A1"), refund("A2"), refund("A3"))) as ground:
-            client = ground.client(tools=tools)
-            asked = await client.say("refund all")
-            if tools:
-                first, second, _ = asked.cards
-                for card, payload in ((first, YES), (second, NO)):
-                    message = {"id": f"a-{card}", "role": "tool", "toolCallId": card, "content": json.dumps(payload)}
-                    client.messages.append(message)
-                done = await client.say("and hurry")
-            else:
-                entries = [
-                    {"interruptId": ask["id"], "status": "resolved", "payload": payload}
-                    for ask, payload in zip(asked.interrupts, (YES, NO), strict=False)
-                ]
-                entries.append({"interruptId": asked.interrupts[2]["id"], "status": "cancelled"})
-                done = await client.say("and hurry", resume=entries)
+            done = await self.hurried(ground.client(tools=tools))
             assert (done.text, shop.orders) == ("Done.", ["A1"])
             ran, denied, ignored = ground.newest.outputs
             assert json.loads(ran)["order"] == "A1"
             assert (status(denied), status(ignored)) == ("rejected", "superseded" if tools else "cancelled")
             assert ground.newest.users == ["refund all", "and hurry"]
+
+    async def hurried(self, client: AGUIClient) -> Stream:
+        """Of three questions one is approved, one rejected and one left, with something said. The run after it."""
+        asked = await client.say("refund all")
+        if asked.cards:
+            first, second, _ = asked.cards
+            for card, payload in ((first, YES), (second, NO)):
+                message = {"id": f"a-{card}", "role": "tool", "toolCallId": card, "content": json.dumps(payload)}
+                client.messages.append(message)
+            return await client.say("and hurry")
+        entries = [
+            {"interruptId": ask["id"], "status": "resolved", "payload": payload}
+            for ask, payload in zip(asked.interrupts, (YES, NO), strict=False)
+        ]
+        entries.append({"interruptId": asked.interrupts[2]["id"], "status": "cancelled"})
+        return await client.say("and hurry", resume=entries)
 
     @pytest.mark.parametrize("ending", ["approve", "reject", "one by one", "talk"])
     async def test_seven_calls_of_which_three_are_gated(self, ending: str) -> None:

@@ -57,7 +57,7 @@ class Failures(Suite):
         fault, code = AT_ONCE[kind]
         async with self.ground([], _failing(fault)) as ground:
             client = ground.client()
-            _check_error(await client.say("hello"), code)
+            self._check_error(await client.say("hello"), code)
             assert len(ground.requests) == 1
             assert (await client.say("once more")).text == "Back."
             assert ground.newest.users == ["hello", "once more"]
@@ -68,7 +68,7 @@ class Failures(Suite):
         fault, code = ONCE_MORE[kind]
         async with self.ground([], _failing({**fault, "times": 3})) as ground:
             client = ground.client()
-            _check_error(await client.say("hello"), code)
+            self._check_error(await client.say("hello"), code)
             assert len(ground.requests) == 2
             assert (await client.say("again")).text == "Back."
             assert len(ground.requests) == 4
@@ -90,7 +90,7 @@ class Failures(Suite):
         async with self.ground([], turns) as ground:
             client = ground.client()
             failed = await client.say("hello")
-            _check_error(failed, code)
+            self._check_error(failed, code)
             assert failed.text.startswith("Half")
             assert len(ground.requests) == 1
             assert (await client.say("go on")).text == "Back."
@@ -134,6 +134,13 @@ class Failures(Suite):
                 assert "\ufffd" not in failed.text
                 assert (await client.say("go on")).text
 
+    def _check_error(self, stream: Stream, code: str) -> None:
+        assert stream.error == code, stream[-1]
+        (failure,) = self.failures(stream)
+        for word in ("sk-live", "customer data", "<html", "Traceback"):
+            assert word not in stream.raw
+        assert 10 < len(failure["message"]) < 200
+
 
 def _with_private_words(fault: Json) -> Json:
     """The fault with a message that must not reach anybody."""
@@ -142,11 +149,3 @@ def _with_private_words(fault: Json) -> Json:
 
 def _failing(fault: Json) -> list[Json]:
     return [{"output": [], "fault": _with_private_words(fault)}, turn(say("Back."), repeat=True)]
-
-
-def _check_error(stream: Stream, code: str) -> None:
-    assert stream.error == code, stream[-1]
-    assert len(stream.of("RUN_ERROR")) == 1
-    for word in ("sk-live", "customer data", "<html", "Traceback"):
-        assert word not in stream.raw
-    assert 10 < len(stream[-1]["message"]) < 200

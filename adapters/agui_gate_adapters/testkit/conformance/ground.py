@@ -9,7 +9,7 @@ import pytest
 
 from agui_gate import Agent, create_app
 from agui_gate.adapter import Adapter
-from agui_gate_adapters.testkit.agui import AGUIClient, connecting, serving
+from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting, serving
 from agui_gate_adapters.testkit.engine import Emulator
 from agui_gate_adapters.testkit.journal import Entry
 from agui_gate_adapters.testkit.server import serve
@@ -47,6 +47,14 @@ class Suite:
         """The provider, with this script."""
         return Emulator(script, **self.emulator_options)
 
+    def grounded(self, emulator: Emulator, http: Any, agent: Agent) -> "Ground":
+        """What a scenario works with, before its server has an address."""
+        return Ground(emulator, http, agent)
+
+    def failures(self, stream: Stream) -> list[Json]:
+        """The events that say that the agent under test has failed."""
+        return stream.of("RUN_ERROR")
+
     @asynccontextmanager
     async def ground(
         self,
@@ -66,7 +74,7 @@ class Suite:
         emulator = self.emulator(script)
         async with serve(emulator) as base_url, connecting() as http:
             shop = Agent(name="shop", model=self.make_adapter(base_url), tools=tools, **agent)
-            ground = Ground(emulator, http, shop)
+            ground = self.grounded(emulator, http, shop)
             app = create_app(self.served(shop), store=store)
             async with serving(app) as ground.url:
                 try:
@@ -94,7 +102,7 @@ class Ground:
 
     def why(self) -> str:
         """What may be behind a failure, which a missing word of the answer alone doesn't say."""
-        ends = [stream[-1] for client in self.clients for stream in client.streams if stream.error]
+        ends = [end for client in self.clients for stream in client.streams for end in stream.of("RUN_ERROR")]
         errors = [f"a run ended with {end['code']}: {end['message']}" for end in ends]
         refused = [f"the provider refused a request ({entry.rule}): {entry.error}" for entry in self.emulator.refusals]
         return "\n".join([*errors, *refused]) or "no run failed, and the provider refused nothing"
