@@ -12,6 +12,7 @@ at most once, and is never silently lost. But what runs it is the provider, on t
   ``given_back``, and the next run passes it on. That is known when it is over its limit, does not accept the key, or
   the request never reached it.
 * The adapter can't tell the provider any more (`ConsentLost`): ``failed``. The model is told, and may ask again.
+* So it is ``failed`` where the task has ended in which it was asked for: nobody asks that provider again.
 
 The record is all that says so: nothing of it is kept here, or in the journal.
 """
@@ -21,6 +22,7 @@ from contextlib import suppress
 
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.leased_thread import LeasedThread
@@ -79,6 +81,15 @@ class Consents:
         """The provider can't be told."""
         await self._lose(self._passed())
 
+    async def gave_up(self) -> None:
+        """The task of these ends here: what was agreed to is not passed on any more."""
+        await self._lose(self._of_task(self._journal.agreed()), outcomes.TASK_OVER)
+
+    async def ended(self) -> None:
+        """As `gave_up`, for all tasks that have ended."""
+        tasks = ((a, self._journal.task_of(a.call_id)) for a in self._journal.agreed())
+        await self._lose([a for a, task in tasks if task and self._journal.has_result(task)], outcomes.TASK_OVER)
+
     async def failed(self, error: BaseException | None) -> None:
         """The request failed with ``error``, or was stopped, before the provider's first event."""
         unsent = isinstance(error, ProviderUnavailable) and not error.reached
@@ -104,7 +115,7 @@ class Consents:
         asked = any(t.id == approval.turn_id and t.origin == agent.adapter.origin for t in turns)
         return asked and approval.agent == agent.name
 
-    async def _lose(self, approvals: Sequence[Approval]) -> None:
+    async def _lose(self, approvals: Sequence[Approval], output: Output = outcomes.CONSENT_LOST) -> None:
         if approvals:
-            await self._gated_calls.close(approvals, State.FAILED, outcomes.CONSENT_LOST)
+            await self._gated_calls.close(approvals, State.FAILED, output)
             self._on_shown()

@@ -77,6 +77,7 @@ class Conversing:
     async def recover(self) -> None:
         """Close the gated calls that were running when a process died: nobody will ever say what came of them."""
         await self.consents.recover()
+        await self.consents.ended()
         claimed = self._thread.journal.claimed()
         await self.gated_calls.recover(claimed, self._members.may_repeat)
 

@@ -72,6 +72,7 @@ class Course:
             if waited:
                 # Tasks whose questions were closed for that are closed, too.
                 self._conversing.tasks.end_idle(lambda c: self._scope.result(c, outcomes.TASK_SUPERSEDED), waited)
+                await self._conversing.consents.ended()
         if self._showing.is_due:
             await self._showing.restate()
         rest = await self._converse(intake)

@@ -1,7 +1,7 @@
 """What a provider remembers, for one member in one run: of the conversation, or of a task."""
 
 from agui_gate.core.perspective import Viewpoint
-from agui_gate.core.transcript import ConversationRef
+from agui_gate.core.transcript import ConversationRef, TurnEntry
 from agui_gate.engine.leased_thread import LeasedThread
 
 
@@ -10,14 +10,20 @@ class Memory:
 
     In the conversation that is the thread's one reference. A task's is its own: that of its newest turn, if that was
     said by ``who``. A conversation that the provider keeps is gone on with within one run alone: in a later one nobody
-    knows whether it holds a request that was never answered.
+    knows whether it holds a request that was never answered. But it holds none as long as the provider was not told of
+    a call that it holds back, and that a person has agreed to: the first request would have said so.
     """
 
     def __init__(self, thread: LeasedThread, who: Viewpoint) -> None:
         self._thread, self._who = thread, who
         latest = thread.journal.latest_in(who.task) if who.task else None
         ref = latest.ref if latest is not None and latest.agent == who.agent and not latest.cut else None
-        self._own = ref if ref is not None and ref.previous_response_id else None
+        self._own = ref if ref is not None and (ref.previous_response_id or self._is_newest(latest)) else None
+
+    def _is_newest(self, turn: TurnEntry | None) -> bool:
+        """Whether nothing was asked after ``turn``."""
+        approvals = (self._thread.approvals.get(call.id) for call in turn.calls) if turn is not None else ()
+        return any(approval is not None and approval.is_agreed for approval in approvals)
 
     @property
     def ref(self) -> ConversationRef | None:

@@ -54,6 +54,10 @@ CONSENT_LOST = status(
     "cancelled", "Approved, but the provider no longer knows this call, so it was not executed. Ask again if wanted."
 )
 
+TASK_OVER = status(
+    "cancelled", "Approved, but the task that asked for it has ended, so it was not executed. Ask again if wanted."
+)
+
 
 def transferred(agent: str) -> Output:
     """The output of the call that handed the conversation to ``agent``."""

@@ -5,6 +5,7 @@ event, every open call its result, and the thread its lease back.
 """
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 
 import structlog
@@ -131,12 +132,8 @@ class Run:
         """Close every open call before anything else (S29), then save. Bounded, should the store be away: then saving
         goes on in the background, until the thread is free again.
         """
-        try:
-            async with asyncio.timeout(CLEANUP_TIMEOUT):
-                if self._conversing is not None:
-                    await self._conversing.stopped(error)
-        except Exception:
-            log.exception("records_not_closed", run=self._scope.key)
+        if self._conversing is not None:
+            await self._closing(self._conversing.stopped(error))
         if error is None:  # the stop came while they were saved
             for result in list(self._scope.untold.values()):
                 self._scope.tell(result)
@@ -145,10 +142,19 @@ class Run:
                 self._scope.stopped(call)
         if self._conversing is not None:
             self._conversing.tasks.end_idle(self._scope.stopped)
+            await self._closing(self._conversing.consents.ended())
         self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
         self._seq.leave_open([call.id for call in self._thread.journal.all_open_tasks()])
         self._seq.leave_open([approval.call_id for approval in self._thread.journal.pending()])
         await self._thread.end(status, END_SECONDS)
+
+    async def _closing(self, records: Awaitable[None]) -> None:
+        """What closes ``records``, for so long as the end of a run may take."""
+        try:
+            async with asyncio.timeout(CLEANUP_TIMEOUT):
+                await records
+        except Exception:
+            log.exception("records_not_closed", run=self._scope.key)
 
 
 def _first(error: BaseException) -> BaseException:

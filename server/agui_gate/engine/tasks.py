@@ -90,6 +90,7 @@ class Tasks:
             return await self._turns(task, agent, prompt, consents)
         except (ProviderError, LimitReached) as error:
             await consents.failed(error)
+            await consents.gave_up()
             self._tell(error, agent)
             if isinstance(lane, SubagentLane):
                 lane.failed(error.code, error.message)

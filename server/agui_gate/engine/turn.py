@@ -230,8 +230,8 @@ class Turns:
         judged = await self._looked_at(turn, recorder)
         calls = TurnCalls(self._member, self._scope, self._asker, self._tools, recorder, judged, self._work)
         turn = calls.classified(turn)
-        self._memory.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
-        turn = msgspec.structs.replace(turn, ref=self._memory.ref)
+        ref = self._memory.ref = committed_ref(recorder.done.ref, turn.id, self._scope.clock())
+        turn = msgspec.structs.replace(turn, ref=ref)
         if self.answering is not None:
             turn = self.answering.judged(turn, recorder.done)
         self._thread.append([turn])
