@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from agui_gate.adapter import Finding, ModelEvent, TurnRequest
-from agui_gate.client import ClientError, Json, Limits, Outcome, Run, Unreachable, events
+from agui_gate.client import ClientError, Json, Limits, Run, Unreachable, events
 from agui_gate.client.connection import Connection
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common.large import work_through
@@ -68,14 +68,19 @@ class RemoteAgui:
         run = Run(connection, _Nobody(), body, large=large)
         try:
             async for event in run:
+                if machine.ended:
+                    break  # one run was asked for
                 batch = machine.feed(event)
                 if isinstance(event, events.RunStarted):
                     continue  # no proof yet that it took what it was told
                 if isinstance(event, events.RunError):
                     raise ended_with(event.code or "", event.message)
                 yield batch
-            if run.outcome is None or run.outcome == Outcome("cancelled"):
+            if not machine.ended:
                 raise ProviderUnavailable("The remote agent's answer ended early.")
+        except ClientError:
+            if not machine.ended:
+                raise
         finally:
             if run.outcome is None:
                 with anyio.move_on_after(STOP_SECONDS, shield=True):

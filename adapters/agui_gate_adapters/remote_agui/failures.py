@@ -19,6 +19,8 @@ def failed(error: ClientError) -> ProviderError:
 def _refused(status: int) -> ProviderError:
     if status == 409:  # it surely did nothing
         return RateLimited("The remote agent is busy with this conversation (409).")
+    if 300 <= status < 400:
+        return ProviderRejected(f"The remote agent is elsewhere ({status}): correct the url of RemoteAgent.")
     if status == 404:
         return ProviderRejected("There is no AG-UI agent at this address (404): check the url of RemoteAgent.")
     return classify_status(status, ErrorReply(), API).error

@@ -28,11 +28,21 @@ from agui_gate.adapter import (
     Usage,
     token_count,
 )
-from agui_gate.client import Fold, Json, Question, events
+from agui_gate.client import Fold, Json, Question, TooMuch, events
 from agui_gate.client.questions import of_interrupts
 
 CARD_TOOL = "confirm_changes"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
+MAX_ITEMS = 2_000
+"""Messages, calls and results of one run."""
+_ITEMS = (
+    events.TextMessageStart,
+    events.ReasoningMessageStart,
+    events.ToolCallStart,
+    events.ToolCallResult,
+    events.ActivitySnapshot,
+    events.SubagentStarted,
+)
 WAITS = "It has no result yet: the remote agent asked something first."
 NOBODYS = "The remote agent asked for the tool {}, which neither it nor this server has."
 
@@ -52,10 +62,18 @@ class Machine:
         self._texts: set[str] = set()
         self._thoughts: set[str] = set()
         self._said: set[str] = set()
+        self._items = 0
+        self.ended = False
+        """Whether the run came to its end. Nothing may be fed after that."""
 
     def feed(self, event: events.AnyEvent) -> list[ModelEvent]:
-        """What an event says."""
+        """What an event says. Raises `TooMuch`."""
+        if isinstance(event, _ITEMS):
+            self._items += 1
+            if self._items > MAX_ITEMS:
+                raise TooMuch(f"The agent began more than {MAX_ITEMS:,} messages and calls in one run.")
         self._fold.apply(event)
+        self.ended = isinstance(event, events.RunFinished)
         return list(self._told(event))
 
     def _told(self, event: events.AnyEvent) -> Iterator[ModelEvent]:

@@ -4,6 +4,7 @@ Theory of operation
 -------------------
 A run is one POST, and its answer a stream of frames. `Limits` bounds everything that a peer may do: silence, time and
 size. What can't be read any more is a `ClientError`, whose message has nothing of the peer's in it.
+Nothing is ever unpacked: a few packed bytes may stand for gigabytes. Redirects are not followed: headers have secrets.
 
 A connection that breaks in mid-run is taken up again where the peer can: it names its run in the header
 ``AGUI-Run-Key`` and its frames in ``id:`` lines, and has `GET /runs/{key}/events`. Nothing is posted twice by itself:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_ERROR_BODY = 64 * 1024
 CLOSE_SECONDS = 2.0
+_PLAIN = {"Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,7 +115,13 @@ class Connection:
         """
         import httpx2
 
-        head = {"Accept": "text/event-stream", "Cache-Control": "no-cache", **self._headers, **(headers or {})}
+        head = {
+            "Accept": "text/event-stream",
+            "Cache-Control": "no-cache",
+            **_PLAIN,
+            **self._headers,
+            **(headers or {}),
+        }
         content = None if body is None else await off_loop(_encoded, body) if large else _encoded(body)
         if content is not None:
             head["Content-Type"] = "application/json"
@@ -137,11 +145,12 @@ class Connection:
 
     async def _check(self, response: "httpx2.Response") -> None:
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if response.status_code == 200 and media == "text/event-stream":
-            return
-        if response.status_code == 200:
+        if response.status_code != 200:
+            raise Refused(response.status_code, await self._error_body(response))
+        if media != "text/event-stream":
             raise Malformed("What answers is no AG-UI server: its answer is no stream of events.")
-        raise Refused(response.status_code, await self._error_body(response))
+        if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise Malformed("The agent packs its answer, which was not asked for.")
 
     async def _error_body(self, response: "httpx2.Response") -> bytes:
         import httpx2
@@ -149,13 +158,10 @@ class Connection:
         body = bytearray()
         try:
             async with asyncio.timeout(self.limits.connect):
-                async for piece in response.aiter_bytes():
-                    body += piece
-                    if len(body) >= MAX_ERROR_BODY:
-                        break
+                await _read(response, body, MAX_ERROR_BODY)
         except (TimeoutError, httpx2.HTTPError, httpx2.StreamError):
             pass  # what came is enough
-        return bytes(body[:MAX_ERROR_BODY])
+        return bytes(body)
 
     async def payloads(self, response: "httpx2.Response", frames: Frames) -> AsyncGenerator[list[bytes], None]:
         """The payloads of a stream, as they come. Raises `ClientError`; `BrokenOff` where the connection was lost."""
@@ -163,7 +169,7 @@ class Connection:
 
         taken = 0
         try:
-            async for piece in response.aiter_bytes():
+            async for piece in response.aiter_raw():
                 taken += len(piece)
                 if taken > self.limits.stream:
                     raise TooMuch(f"The agent sent more than {self.limits.stream:,} bytes in one run.")
@@ -187,12 +193,17 @@ class Connection:
         """The JSON answer of one of agui-gate's own routes; None if there is none. Never raises but when cancelled."""
         import httpx2
 
+        http, head, said = self._http(), _PLAIN | self._headers, bytearray()
         try:
             async with asyncio.timeout(self.limits.connect):
-                response = await self._http().request(
-                    method, self.base + path, json=body, headers=self._headers, follow_redirects=False
-                )
-                return response.json() if response.is_success and len(response.content) < self.limits.event else None
+                request = http.build_request(method, self.base + path, json=body, headers=head)
+                response = await http.send(request, stream=True, follow_redirects=False)
+                try:
+                    if response.is_success:
+                        await _read(response, said, self.limits.event)
+                finally:
+                    await _closed(response)
+            return msgspec.json.decode(said) if 0 < len(said) < self.limits.event else None
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
             return None
 
@@ -224,6 +235,14 @@ class Connection:
 def _certificates() -> ssl.SSLContext:
     """Made once: it takes longer than most runs."""
     return ssl.create_default_context()
+
+
+async def _read(response: "httpx2.Response", body: bytearray, limit: int) -> None:
+    """Read as much of the body as may be, into ``body``."""
+    async for piece in response.aiter_raw():
+        body += piece[: limit - len(body)]
+        if len(body) >= limit:
+            return
 
 
 async def _closed(response: "httpx2.Response") -> None:

@@ -31,7 +31,7 @@ class Fold:
         self._by_id: dict[str, Json] = {}
         self._calls: dict[str, Json] = {}
         self._pieces: dict[int, tuple[Json, str, list[str]]] = {}
-        self._begun: list[str] = []
+        self._begun: dict[str, None] = {}
         self._answered: set[str] = set()
         self._pending: tuple[str, ...] = ()
         self._index()
@@ -140,8 +140,7 @@ class Fold:
 
     def _call(self, event: ev.ToolCallStart) -> None:
         call_id = event.tool_call_id
-        if call_id not in self._begun:
-            self._begun.append(call_id)
+        self._begun[call_id] = None
         known = self._calls.get(call_id)
         if known is not None:
             known["function"]["name"] = event.tool_call_name
@@ -244,7 +243,7 @@ class Fold:
     # Runs.
 
     def _start(self, event: ev.RunStarted) -> None:
-        self._begun, self._answered, self._pending = [], set(), ()
+        self._begun, self._answered, self._pending = {}, set(), ()
         for message in (event.input or {}).get("messages") or ():
             if message["id"] not in self._by_id:
                 self._append(deepcopy(message))

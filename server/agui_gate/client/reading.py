@@ -16,6 +16,10 @@ import msgspec
 from agui_gate.client import events as ev
 from agui_gate.client.errors import Malformed
 from agui_gate.client.messages import cleaned
+from agui_gate.core.jsontext import is_deeper
+
+MAX_LEVELS = 128
+"""How deep an event may nest."""
 
 log = logging.getLogger("agui_gate.client")
 
@@ -46,6 +50,7 @@ class Reader:
             event: ev.AnyEvent = _decoder.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._otherwise(payload)
+        _check_depth(payload, event)
         return _checked(event)
 
     def _otherwise(self, payload: bytes) -> ev.AnyEvent | None:
@@ -68,6 +73,7 @@ class Reader:
             event: ev.AnyEvent = msgspec.convert(sent, ev.AnyEvent)
         except (msgspec.ValidationError, RecursionError):
             raise Malformed(f"The agent sent a {kind} that has not the form of one.") from None
+        _check_depth(payload, event)
         return _checked(event)
 
     def _renewed(self, sent: ev.Json, kind: str) -> ev.Json:
@@ -77,6 +83,14 @@ class Reader:
             self._thought[lane] = self._new_id()
         role = {"role": "reasoning"} if kind == "THINKING_TEXT_MESSAGE_START" else {}
         return {**sent, "type": _RETIRED[kind], "messageId": self._thought.get(lane) or self._new_id(), **role}
+
+
+def _check_depth(payload: bytes, event: ev.AnyEvent) -> None:
+    """Raise `Malformed` for what nests so deep that others may fail at it. Most events have too few brackets."""
+    if payload.count(b"{") + payload.count(b"[") <= MAX_LEVELS:
+        return
+    if any(is_deeper(getattr(event, name), MAX_LEVELS) for name in event.__struct_fields__):
+        raise Malformed("The agent sent an event that nests too deep.")
 
 
 def _checked(event: ev.AnyEvent) -> ev.AnyEvent:
