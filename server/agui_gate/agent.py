@@ -15,7 +15,7 @@ from agui_gate.models import adapter_for
 from agui_gate.output_form import OutputForm
 from agui_gate.situation import Situation
 from agui_gate.state_form import DICT, StateForm, Unfit
-from agui_gate.tool import RESERVED_NAMES, Tool
+from agui_gate.tool import RESERVED_NAMES, Gate, Tool
 from agui_gate.tool_names import Names, identity
 from agui_gate.tool_source import ToolSource
 
@@ -127,18 +127,19 @@ class Agent:
         self._check_choice("on_disconnect", OnDisconnect)
         self._check_choice("client_roles", ClientRoles)
 
-    def as_tool(self, *, name: str | None = None, description: str | None = None, gate: bool = False) -> Tool:
+    def as_tool(self, *, name: str | None = None, description: str | None = None, gate: bool | Gate = False) -> Tool:
         """This agent as a tool of another one, with one argument: the ``task``.
 
         The model reads ``name`` (by default the agent's own) and ``description``. What the sub-agent says and calls is
         part of the same thread and run: its gated calls are asked about there, and its tokens are counted there. The
         entry agent's ``hitl``, ``on_unanswered`` and ``on_disconnect`` count for it, its own ``max_turns`` for a task.
 
-        Raises `ConfigurationError` for a name that no tool can have, and for ``gate``, which can't be kept yet.
+        ``gate``: a person is asked whether a task may begin. With ``editable=["task"]`` they may change it. Gates of
+        its own tools ask besides.
+
+        Raises `ConfigurationError` for a name that no tool can have, and for a gate that can't be kept.
         """
-        if gate:
-            raise ConfigurationError(f"agent {self.name}: as_tool(gate=True) is not built yet; gate its tools instead")
-        return Delegation(self, name=name, description=description)
+        return Delegation(self, name=name, description=description, gate=gate)
 
     def delegate_to(self, others: Mapping[int, "Agent"]) -> None:
         """Have its tools that delegate do so to ``others`` in place of the agents that these are by `id`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agui_gate import Agent, create_app, parallel, pipeline
+from agui_gate import Agent, Gate, create_app, parallel, pipeline
 from agui_gate.core.approvals import Approval, State
 from agui_gate.errors import LeaseLost
 from agui_gate.stores.base import Change, Thread
@@ -19,6 +19,9 @@ from tests.product.shop import PICK, SEARCH, Shop, call, refund, say
 
 Json = dict[str, Any]
 NAMES = ("support", "clerk", "packer", "billing")
+
+GATES: tuple[bool | Gate, ...] = (False, True, Gate(editable=["task"]), Gate(when=lambda arguments: len(arguments) > 1))
+"""Before tasks. The last one lets all of them go free."""
 
 
 class Mortal(SQLiteStore):
@@ -41,7 +44,8 @@ class Mortal(SQLiteStore):
 
 
 class Company:
-    """Two to four agents. Any of them may hand off to any other; each may delegate to those that come after it, and the
+    """Two to four agents. Any of them may hand off to any other; each may delegate to those that come after it, perhaps
+    behind a gate, and the
     first to a ``line`` of two of these.
 
     It can be served again and again, from the same file. ``ran`` are the ids of the refunds that were carried out.
@@ -55,6 +59,7 @@ class Company:
         self.line = random.choice([None, pipeline, parallel]) if len(self.names) > 2 else None
         if self.line:
             self.delegates[NAMES[0]].append("line")
+        self.gates = {(name, to): random.choice(GATES) for name, others in self.delegates.items() for to in others}
         self.providers = {name: random.choice(list(PROVIDERS)) for name in self.names}
         self.entry: Json = {
             "on_unanswered": random.choice(["supersede", "represent"]),
@@ -65,7 +70,7 @@ class Company:
         self.shops = {name: Shop(editable=["amount"]) for name in self.names}
 
     def __repr__(self) -> str:
-        return f"{self.providers} heirs={self.heirs} delegates={self.delegates} {self.entry}"
+        return f"{self.providers} heirs={self.heirs} delegates={self.delegates} gates={self.gates} {self.entry}"
 
     def _some(self, names: Any) -> list[str]:
         return [name for name in names if self.random.random() < 0.7]
@@ -80,7 +85,8 @@ class Company:
         async with serve(self.emulator) as base_url:
             agents: dict[str, Agent] = {}
             for name in reversed(self.names):
-                tools = [*self.shops[name].tools, *(agents[other].as_tool() for other in self.delegates[name])]
+                tasks = (agents[to].as_tool(gate=self.gates[name, to]) for to in self.delegates[name])
+                tools = [*self.shops[name].tools, *tasks]
                 model = PROVIDERS[self.providers[name]](base_url, name)
                 more = self.entry if name == NAMES[0] else {}
                 agents[name] = Agent(name=name, model=model, tools=tools, **more)

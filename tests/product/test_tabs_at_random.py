@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any
 
 import pytest
@@ -33,6 +33,7 @@ class Tabs:
 
     fine: Container[str] = ("approval_refused",)
     """The codes of errors in which a run may end."""
+    answers: Sequence[Any] = ANSWERS
 
     def __init__(self, p: Product, chance: random.Random, *tools: Json, **more: Any) -> None:
         self.p, self.random = p, chance
@@ -78,7 +79,7 @@ class Tabs:
 
     async def answer(self, tab: Chat) -> Stream | None:
         """An answer to any card that was ever shown, or to any call or interrupt."""
-        answer = self.random.choice(ANSWERS)
+        answer = self.random.choice(self.answers)
         yes = isinstance(answer, dict) and answer["accepted"] is True
         known = await self.calls()
         if not known:

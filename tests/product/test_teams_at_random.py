@@ -1,4 +1,4 @@
-"""Teams at random: gates, hand-offs, tasks in tasks, stops, restarts and answers in any order (B14, B15).
+"""Teams at random: gates, hand-offs, tasks in tasks, also gated, stops, restarts and answers in any order (B14, B15).
 
 More walks than usual: ``--walks 500``; other ones: ``--hypothesis-profile=default``.
 """
@@ -21,7 +21,7 @@ from tests.product.company import Company
 from tests.product.kit import CARD_TOOL, Chat, Json, Product, Stream
 from tests.product.live import Following, cancel, starting
 from tests.product.shop import COLOR
-from tests.product.test_tabs_at_random import Act, Tabs
+from tests.product.test_tabs_at_random import ANSWERS, Act, Tabs
 from tests.requirements import shows
 
 STEPS = 10
@@ -33,6 +33,7 @@ class TeamTabs(Tabs):
     """Random clients of a thread on which a team works, and that may be stopped and restarted at any event."""
 
     fine = ("approval_refused", "limit_reached", "abort")
+    answers = (*ANSWERS, {"accepted": True, "edited_arguments": {"task": "Other work."}})
 
     def __init__(self, p: Product, company: Company) -> None:
         # By 1.0 a page's own call is answered by the page, and its messages stay as they are. A stream can't show that
@@ -148,7 +149,8 @@ async def check(tabs: TeamTabs) -> None:
     assert len(ran) == len(set(ran)), "twice"
     assert set(ran) <= tabs.said_yes, "unasked"
     view = await tabs.p.get(f"/threads/{tabs.thread_id}")
-    states = {record["call_id"]: record["state"] for record in view["calls"]}
+    check_tasks(tabs, view)
+    states = {record["call_id"]: record["state"] for record in view["calls"] if "task" not in record}
     assert {call_id for call_id, state in states.items() if state == "done"} <= set(ran)
     assert not [call_id for call_id in ran if states[call_id] in NOT_RUN], states
     assert not {"pending", "claimed"} & set(states.values())
@@ -159,6 +161,16 @@ async def check(tabs: TeamTabs) -> None:
     assert set(shown) <= ended, f"without an end: {set(shown) - ended}"
     ids = [message["id"] for message in messages]
     assert len(ids) == len(set(ids))
+
+
+def check_tasks(tabs: TeamTabs, view: Json) -> None:
+    """No task with a gate was worked on that nobody said yes to."""
+    states = {record["call_id"]: record["state"] for record in view["calls"] if "task" in record}
+    begun = {call_id for call_id, state in states.items() if state == "done"}
+    assert begun <= tabs.said_yes, "unasked"
+    assert set(states.values()) <= {"done", *NOT_RUN} - {"pending"}
+    worked_on = {message["subagentRunId"] for message in view["messages"] if "subagentRunId" in message}
+    assert not worked_on & (states.keys() - begun)
 
 
 async def walk(random: Random, folder: str) -> None:

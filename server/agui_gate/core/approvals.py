@@ -32,6 +32,10 @@ approves it, and nothing happens by that: what runs it is the request that says 
 
 Clients are told ``claimed`` for both (`State.public`).
 
+A call that delegates a task to another agent of the team asks whether the task may begin. So it is ``done`` once it
+may, and has no output here: what comes of the task is in the journal (`Approval.is_begun`). Nothing happens by its two
+moves. So who finds it claimed after a crash moves it on.
+
 `MOVES` is the whole table. Every change of state goes through `check_move` (stores turn the same table into the WHERE
 clause of one conditional UPDATE); an illegal move raises `IllegalMove`.
 """
@@ -47,8 +51,8 @@ from agui_gate.errors import IllegalMove
 
 Style = Literal["card", "interrupt"]
 
-Runner = Literal["here", "provider"]
-"""Who runs an approved call: a tool of ours, or the provider, which held it back."""
+Runner = Literal["here", "provider", "agent"]
+"""Who runs an approved call: a tool of ours; the provider, which held it back; or another agent, as a task of its."""
 
 LOCAL = "local"
 """The principal of an open loopback server, and of the shell."""
@@ -177,6 +181,16 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     def is_held(self) -> bool:
         """Whether the provider runs the call: there is no tool of ours to run then."""
         return self.runner == "provider"
+
+    @property
+    def opens_task(self) -> bool:
+        """Whether it delegates a task, so that what was asked is whether that may begin."""
+        return self.runner == "agent"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether it opens a task that somebody agreed to. What comes of that is in the journal, and not in here."""
+        return self.opens_task and self.state in (State.CLAIMED, State.DONE)
 
     @property
     def is_agreed(self) -> bool:

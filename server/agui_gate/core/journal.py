@@ -119,8 +119,10 @@ class Journal:
             case ResultEntry():
                 self._results.setdefault(entry.call_id, entry)
                 self.call_ids.add(entry.call_id)
-            case UserEntry() | KeptEntry():
-                self._note_message(entry)
+            case UserEntry():
+                self.messages.note_user(entry, len(self.entries))
+            case KeptEntry():
+                self.messages.note_kept(entry)
             case ReportedEntry():
                 self._reported.add(entry.call_id)
                 self.call_ids.add(entry.call_id)
@@ -153,12 +155,6 @@ class Journal:
                 self._delegations[call.id] = turn
             if turn.origin and call.kind != "client":
                 self._issued.add(call.name)
-
-    def _note_message(self, entry: UserEntry | KeptEntry) -> None:
-        if isinstance(entry, UserEntry):
-            self.messages.note_user(entry, len(self.entries))
-        else:
-            self.messages.note_kept(entry)
 
     def _note_course(self, entry: HandedOffEntry | WindowEntry | StateEntry | PreviewEntry) -> None:
         match entry:
@@ -233,9 +229,8 @@ class Journal:
             return self._standing.get("", ())
         standing = list(self._standing.get("", ()))
         for turn in standing:  # grows while it is gone through
-            for call in turn.calls:
-                if call.kind == "task" and call.id not in self._results:
-                    standing += self._standing.get(call.id, ())
+            for call in filter(self._is_open_task, turn.calls):
+                standing += self._standing.get(call.id, ())
         return standing
 
     def open_calls(self) -> list[CallPart]:
@@ -249,13 +244,16 @@ class Journal:
     # --- tasks ------------------------------------------------------------------------------------------------------
     def open_tasks(self, task: str = "") -> list[CallPart]:
         """The calls that delegated what is not done yet, by who works on ``task``."""
-        calls = (call for turn in self._standing.get(task, ()) for call in turn.calls)
-        return [call for call in calls if call.kind == "task" and call.id not in self._results]
+        return [call for turn in self._standing.get(task, ()) for call in turn.calls if self._is_open_task(call)]
 
     def all_open_tasks(self) -> list[CallPart]:
         """All such calls, however deep, outer ones first."""
-        calls = (call for turn in self.standing_turns() for call in turn.calls)
-        return [call for call in calls if call.kind == "task" and call.id not in self._results]
+        return [call for turn in self.standing_turns() for call in turn.calls if self._is_open_task(call)]
+
+    def _is_open_task(self, call: CallPart) -> bool:
+        """Where people were asked whether it may begin, they have agreed."""
+        record = self.approvals.get(call.id)
+        return call.kind == "task" and call.id not in self._results and (record is None or record.is_begun)
 
     def waiting_tasks(self) -> set[str]:
         """The ids of the tasks inside which something waits for a person or for the client."""
@@ -375,9 +373,9 @@ class Journal:
         return self._results.get(call_id)
 
     def has_outcome(self, call_id: str) -> bool:
-        """Whether it is known what came of this call, or at least what was decided."""
+        """Whether it is known what came of this call, or at least what was decided. Not so of a task at work."""
         approval = self.approvals.get(call_id)
-        return call_id in self._results or (approval is not None and not approval.is_pending)
+        return call_id in self._results or not (approval is None or approval.is_pending or approval.is_begun)
 
     def shows(self, call_id: str) -> bool:
         """Whether the client shows this gated call and has not been told its outcome."""
@@ -388,8 +386,9 @@ class Journal:
         return call_id in self._calls and (call_id in self._results or call_id in self._reported)
 
     def unreported(self) -> list[Approval]:
-        """Outcomes that no stream has told the client yet. Looks at every record."""
-        return [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
+        """Outcomes that no stream has told the client yet, and of tasks that they begin. Looks at every record."""
+        begun = [a for a in self.approvals.values() if a.is_begun and self.cards.open_of(a.id, a.was)]
+        return begun + [a for a in self.approvals.values() if a.output and self.shows(a.call_id)]
 
     def is_action(self, call_id: str) -> bool:
         """Whether this call is what the user did in a component."""

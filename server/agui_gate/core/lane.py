@@ -145,14 +145,18 @@ class Lane:
         if not stream.is_open or not call_id or call_id in stream.resulted:
             return
         (stream.owed.pop(call_id, None) or self).call_end(call_id)
-        if (task := stream.running.get(call_id)) is not None:
-            task.failed(*ENDED)
+        self.restated(call_id)
         stream.resulted.add(call_id)
         stream.seen_calls.add(call_id)
         while not message_id or message_id in stream.seen:  # taken by a message that was shown under it
             message_id += "-result"
         stream.seen.add(message_id)
         self._emit(ev.ToolCallResult(message_id, call_id, content, "tool", metadata, self._owner))
+
+    def restated(self, call_id: str) -> None:
+        """The call has a result, which may be told by a snapshot: its task ends, where that is still at work."""
+        if (task := self._stream.running.get(call_id)) is not None:
+            task.failed(*ENDED)
 
     def leave_open(self, call_ids: Sequence[str]) -> None:
         """These calls get their results later: a person or the client owes them."""

@@ -58,7 +58,7 @@ class View(Enum):
             return Place.HERE
         if result is not None and result.given_up:
             return Place.NOWHERE
-        if call.shown == "when_done":
+        if call.shown == "when_done" or (call.shown == "when_decided" and record is not None and record.is_begun):
             return Place.NOWHERE if result is None else Place.DECIDED
         if call.shown != "when_decided":
             return Place.HERE if call.shown == "at_once" else Place.AFTER

@@ -209,11 +209,11 @@ def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Ent
         if approval.was and approval.is_pending:
             for card in journal.cards.open_of(approval.was):
                 yield CardClosedEntry(card.id, result_id(card.id), REPLACED, retired=True)
-        if approval.output:
+        if (output := outcomes.on_cards(approval)) is not None:
             for card in journal.cards.open_of(approval.id, approval.was):
-                yield CardClosedEntry(card.id, result_id(card.id), approval.output.content, retired=True)
-            if journal.shows(approval.call_id):
-                yield ReportedEntry(approval.call_id)
+                yield CardClosedEntry(card.id, result_id(card.id), output.content, retired=True)
+        if approval.output and journal.shows(approval.call_id):
+            yield ReportedEntry(approval.call_id)
 
 
 def _asked(team: Team, run: RunInput, journal: Journal, now: int, dialect: Dialect) -> list[Approval]:

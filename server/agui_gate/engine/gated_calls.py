@@ -14,6 +14,7 @@ from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.lease import Lease
+from agui_gate.engine.shield import to_the_end
 from agui_gate.engine.verdicts import Verdict
 from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
 
@@ -77,10 +78,12 @@ class GatedCalls:
             await self._record(approval, to, output)
 
     async def recover(self, claimed: Sequence[Approval], may_repeat: MayRepeat) -> list[Approval]:
-        """Records that a dead process left claimed: unknown, unless the tool may simply run again."""
+        """Records that a dead process left claimed: unknown, unless the tool may simply run again. Tasks begin."""
         found = []
         for approval in claimed:
-            if may_repeat(approval):
+            if approval.opens_task:
+                found.append(await self._begin(approval))
+            elif may_repeat(approval):
                 await self._lease.confirm()
                 with self._at_work():
                     found.append(await self._execute(approval))
@@ -95,7 +98,9 @@ class GatedCalls:
         """
         if verdict.to is State.CLAIMED:
             with self._at_work():
-                return await self._claim(verdict)
+                claiming = self._claim(verdict)
+                # Of a task nothing runs here: who stops it finds it begun, or still waiting.
+                return await (to_the_end(claiming) if verdict.approval.opens_task else claiming)
         output = outcomes.closed(verdict.to, verdict.decision.reason)
         return await self._move(verdict.approval, verdict.to, verdict.decision, output)
 
@@ -108,7 +113,11 @@ class GatedCalls:
             telling.moved(claimed)
             self._on_closed(claimed)
             return claimed
-        return await self._execute(claimed)
+        return await (self._begin(claimed) if claimed.opens_task else self._execute(claimed))
+
+    async def _begin(self, claimed: Approval) -> Approval:
+        """Say that its task may begin, which is all that was asked: see `engine/tasks.py`."""
+        return await self._moved(claimed, self._lease.move(claimed.id, State.DONE))
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -154,7 +163,7 @@ class GatedCalls:
         except AguiGateError:
             now = None
         now = outcomes.completed(now) if now is not None else None
-        if now is None or now.output is None:
+        if now is None or outcomes.on_cards(now) is None:
             log.warning("approval_not_read", approval=approval.id, state=str(now.state) if now else "missing")
             return now or approval
         self._on_closed(now)

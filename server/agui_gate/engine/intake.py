@@ -24,6 +24,7 @@ from agui_gate.core.approvals import Approval
 from agui_gate.core.cards_shown import is_answerable
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CardClosedEntry, Entry, KeptEntry, LeftOutEntry, ResultEntry, UserEntry
+from agui_gate.engine import outcomes
 from agui_gate.engine.actions import Actions
 from agui_gate.engine.importing import NewId as NewId
 from agui_gate.engine.importing import admitted, import_history, reported, taken, user_entry
@@ -163,8 +164,9 @@ class _Comparison:
             self._answer(answer)
         said.add(message.text)
         closed = CardClosedEntry(card_id, message.id or self.new_id(), message.text)
-        if decided and approval is not None and approval.output is not None:  # what is true, and not what was clicked
-            closed = msgspec.structs.replace(closed, content=approval.output.content, said=message.text)
+        true = outcomes.on_cards(approval) if decided and approval is not None else None
+        if true is not None:  # and not what was clicked
+            closed = msgspec.structs.replace(closed, content=true.content, said=message.text)
         self.intake.entries.append(closed)
 
     def _user(self, message: Message) -> None:

@@ -230,13 +230,18 @@ class LeasedThread:
 
     def _outcomes(self) -> dict[tuple[str, str], Outcome]:
         found = {
-            (a.turn_id, a.call_id): Outcome(a.output, _edited(a))
+            (a.turn_id, a.call_id): Outcome(output, _edited(a))
             for a in self.approvals.values()
-            if a.output is not None
+            if (output := self._output(a)) is not None
         }
         for approval in (*self.journal.agreed(), *self.journal.passed()):
             found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, approval.arguments)
         return found
+
+    def _output(self, approval: Approval) -> Output | None:
+        """What came of its call: what the ledger says, but of a task that was begun what the journal says."""
+        result = self.journal.result(approval.call_id) if approval.is_begun else None
+        return approval.output if result is None else result.output
 
     @property
     def shows_replaced(self) -> bool:

@@ -49,6 +49,7 @@ CUT_OFF_HOSTED = status(
 )
 TASK_SUPERSEDED = status("superseded", "Not finished: the user went on without answering what it asked.")
 NO_RESULT = status("unknown", "The provider gave no result. Whether it took effect is not known.")
+BEGUN = Output('{"status":"approved","message":"Approved. The task begins."}')
 APPROVED = Output('{"status":"approved","message":"Approved. The provider was told to run this call."}')
 CONSENT_LOST = status(
     "cancelled", "Approved, but the provider no longer knows this call, so it was not executed. Ask again if wanted."
@@ -77,8 +78,13 @@ def nobody(name: str, known: Iterable[str]) -> Output:
 
 def completed(approval: Approval) -> Approval:
     """``approval`` with its output filled in where the store closed it by itself (expiry)."""
-    if approval.state in UNFINISHED or approval.output is not None:
+    if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:
         return approval
     if approval.state not in _MESSAGES:
         return msgspec.structs.replace(approval, output=closed(State.UNKNOWN))
     return msgspec.structs.replace(approval, output=closed(approval.state))
+
+
+def on_cards(approval: Approval) -> Output | None:
+    """What cards say that ask about ``approval``, once it is decided."""
+    return BEGUN if approval.is_begun else approval.output

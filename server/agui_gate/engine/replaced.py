@@ -66,8 +66,11 @@ def note(answers: Iterable[ReplacedEntry], approvals: Mapping[str, Approval]) ->
 
 
 def _ran(approval: Approval) -> bool:
-    """Whether its tool was started. (A provider that could not be told to run a call has not run it.)"""
-    return approval.state in RAN and approval.output != outcomes.CONSENT_LOST
+    """Whether its tool was started. (A provider that could not be told to run a call has not run it.)
+
+    Of a task its own calls say what they did.
+    """
+    return approval.state in RAN and approval.output != outcomes.CONSENT_LOST and not approval.is_begun
 
 
 def _short(ran: RanCall) -> RanCall:

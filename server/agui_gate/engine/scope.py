@@ -6,7 +6,7 @@ from typing import Any
 
 from agui_gate.agent import Agent
 from agui_gate.core import events as ev
-from agui_gate.core.approvals import Style
+from agui_gate.core.approvals import Approval, Style
 from agui_gate.core.dialect import Dialect
 from agui_gate.core.jsontext import object_or_empty
 from agui_gate.core.lane import Lane
@@ -19,7 +19,8 @@ from agui_gate.engine.importing import NewId
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.live import LiveRun
 from agui_gate.protocol.inbound import RunInput
-from agui_gate.protocol.messages import result_id
+from agui_gate.protocol.messages import as_run, result_id
+from agui_gate.protocol.records import metadata
 from agui_gate.team import Team
 
 Clock = Callable[[], int]
@@ -42,7 +43,8 @@ class Scope:
     time come from.
 
     ``begun`` are the calls whose tools have been started in this run, ``withdrawn`` those that the page shows and is
-    to show no longer: it is told by the next snapshot. ``untold`` are results that are being saved, by their calls.
+    to show otherwise, or no longer: it is told by the next snapshot. ``untold`` are results that are being saved, by
+    their calls.
     """
 
     team: Team
@@ -107,20 +109,43 @@ class Scope:
             self.seq.leave_open([call.id])
             self.withdrawn.add(call.id)
         else:
-            self._show_late(call.id)
-            self.lane_of(call.id).result(call.id, message_id, output.content)
+            self._tell(call.id, message_id, output)
 
     def tell(self, result: ResultEntry) -> None:
         """Show the output of a call whose result was recorded, and saved, first."""
         self.untold.pop(result.call_id, None)
-        self._show_late(result.call_id)
-        self.lane_of(result.call_id).result(result.call_id, result.message_id, result.output.content)
+        self._tell(result.call_id, result.message_id, result.output)
 
-    def _show_late(self, call_id: str) -> None:
-        """Show a call that was held back until its task is done."""
+    def _tell(self, call_id: str, message_id: str, output: Output) -> None:
+        """Show what came of a call."""
+        record = self.thread.approvals.get(call_id)
+        if not self._restates(call_id, record):
+            told = None if record is None else metadata(record)
+            self.lane_of(call_id).result(call_id, message_id, output.content, told)
+
+    def _restates(self, call_id: str, record: Approval | None) -> bool:
+        """Whether a snapshot tells what came of a task, as the client's request held something of it (LIFE-8).
+
+        Where not, a call that was held back until its task is done is shown now.
+        """
         call = self.thread.journal.call(call_id)
-        if call is not None and call.shown == "when_done" and self.dialect.v1:
-            self.show(call)
+        if call is None or call.kind != "task" or not self.dialect.v1:
+            return False
+        late = call.shown in ("when_done", "when_decided")
+        if self._was_sent(call_id, late=late):
+            self.withdrawn.add(call_id)
+            self.seq.restated(call_id)
+            return True
+        if late:
+            self.show(call, None if record is None else as_run(call.arguments, record))
+        return False
+
+    def _was_sent(self, call_id: str, *, late: bool) -> bool:
+        """Whether the client's history has something in the place of the call's result; or, of a ``late`` call, it."""
+        for message in self.input.messages:
+            if message.tool_call_id == call_id or (late and any(c.id == call_id for c in message.tool_calls or ())):
+                return True
+        return False
 
     def show_freed(self, turn: TurnEntry) -> None:
         """Show the calls of ``turn`` that were held back and about which nobody is asked."""

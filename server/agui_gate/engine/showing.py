@@ -36,6 +36,9 @@ class Showing:
         thread = self._scope.thread
         thread.decided(approval)
         completed = thread.approvals[approval.call_id]
+        if completed.is_begun:  # the call has its result when the task is done
+            self._asker.close_cards(completed)
+            self.snapshot_due = True
         if completed.output is None or not thread.journal.shows(approval.call_id):
             return
         if self._scope.dialect.v1 and completed.call_id in self._answered:
@@ -65,7 +68,7 @@ class Showing:
         """
         for approval in self._scope.thread.journal.unreported():
             self.closed(approval)
-        self.snapshot_due |= any(approval.output is not None for approval in repeated)
+        self.snapshot_due |= any(outcomes.on_cards(approval) is not None for approval in repeated)
 
     def refused(self, refused: Iterable[Refused]) -> None:
         """Answers that could not be taken: say why, here and where the call is asked about again."""

@@ -4,6 +4,8 @@ A call of a `Delegation` opens a task. Its conversation is in the thread's journ
 it is one loop over what the journal says: whether the task begins, goes on after an answer, or after a process died, is
 the same. It ends with the call's result, which is all that the agent that delegated hears of it.
 
+Where the tool has a gate, people are asked whether the task may begin. It is open once they agreed.
+
 While something inside waits for a person or for the client, the call has no result. Then the run ends, and the next one
 goes on with all open tasks, in parallel, before the agent that delegated is asked anything.
 
@@ -18,6 +20,7 @@ from agui_gate.agent import Agent
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.lane import Lane, SubagentLane
 from agui_gate.core.transcript import CallPart, Output, ResultEntry, TextPart, TurnEntry
+from agui_gate.delegation import EMPTY
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.members import Members
@@ -75,12 +78,17 @@ class Tasks:
         if journal.depth(call.id) >= MAX_DEPTH:
             return outcomes.failed(f"Not delegated: tasks can be {MAX_DEPTH} deep. Do it without another agent.")
         try:
-            prompt = str(delegate.validate(parse_object(call.arguments) or {})["task"])
+            prompt = str(delegate.validate(parse_object(self._arguments(call)) or {})["task"])
         except ToolError as error:
             return outcomes.failed(error.message)
         if not prompt.strip():
-            return outcomes.failed("Not delegated: the task is empty. Say what is to be done.")
+            return outcomes.failed(EMPTY)
         return await self._worked(call.id, delegate.agent, prompt)
+
+    def _arguments(self, call: CallPart) -> str:
+        """Those that a person agreed to, where one was asked."""
+        record = self._thread.journal.approvals.get(call.id)
+        return call.arguments if record is None else record.effective_arguments
 
     async def _worked(self, task: str, agent: Agent, prompt: str) -> Output | None:
         consents = self._make_consents(task)

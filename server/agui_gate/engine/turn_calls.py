@@ -49,8 +49,7 @@ class TurnCalls:
         return msgspec.structs.replace(turn, parts=parts)
 
     def _classified(self, call: CallPart) -> CallPart:
-        kind = self._kind(call)
-        waits = kind == "gated" or (call.is_held and not call.malformed)
+        kind, waits = self._kind(call), self._asks(call)
         shown: Shown = call.shown
         if call.shown == "after_turn" and (waits or kind == "task"):
             shown = "when_decided" if waits else "when_done"
@@ -59,11 +58,16 @@ class TurnCalls:
     def _kind(self, call: CallPart) -> CallKind:
         """Who resolves the call. One that can't run anyway is not worth a person's time: it is `server` and fails."""
         judged = self._judged.get(call.id)
-        if call.kind != "server":
+        if call.kind != "server" or call.malformed or (judged is not None and judged.problem is not None):
             return call.kind
-        if judged is not None:
-            return "gated" if judged.asks else "server"
-        return "task" if not call.malformed and isinstance(self._agent.by_name.get(call.name), Delegation) else "server"
+        if isinstance(self._agent.by_name.get(call.name), Delegation):
+            return "task"
+        return "gated" if self._asks(call) else "server"
+
+    def _asks(self, call: CallPart) -> bool:
+        """Whether a person is asked about it: the gate of its tool says so, or the provider does."""
+        judged = self._judged.get(call.id)
+        return (judged is not None and judged.asks) or (call.is_held and not call.malformed)
 
     async def resolve(self, turn: TurnEntry) -> None:
         """Save the turn with the records of its gated calls and whom it hands off to, then run the free ones in
@@ -78,8 +82,8 @@ class TurnCalls:
         self._scope.seq.leave_open([call.id for call in turn.calls if call.kind != "server"])
         for result in transfers:
             self._scope.tell(result)
-        told = {result.call_id for result in transfers}
-        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in told]
+        settled = {*(result.call_id for result in transfers), *(approval.call_id for approval in gated)}
+        free = [call for call in turn.calls if call.kind in ("server", "task") and call.id not in settled]
         slots = asyncio.Semaphore(self._thread.limits.tools_at_once)
         async with asyncio.TaskGroup() as group:
             for call in free:
@@ -139,12 +143,12 @@ class TurnCalls:
 
     def _gate(self, call: CallPart) -> Gate | None:
         """What has to happen before the call runs, if a person is to be asked."""
-        if call.kind == "gated":
+        if not self._asks(call):
+            return None
+        if not call.is_held:
             return self._agent.by_name[call.name].gate
-        if call.is_held and not call.malformed:
-            asks = self._recorder.held[call.id]
-            return Gate(expires_after=asks.expires_after, message=asks.message)
-        return None
+        asks = self._recorder.held[call.id]
+        return Gate(expires_after=asks.expires_after, message=asks.message)
 
     def _settle(self, turn: TurnEntry) -> None:
         """Keep the results of what the provider ran, and close what nobody can run or be asked about.

@@ -9,6 +9,7 @@ from agui_gate.core.dialect import PROTOCOL_VERSION, declares_v1
 from agui_gate.core.jsontext import canonical, parse_object
 from agui_gate.core.transcript import CARD_TOOL, CallPart, CardClosedEntry, CardEntry
 from agui_gate.core.visible import visible
+from agui_gate.engine import outcomes
 from agui_gate.engine.members import Members
 from agui_gate.engine.scope import Scope, style_of
 from agui_gate.protocol import cards
@@ -51,7 +52,7 @@ class Asker:
             arguments=canonical(arguments),
             style=self.style,
             provider_ref=provider_id(self._thread.ref),
-            runner="provider" if call.is_held else "here",
+            runner="provider" if call.is_held else "agent" if call.kind == "task" else "here",
             protocol_version=PROTOCOL_VERSION if declares_v1(self._scope.input.protocol_version) else None,
             editable=tuple(gate.editable),
             message=_fill(gate.message, arguments),
@@ -82,8 +83,8 @@ class Asker:
 
     def close_cards(self, approval: Approval) -> None:
         """End the cards of a call that can no longer be answered, so that they lose their buttons."""
-        output = approval.output.content if approval.output else REPLACED
-        self._end_cards(approval, output)
+        output = outcomes.on_cards(approval)
+        self._end_cards(approval, output.content if output else REPLACED)
 
     def interrupts(self, approvals: list[Approval]) -> ev.InterruptOutcome:
         """The outcome that asks about ``approvals``."""

@@ -95,6 +95,8 @@ class ApprovalRoutes:
                 "record": approval_view(record, self._engine.members),
             }
             return json_response({"error": error, **view}, 409)
+        if record.is_begun and not decided.run_key:
+            view["message"] = "The task begins with the thread's next run."
         if go_on:
             view["run"] = {"key": decided.run_key} if decided.run_key else None
         if decided.not_continued:

@@ -210,7 +210,7 @@ class _Shown:
             message = self._with(record, tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
-            message = tool_message(paired.message_id or result_id(part.id), part.id, paired.output)
+            message = self._with(record, tool_message(paired.message_id or result_id(part.id), part.id, paired.output))
             if paired.more is not None:
                 with_more(message, paired.more)
             place = self._arrived[id(paired)]

@@ -31,6 +31,8 @@ _WORDS = {
     State.EXPIRED: "This expired{at} before it was decided.",
 }
 
+_BEGUN = "Already approved{by}{at}. The task was begun."
+
 
 def record(approval: Approval, parameters: Json | None = None) -> Json:
     """The whole record. ``parameters`` is the tool's JSON Schema: people read the arguments in its order."""
@@ -58,6 +60,7 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
         **({"restored": True} if approval.was else {}),
+        **({"task": True} if approval.opens_task else {}),
     }
 
 
@@ -85,6 +88,8 @@ def metadata(approval: Approval, parameters: Json | None = None) -> Json:
         told["effective_arguments"] = shown(approval.effective_arguments, parameters)
     if approval.replaced:
         told["replaced"] = True
+    if approval.opens_task:
+        told["task"] = True
     return {METADATA: told}
 
 
@@ -93,7 +98,8 @@ def already(approval: Approval, now: int) -> str:
     made = approval.decision
     if made is None and approval.state is State.CANCELLED:
         return f"This was cancelled{_when(approval, now)} before it was decided."
-    return _WORDS[approval.state.public].format(by=_by(made), at=_when(approval, now))
+    words = _BEGUN if approval.is_begun else _WORDS[approval.state.public]
+    return words.format(by=_by(made), at=_when(approval, now))
 
 
 def _by(made: Decision | None) -> str:

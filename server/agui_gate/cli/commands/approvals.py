@@ -197,7 +197,8 @@ def _report(outcome: dict[str, Any], as_json: bool) -> None:
         result = f": {short(outcome['result'], 500)}" if outcome.get("result") else ""
         later = outcome["state"] == "claimed" and not outcome.get("run")
         note = " (the provider is told with the thread's next run)" if later else ""
-        click.echo(f"{outcome['state']}{result}{note}")
+        more = f" ({outcome['message']})" if outcome.get("message") else ""
+        click.echo(f"{outcome['state']}{result}{note}{more}")
         if outcome.get("run"):
             dim("The conversation goes on.", err=True)
         elif outcome.get("not_continued"):
