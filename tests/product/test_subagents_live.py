@@ -1,13 +1,18 @@
 """Sub-agents at work: who joins while they speak, who stops them, and what comes after."""
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 
+from agui_gate.tool import Tool
 from tests.conforming import conforms
 from tests.interop.validate import assert_valid
 from tests.product.kit import Json
 from tests.product.live import cancel, connect, over, quiet, starting
 from tests.product.shop import COLOR, PICK, SEARCH, call, refund, say, status
 from tests.product.test_connect import at_every_event, note, the_same
+from tests.product.test_handoffs import Ledger
 from tests.product.test_subagents import BOSS, CLERK, PACKER, SECOND, TASK, Office, by, dialects, requests, shown, told
 from tests.requirements import shows
 
@@ -132,4 +137,35 @@ async def test_a_task_inside_one_that_is_given_up_ends_with_it() -> None:
         messages = await shown(p, chat)
         ended = {m["toolCallId"] for m in messages if m["role"] == "tool"}
         assert {c["id"] for m in messages for c in m.get("toolCalls", ())} == ended
+        p.assert_clean()
+
+
+class Counted(Ledger):
+    """How often it was asked for its tools; each time they are others."""
+
+    asked = 0
+
+    async def tools(self) -> Sequence[Tool]:
+        self.asked += 1
+        await asyncio.sleep(0)
+        return await super().tools()
+
+
+async def test_two_tasks_at_once_ask_for_the_tools_of_their_agent_once() -> None:
+    """A gate can't change under a call."""
+    source = Counted()
+    office = Office(
+        by(BOSS, TASK, TASK),
+        by(CLERK, call("pay")),
+        by(CLERK, call("pay")),
+        by(CLERK, say("Paid."), repeat=True),
+        by(BOSS, say("Both."), repeat=True),
+    )
+    office.clerk.tools.append(source)
+    async with office.server() as p:
+        chat, before = p.chat(), source.asked
+        asked = await chat.say("pay")
+        assert (len(asked.interrupts), source.asked) == (2, before + 1)
+        done = await chat.decide(asked, approved=True)
+        assert (done.text, source.paid, source.asked) == ("Paid.Paid.Both.", 2, before + 2)
         p.assert_clean()

@@ -4,6 +4,8 @@ Each is asked for its tools once a run, when it is first needed, and kept as it 
 call. Who decides a call finds its tool here, by the member that asked.
 """
 
+import asyncio
+
 import structlog
 
 from agui_gate.agent import Agent
@@ -24,6 +26,7 @@ class Members:
     def __init__(self, team: Team) -> None:
         self.team = team
         self._ready: dict[str, Member] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
         self._warned: set[str] = set()
 
     async def get_ready(self, journal: Journal) -> None:
@@ -37,8 +40,10 @@ class Members:
         """``member`` with the tools that it has in this run."""
         name = member.agent.name
         if name not in self._ready:
-            agent = await member.agent.ready()
-            self._ready[name] = member if agent is member.agent else member._replace(agent=agent)
+            async with self._asking.setdefault(name, asyncio.Lock()):  # tasks are at work beside each other
+                if name not in self._ready:
+                    agent = await member.agent.ready()
+                    self._ready[name] = member if agent is member.agent else member._replace(agent=agent)
         return self._ready[name]
 
     def speaker(self, journal: Journal) -> Member:
