@@ -18,6 +18,7 @@
     │   ├── ProviderAuth            503  provider_auth
     │   ├── ProviderRejected        503  provider_rejected
     │   │   ├── ConsentLost         503  provider_rejected
+    │   │   ├── FormRefused         503  provider_rejected
     │   │   ├── MediaRefused        503  provider_rejected
     │   │   └── ContentRefused      503  provider_rejected
     │   ├── ProviderUnavailable     503  provider_unavailable
@@ -176,6 +177,10 @@ class ProviderRejected(ProviderError):
 
 class ConsentLost(ProviderRejected):
     """The provider can't be told any more that it may run a call that it held; it did not run it."""
+
+
+class FormRefused(ProviderRejected):
+    """The provider can't hold the model to the form of its answers. The request is sent once more with it in words."""
 
 
 class MediaRefused(ProviderRejected):

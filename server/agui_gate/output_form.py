@@ -31,6 +31,8 @@ class OutputForm:
         self._model = model
         name = _NO_NAME.sub("_", model.__name__)[:64]
         self.spec = OutputSpec(name, model.model_json_schema())
+        self.refused = False
+        """Whether the provider refused it since the process began."""
 
     @property
     def told(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, RootModel
+from pydantic import BaseModel, Field, RootModel, create_model
 
 from agui_gate import Agent, ConfigurationError, LastRounds, adapter, create_app
 from agui_gate.adapter import Adapter
@@ -161,6 +161,41 @@ async def test_the_note_stays_so_thinking_can_be_sent_again(thinking: Any) -> No
             for text in ("go", "more"):
                 assert (await chat.say(text))[-1]["result"] == {"output": WRITTEN}
             p.assert_clean()
+
+
+def _deep(levels: int) -> type[BaseModel]:
+    return create_model("Deep", inner=(_deep(levels - 1) if levels else int, 0))
+
+
+MAYBE: dict[str, Any] = {f"m{number}": (str | None, None) for number in range(17)}
+TOO_MUCH = {"chain": _deep(10), "chat": _deep(10), "anthropic": create_model("Maybe", **MAYBE)}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+async def test_a_form_that_the_provider_refuses_is_told_in_words_from_then_on(name: str) -> None:
+    """How large and deep a schema may be, each provider has its own limits for."""
+    emulator = Emulator(script=[{"output": [say("{}")], "repeat": True}])
+    async with serve(emulator) as url:
+        base = url.removesuffix("/v1") if name == "anthropic" else url
+        agent = Agent(name="a", model=MODELS[name](base), output=TOO_MUCH[name])
+        app = create_app(agent, store="memory://", settings=Settings())
+        async with started(app):
+            ends = [(await run(app, run_body(t, user("go", "u1")))).events()[-1] for t in ("t1", "t2")]
+    assert [end["type"] for end in ends] == ["RUN_FINISHED", "RUN_FINISHED"], ends
+    assert all("output" in end["result"] for end in ends)
+    assert len(emulator.refusals) == 1, "it isn't tried again"
+    assert all("JSON Schema" in json.dumps(entry.body) for entry in emulator.accepted)
+
+
+async def test_suggestions_are_no_answers_of_that_form() -> None:
+    suggest = {"name": "copilotkitSuggest", "description": "Suggest.", "parameters": {"type": "object"}}
+    app, model = served(answered("What next?"))
+    async with started(app):
+        forced = {"toolChoice": {"type": "function", "function": {"name": "copilotkitSuggest"}}}
+        body = run_body("t", user("go", "u1"), tools=[suggest], forwardedProps=forced)
+        end = (await run(app, body)).events()[-1]
+    assert end["type"] == "RUN_FINISHED"
+    assert "JSON Schema" not in model.requests[0].instructions
 
 
 async def test_without_tools_a_local_server_is_told_too() -> None:

@@ -24,11 +24,27 @@ NESTED: Json = {**CLOSED, "properties": {"a": {"anyOf": [OPEN, {"type": "null"}]
 DEFAULT: Json = {**CLOSED, "properties": {"a": {"type": "string", "default": ""}}}
 
 
+def deep(levels: int) -> Json:
+    """An object in an object, as deep as that."""
+    return CLOSED if levels == 1 else {**CLOSED, "properties": {"a": deep(levels - 1)}}
+
+
+def closed(names: Any, member: Any) -> Json:
+    return {**CLOSED, "properties": dict.fromkeys(names, member), "required": list(names)}
+
+
+NUMBERS = [f"m{number}" for number in range(5001)]
+TREE: Json = {"$ref": "#/$defs/Tree"}
+TREES: Json = {**closed(["tree"], TREE), "$defs": {"Tree": closed(["leaf"], {"anyOf": [TREE, {"type": "null"}]})}}
+
+
 def form(schema: Any = CLOSED, **more: Any) -> Json:
     return {"type": "json_schema", "name": "N", "schema": schema, "strict": True, **more}
 
 
-@pytest.mark.parametrize("given", [None, {"type": "text"}, form(), form(OPEN, strict=False)])
+@pytest.mark.parametrize(
+    "given", [None, {"type": "text"}, form(), form(OPEN, strict=False), form(TREES), form(deep(10))]
+)
 def test_what_is_taken(given: Any) -> None:
     assert list(check_format(given, "text.format")) == []
 
@@ -50,6 +66,8 @@ def test_what_is_taken(given: Any) -> None:
         (form(DEFAULT), "'default' is not permitted"),
         (form({**CLOSED, "$defs": {"D": OPEN}}), "additionalProperties"),
         (form({**CLOSED, "properties": {"a": {"$ref": "#", "title": "A"}}}), "$ref"),
+        (form(deep(11)), "11 levels of nesting exceeds limit of 10"),
+        (form(closed(NUMBERS, {"type": "string"})), "5001 object properties"),
     ],
 )
 def test_what_is_refused(given: Any, words: str) -> None:
@@ -74,12 +92,30 @@ def test_not_every_server_takes_it(profile: str) -> None:
     assert refused == {"openai": [False, False], "llama_cpp": [False, True]}.get(profile, [True, True])
 
 
-@pytest.mark.parametrize(("schema", "taken"), [(CLOSED, True), (OPEN, False), (NESTED, False), ("no", False)])
-def test_the_messages_api_wants_closed_objects(schema: Any, taken: bool) -> None:
+NULL_OR_TEXT: Json = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (CLOSED, ""),
+        (OPEN, "additionalProperties"),
+        (NESTED, "additionalProperties"),
+        ("no", "dictionary"),
+        (closed("a", {"type": "integer", "minimum": 1}), "For 'integer' type, properties minimum are not supported"),
+        (closed("a", {"type": "array", "minItems": 2, "items": {"type": "string"}}), "minItems"),
+        (closed("abcdefghijklmnop", NULL_OR_TEXT), ""),
+        (closed("abcdefghijklmnopq", NULL_OR_TEXT), "limit: 16 parameters with unions"),
+        (TREES, "Circular reference"),
+    ],
+)
+def test_what_the_messages_api_takes(schema: Any, words: str) -> None:
     body = {
         "model": "m",
         "max_tokens": 10,
         "messages": [{"role": "user", "content": "hello"}],
         "output_config": {"format": {"type": "json_schema", "schema": schema}},
     }
-    assert (list(check_body(body, counting=False, beta=False, version="2023-06-01")) == []) == taken
+    found = list(check_body(body, counting=False, beta=False, version="2023-06-01"))
+    assert bool(found) == bool(words)
+    assert all(words in violation.message for violation in found)

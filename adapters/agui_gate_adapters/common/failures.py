@@ -16,6 +16,7 @@ import msgspec
 from agui_gate.errors import (
     ContentRefused,
     ContextLength,
+    FormRefused,
     MediaRefused,
     ProviderAuth,
     ProviderError,
@@ -95,6 +96,10 @@ _CONTEXT = re.compile(
     r"context window|maximum context length|context length|context size|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+_FORM = re.compile(
+    r"response_format|text\.format|output_config|output_format|structured.outputs?|\bgrammar\b|with union types",
+    re.IGNORECASE,
+)
 _NEVER_CONTENT = frozenset({408, 409, 502, 503, 504, 529})
 _TOOL_PLACE = re.compile(r"\b(?:tools|functions)[.\[](\d{1,4})\b")
 _PATH = re.compile(r"\S*/\S*")
@@ -133,7 +138,9 @@ def _rejection(status: int, reply: ErrorReply, api: Api, model: str, tools: Sequ
         return _too_long()
     if status == 413:
         return ContentRefused(f"The request is larger than the provider takes ({_why(status, reply)}).", too_long=True)
-    return ProviderRejected(_refusal(status, reply, tools))
+    refusal = _refusal(status, reply, tools)
+    about_form = _FORM.search(f"{reply.param} {reply.message}") is not None
+    return FormRefused(refusal) if about_form else ProviderRejected(refusal)
 
 
 def classify_code(reply: ErrorReply, api: Api) -> Failure:

@@ -22,6 +22,7 @@ from agui_gate.errors import (
     ConsentLost,
     ContentRefused,
     ContextLength,
+    FormRefused,
     MediaRefused,
     ProviderAuth,
     ProviderUnavailable,
@@ -91,7 +92,7 @@ class ReplayLadder:
 
 
 def _is_unexplained(failure: Failure) -> bool:
-    known = isinstance(failure.error, ProviderAuth | RateLimited | ContextLength | MediaRefused)
+    known = isinstance(failure.error, ProviderAuth | RateLimited | ContextLength | MediaRefused | FormRefused)
     known = known or (isinstance(failure.error, ContentRefused) and not failure.error.too_long)
     return failure.status is not None and 400 <= failure.status < 500 and not known
 

@@ -5,15 +5,22 @@ What doesn't fit stays in the journal as it was said, with why (`TurnEntry.unfit
 in this run or, should that have died, in another. It is asked once more; then the run fails with `OutputUnfit`.
 
 An answer that was refused or cut off is none, and nobody judges it.
+
+What schemas a provider takes, nobody can know before: it has limits for how large and how deep they are, some of its
+models take none, and some hosts have rules of their own. Where it refuses one, the model is told in words instead, from
+then on (`OutputForm.refused`).
 """
 
 import msgspec
+import structlog
 
 from agui_gate.adapter import Adapter, OutputSpec, TurnDone, tells_output
 from agui_gate.core.transcript import TextPart, TurnEntry
 from agui_gate.errors import OutputUnfit
 from agui_gate.output_form import OutputForm
 from agui_gate.state_form import Unfit
+
+log = structlog.get_logger("agui_gate.output")
 
 
 class Answering:
@@ -24,7 +31,8 @@ class Answering:
 
     def __init__(self, form: OutputForm, adapter: Adapter, *, tools: bool) -> None:
         self._form = form
-        self.spec: OutputSpec | None = form.spec if tells_output(adapter, form.spec, tools=tools) else None
+        told = not form.refused and tells_output(adapter, form.spec, tools=tools)
+        self.spec: OutputSpec | None = form.spec if told else None
         self.said: bytes | None = None
         self._unfit = ""
         self._again = False
@@ -33,6 +41,14 @@ class Answering:
     def asks_again(self) -> bool:
         """Whether the newest answer did not fit, and the model is asked once more."""
         return bool(self._unfit)
+
+    def tell_in_words(self) -> bool:
+        """The provider refuses the form: tell the model in the instructions. False if it is told so already."""
+        if self.spec is None:
+            return False
+        self.spec, self._form.refused = None, True
+        log.warning("form_refused", form=self._form.spec.name)
+        return True
 
     def noted(self, note: str) -> str:
         """What is added to the instructions, with ``note``."""

@@ -40,6 +40,7 @@ from agui_gate.errors import (
     ConsentLost,
     ContentRefused,
     ContextLength,
+    FormRefused,
     LimitReached,
     MediaRefused,
     ProviderError,
@@ -125,11 +126,7 @@ class Turns:
 
     async def _ask(self) -> Recorder:
         """Ask the model; without what the provider refuses, if it does. What it refused is remembered."""
-        self._thread.capacity.check_turn()
-        if not isinstance(self._agent.instructions, str):
-            self._words.instructions = await instructions_for(self._agent, self._run, self._thread)
-        if not self._member.who.task:  # others work on the thread beside a task
-            await self._thread.prepare(self._member.to)
+        await self._prepare()
         withheld = Withheld(self._thread)
         while True:
             try:
@@ -140,10 +137,21 @@ class Turns:
                     raise
                 if refused.accepted or withheld.whole:
                     self._memory.ref = None  # what is refused may be in what the provider remembers
+            except FormRefused:
+                if self.answering is None or not self.answering.tell_in_words():
+                    raise
             except (ContentRefused, ContextLength) as refused:
                 if not self._member.who.task:  # a task has no messages of the user's
                     self._leave_out(blamed(self._thread, refused))
                 raise
+
+    async def _prepare(self) -> None:
+        """What has to be there before it is asked."""
+        self._thread.capacity.check_turn()
+        if not isinstance(self._agent.instructions, str):
+            self._words.instructions = await instructions_for(self._agent, self._run, self._thread)
+        if not self._member.who.task:  # others work on the thread beside a task
+            await self._thread.prepare(self._member.to)
 
     def _leave_out(self, entries: Sequence[LeftOutEntry]) -> None:
         """From now on."""

@@ -25,8 +25,8 @@ from agui_gate_adapters.testkit.anthropic.fields import (
     tagged,
     text_or,
 )
+from agui_gate_adapters.testkit.anthropic.formats import check_schema
 from agui_gate_adapters.testkit.anthropic.tools import TOOL, TOOL_CHOICE, check_tools
-from agui_gate_adapters.testkit.openai.formats import strict_faults
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
@@ -127,19 +127,10 @@ _BLOCK: Final = tagged(
 )
 
 
-def _held_to(value: object, path: str) -> Iterator[Violation]:
-    """Yield what is wrong with the schema of an answer: every object has to be closed. Inferred."""
-    yield from OBJECT(value, path)
-    if isinstance(value, dict):
-        for fault in strict_faults(value):
-            if "additionalProperties" in fault:
-                yield v.wrong(path, "For 'object' type, 'additionalProperties' must be explicitly set to false")
-
-
 _OUTPUT: Final = shape(
     {
         "effort": optional(TEXT, nullable=True),
-        "format": optional(tagged({"json_schema": {"schema": required(_held_to)}}), nullable=True),
+        "format": optional(tagged({"json_schema": {"schema": required(check_schema)}}), nullable=True),
         "task_budget": optional(OBJECT, nullable=True),
     }
 )

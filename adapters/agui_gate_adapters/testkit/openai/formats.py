@@ -15,6 +15,10 @@ __all__ = ["check_format", "strict_faults"]
 
 _KINDS: Final = ("text", "json_object", "json_schema")
 _MEMBERS: Final = frozenset({"name", "schema", "strict", "description"})
+MOST_LEVELS: Final = 10
+"""How deep objects and lists may be in each other."""
+MOST_MEMBERS: Final = 5000
+"""How many properties a schema may have in all."""
 _NOT_PERMITTED: Final = ("default", "oneOf", "allOf", "not", "if", "patternProperties", "prefixItems")
 
 
@@ -55,8 +59,38 @@ def _check_schema(told: Json, where: str) -> Iterator[Violation]:
         reason = f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{got}\"'."
         yield v.bad_format_schema(where, told["name"], reason)
     elif told.get("strict") is True:
-        for reason in strict_faults(schema):
+        for reason in (*strict_faults(schema), *_limits(schema)):
             yield v.bad_format_schema(where, told["name"], reason)
+
+
+def _limits(schema: Json) -> Iterator[str]:
+    """Yield what is too large or too deep. Azure's limits are narrower. The words of the second are inferred."""
+    levels = _levels(schema, schema.get("$defs") or {}, ())
+    if levels > MOST_LEVELS:
+        yield f"{levels} levels of nesting exceeds limit of {MOST_LEVELS}."
+    members = _members(schema)
+    if members > MOST_MEMBERS:
+        yield f"{members} object properties exceeds limit of {MOST_MEMBERS}."
+
+
+def _levels(schema: Any, definitions: Json, within: tuple[str, ...]) -> int:
+    """Count how deep objects and lists are in each other; a schema that contains itself ends there."""
+    if not isinstance(schema, dict):
+        return 0
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in definitions:
+        return 0 if name in within else _levels(definitions[name], definitions, (*within, name))
+    inner = [*(schema.get("properties") or {}).values(), schema.get("items"), *schema.get("anyOf", ())]
+    deepest = max((_levels(one, definitions, within) for one in inner), default=0)
+    return deepest + (schema.get("type") in ("object", "array"))
+
+
+def _members(schema: Any) -> int:
+    if isinstance(schema, list):
+        return sum(map(_members, schema))
+    if not isinstance(schema, dict):
+        return 0
+    return len(schema.get("properties") or {}) + sum(map(_members, schema.values()))
 
 
 def strict_faults(schema: Any, place: tuple[str, ...] = ()) -> Iterator[str]:
