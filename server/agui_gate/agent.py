@@ -3,7 +3,8 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from agui_gate.adapter import Adapter, ToolSpec
@@ -171,10 +172,14 @@ class Agent:
         tools = [t for given in self.tools for t in (next(places) if isinstance(given, ToolSource) else [given])]
         absent = {identity(s): s.name for s, found in zip(self.sources, listed, strict=True) if found is None}
         owners = {t.name: identity(s) for s, theirs in zip(self.sources, shared, strict=True) for t in theirs}
-        ready = replace(self, tools=tools, instructions=self._said(tuple(absent.values())))
+        ready = copy(self)  # not made anew: its forms, and what else was looked at when it was made, stay as they are
+        object.__setattr__(ready, "tools", tuple(tools))
+        object.__setattr__(ready, "sources", ())
+        object.__setattr__(ready, "instructions", self._said(tuple(absent.values())))
         object.__setattr__(ready, "absent", absent)
         object.__setattr__(ready, "present", {"", *map(identity, self.sources)} - absent.keys())
         object.__setattr__(ready, "owners", owners)
+        object.__setattr__(ready, "by_name", ready._distinct())
         object.__setattr__(self, "by_name", ready.by_name)
         return ready
 

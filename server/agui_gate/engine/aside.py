@@ -16,10 +16,10 @@ from agui_gate.stores.memory import MemoryStore
 
 
 def without_tools(agent: Agent) -> Agent:
-    """The agent with nothing to call, and nobody to hand off to. (What the provider runs itself is the adapter's, and
-    stays.)
+    """The agent with nothing to call, nobody to hand off to, and no form that its answers have. (What the provider
+    runs itself is the adapter's, and stays.)
     """
-    return replace(agent, tools=(), handoffs=[])
+    return replace(agent, tools=(), handoffs=[], output=None)
 
 
 async def a_thread_of_its_own(agent: Agent, run: RunInput, principal: str, run_key: str) -> tuple[Store, Thread]:
