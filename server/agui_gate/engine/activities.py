@@ -42,6 +42,8 @@ class Activities:
 
     def now(self) -> list[Entry]:
         """What is shown right now, and is not in the journal like that."""
+        if not self._shown:
+            return []
         return [entry for name, entry in self._shown.items() if self._kept.get(name) is not entry]
 
     def _to_journal(self, entry: ActivityEntry) -> None:

@@ -153,7 +153,7 @@ class SharedState:
     # --- clients ----------------------------------------------------------------------------------------------------
     def holds(self, value: Any) -> None:
         """This is what the client holds."""
-        self._told = value
+        self._told = _NOTHING if value == _NOTHING else value
 
     def emitted(self, event: ev.StateSnapshot | ev.StateDelta) -> bool:
         """A tool tells the client of the state itself. Returns whether the client can take that."""
