@@ -25,8 +25,8 @@ beside the loop (`off_loop`).
 
 Names are anybody's: models invent some, clients' tools and histories bring others. What a provider refuses for its
 content (an attachment, a message) it would refuse with every request that follows, so say which it is: `MediaRefused`,
-`ContentRefused`. The engine asks again without the attachment, and leaves out what was refused from then on. The form of
-an answer that a provider doesn't take is `FormRefused`: then the engine tells the model of it in the instructions.
+`ContentRefused`. The engine asks again without the attachment, and leaves out what was refused from then on. The form
+of an answer that a provider doesn't take is `FormRefused`: then the engine tells the model of it in the instructions.
 
 A held call's `consent` is what the provider is to be told with this request. An adapter that can't tell a True raises
 `ConsentLost` before its first event and is asked again, without it. A False that can't be told is told as text. True is
