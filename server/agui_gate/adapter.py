@@ -40,6 +40,8 @@ from typing import Any, Literal, Protocol, dataclass_transform, runtime_checkabl
 import msgspec
 
 from agui_gate.core.abilities import Abilities, Declares
+from agui_gate.core.fitting import misfit
+from agui_gate.core.forms import ANSWER, form
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
@@ -60,6 +62,7 @@ from agui_gate.core.usage import Usage, token_count
 from agui_gate.off_loop import collector_paused, off_loop
 
 __all__ = [
+    "ANSWER",
     "Abilities",
     "Adapter",
     "AssistantTurn",
@@ -99,6 +102,8 @@ __all__ = [
     "Usage",
     "UserTurn",
     "collector_paused",
+    "form",
+    "misfit",
     "off_loop",
     "retold",
     "token_count",
@@ -200,12 +205,15 @@ class CallResult(_Event):
 class CallHeld(_Event):
     """The provider asks whether it may run this hosted call, which has ended. A person decides, as with a gated call.
 
-    ``expires_after`` is in seconds. ``message`` is what the person is asked.
+    ``expires_after`` is in seconds. ``message`` is what the person is asked. ``editable`` are the arguments that the
+    person may change: the adapter tells the provider of it (`SettledCall.edited`). A question that wants more than a
+    yes or a no has the arguments of `form`, and ``editable=(ANSWER,)``.
     """
 
     key: str
     expires_after: float | None = None
     message: str | None = None
+    editable: tuple[str, ...] = ()
 
 
 class Notice(_Event):

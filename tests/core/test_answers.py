@@ -47,7 +47,8 @@ def test_only_a_strict_yes_is_a_yes(payload) -> None:
         assert answer.edited is None
     in_text = an.from_text("approval", "a", json.dumps(payload))
     assert in_text == answer or not isinstance(payload, dict)
-    assert an.from_resume("a", "resolved", payload) == msgspec.structs.replace(answer, way="resume")
+    resumed = msgspec.structs.replace(answer, way="resume", given=payload)
+    assert an.from_resume("a", "resolved", payload) == resumed
 
 
 @shows("B1")

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.adapter import (
+    ANSWER,
     CallEnd,
     CallHeld,
     CallResult,
@@ -26,10 +27,12 @@ from agui_gate.adapter import (
     TextStart,
     TurnDone,
     Usage,
+    form,
+    misfit,
     token_count,
 )
 from agui_gate.client import Fold, Json, Question, TooMuch, events
-from agui_gate.client.questions import of_interrupts
+from agui_gate.client.questions import LEGACY, of_cards, of_interrupts, of_legacy
 
 CARD_TOOL = "confirm_changes"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
@@ -62,6 +65,8 @@ class Machine:
         self._texts: set[str] = set()
         self._thoughts: set[str] = set()
         self._said: set[str] = set()
+        self._older: Question | None = None
+        """What was asked by a custom event, as servers of 0.x do."""
         self._items = 0
         self.ended = False
         """Whether the run came to its end. Nothing may be fed after that."""
@@ -91,6 +96,8 @@ class Machine:
                 self._begun.setdefault(event.tool_call_id, event.parent_message_id or event.tool_call_id)
             case events.ToolCallResult():
                 yield from self._result(event)
+            case events.Custom(name=name) if name == LEGACY:
+                self._older = of_legacy(event)
             case events.RunFinished():
                 yield from self._end(event)
             case _:
@@ -138,10 +145,11 @@ class Machine:
         for message_id in sorted(self._thoughts):
             message = next((m for m in self._fold.messages if m["id"] == message_id), {})
             yield ReasoningEnd(message_id, message.get("encryptedValue"), {"id": message_id})
-        for question in of_interrupts(self._fold.interrupts, self._fold.call, self._fold.subagents):
+        questions = self._questions()
+        for question in questions:
             yield from self._held(question)
         for call_id in list(self._begun):
-            yield from self._left(call_id)
+            yield from self._left(call_id, asks=bool(questions))
         for call_id in list(self._open):
             yield from self._from_snapshot(call_id)
         yield _done(event)
@@ -156,23 +164,39 @@ class Machine:
                 key = message["id"]
                 yield from (TextStart(key), TextDelta(key, message["content"]), TextEnd(key, {"id": key}))
 
-    def _held(self, question: Question) -> Iterator[ModelEvent]:
-        """A call that the remote asks about. Where it asks about no call, the question is one."""
-        call_id = question.call_id
-        call = self._fold.call(call_id) if call_id else None
-        asked: Private = {"ask": question.id} | _answering(question)
-        if call is None:
-            key, name = f"ask-{question.id}", _NAME.sub("_", question.tool or question.reason)[:64] or "question"
-            arguments = msgspec.json.encode(question.arguments).decode()
-            yield CallStart(key, question.id, name, hosted=True, asks=True)
-            yield CallEnd(key, arguments, asked | {"again": True})
-        else:
-            key, kept = self._start(call_id, call)
-            yield CallStart(key, call_id, _name(call), hosted=True, asks=True)
-            yield CallEnd(key, call["function"]["arguments"] or "{}", kept | asked)
-        yield CallHeld(key, None, question.message[:1_000])
+    def _questions(self) -> list[Question]:
+        """What it asks: by interrupts; or else in one of the ways that servers have which know none."""
+        found = of_interrupts(self._fold.interrupts, self._fold.call, self._fold.subagents)
+        if found:
+            return found
+        cards = [card for card in of_cards(list(self._begun), self._fold.call) if card.id not in self._lent]
+        return cards or ([self._older] if self._older is not None else [])
 
-    def _left(self, call_id: str) -> Iterator[ModelEvent]:
+    def _held(self, question: Question) -> Iterator[ModelEvent]:
+        """A call that the remote asks about. Where it asks about no call, the question is one. A card is one, too."""
+        call_id = question.id if question.way == "card" else question.call_id
+        call = self._fold.call(call_id) if call_id else None
+        kept = _answering(question)
+        asked, editable = question.arguments, question.editable
+        if "form" in kept:
+            asked, editable = form(asked, question.schema), (ANSWER,)
+        arguments = msgspec.json.encode(asked).decode()
+        if call is None:
+            key, wire_id, kept = f"ask-{question.id}", question.id, kept | {"again": True}
+            name = _NAME.sub("_", question.tool or question.reason or question.way)[:64] or "question"
+        else:
+            issued = call["function"]["arguments"] or "{}"
+            key, told = self._start(call_id, call)
+            kept, wire_id = told | kept | {"arguments": issued}, call_id
+            name = _named(question.tool or CARD_TOOL) if question.way == "card" else _name(call)
+            if "form" not in kept and question.way != "card":
+                arguments = issued
+        yield CallStart(key, wire_id, name, hosted=True, asks=True)
+        yield CallEnd(key, arguments, kept)
+        message = f"{question.agent} asks: {question.message}" if question.agent else question.message
+        yield CallHeld(key, None, message[:1_000], editable)
+
+    def _left(self, call_id: str, *, asks: bool) -> Iterator[ModelEvent]:
         """A call whose result was not streamed: it is in a snapshot, it waits, it is ours to run, or nobody's."""
         call = self._fold.call(call_id)
         told = list(self._from_snapshot(call_id))
@@ -184,7 +208,7 @@ class Machine:
             key, kept = self._start(call_id, call)
             yield CallStart(key, call_id, call["function"]["name"])
             yield CallEnd(key, call["function"]["arguments"], kept)
-        elif self._fold.interrupts:
+        elif asks:
             yield from self._hosted(call_id, WAITS, open=True)
         else:
             yield from self._hosted(call_id, NOBODYS.format(_name(call)), failed=True)
@@ -197,14 +221,28 @@ class Machine:
 
 
 def _answering(question: Question) -> Private:
-    """How the question is answered."""
+    """How the question is answered: the word for yes and no, whether a no can be said, and with a reason.
+
+    ``form``: it wants more than a yes, or nobody says what it wants.
+    """
+    schema = question.schema or {}
     (word,) = question.approve().payload
-    return {"word": word, "reasons": "reason" in (question.reject("x").payload or {})}
+    kept: Private = {"ask": question.id, "word": word, "way": question.way}
+    kept["no"] = misfit({word: False}, schema) is None
+    kept["reasons"] = "reason" in question.reject("x").payload
+    if not question.approval or misfit({word: True}, schema) is not None:
+        kept["form"] = True
+    return kept
 
 
 def _name(call: Json) -> str:
-    """The call's name for people. The card's means something here."""
-    name = _NAME.sub("_", call["function"]["name"])[:64] or "tool"
+    """The call's name for people."""
+    return _named(call["function"]["name"])
+
+
+def _named(name: str) -> str:
+    """A name for people. The card's means something here."""
+    name = _NAME.sub("_", name)[:64] or "tool"
     return f"remote_{name}" if name == CARD_TOOL else name
 
 

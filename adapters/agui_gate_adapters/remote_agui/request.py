@@ -11,7 +11,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from agui_gate.adapter import (
+    ANSWER,
     AssistantTurn,
     Content,
     Media,
@@ -23,6 +26,7 @@ from agui_gate.adapter import (
     UserTurn,
 )
 from agui_gate_adapters.common.consents import reason_of
+from agui_gate_adapters.common.decoding import decode_any, inside
 from agui_gate_adapters.common.edits import output_text
 
 Json = dict[str, Any]
@@ -33,6 +37,7 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
     """The input of the next run. ``origin`` is whose private parts may be used."""
     messages: list[Json] = []
     resume: list[Json] = []
+    forwarded: Json = {}
     answered = _answered_later(request, origin)
     for turn in request.transcript:
         if isinstance(turn, UserTurn):
@@ -40,6 +45,7 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
         elif turn.origin == origin:
             messages += _own(turn, answered)
             resume += _entries(turn)
+            forwarded |= _command(turn)
         else:
             messages += _others(turn)
     body: Json = {
@@ -50,7 +56,7 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
         "tools": [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in request.tools],
         "context": _context(request.instructions),
         "state": {},
-        "forwardedProps": {},
+        "forwardedProps": forwarded,
     }
     return body | ({"resume": resume} if resume else {})
 
@@ -105,7 +111,8 @@ def _message(assistants: dict[str, Json], message_id: str) -> Json:
 
 
 def _call(call: SettledCall, kept: Json) -> Json:
-    function = {"name": kept.get("name") or call.part.name, "arguments": call.part.arguments or "{}"}
+    arguments = kept.get("arguments") or call.part.arguments or "{}"
+    function = {"name": kept.get("name") or call.part.name, "arguments": arguments}
     return {"id": call.part.wire_id, "type": "function", "function": function}
 
 
@@ -115,7 +122,9 @@ def _result(call: SettledCall, kept: Json, answered: set[str], *, resumes: bool)
     content, message_id = call.output.content, kept.get("result") or f"{wire_id}-result"
     if wire_id in answered and not kept.get("again"):
         return None
-    if call.part.is_held and (call.consent is not None or "message" not in kept):
+    if call.part.is_held and call.consent is not None and kept.get("way") == "card":
+        content = _card_answer(call, kept)
+    elif call.part.is_held and (call.consent is not None or "message" not in kept):
         return None
     if kept.get("open") and resumes:
         return None
@@ -125,15 +134,52 @@ def _result(call: SettledCall, kept: Json, answered: set[str], *, resumes: bool)
     return told | ({"error": content} if call.output.is_error and call.part.local else {})
 
 
-def _entries(turn: AssistantTurn) -> Iterator[Json]:
-    """Answers to what the remote asked in this turn."""
+def _answers(turn: AssistantTurn, way: str) -> Iterator[tuple[Json, Any]]:
+    """What the remote is told with this request of what it asked in this turn: what was kept of it, and the payload.
+
+    None stands for an answer that leaves the question undecided.
+    """
     for call in turn.calls:
         kept = call.part.private or {}
-        if call.part.is_held and call.consent is not None and "ask" in kept:
-            payload: Json = {kept.get("word", "approved"): call.consent}
-            if not call.consent and kept.get("reasons", True):
-                payload["reason"] = reason_of(call.output.content)
+        if call.part.is_held and call.consent is not None and "ask" in kept and kept.get("way", "interrupt") == way:
+            yield kept, _payload(call, kept)
+
+
+def _payload(call: SettledCall, kept: Json) -> Any:
+    word = kept.get("word", "approved")
+    if not call.consent:
+        reason = {"reason": reason_of(call.output.content)} if kept.get("reasons", True) else {}
+        return {word: False} | reason if kept.get("no", True) else None
+    arguments = decode_any(call.arguments)
+    if "form" in kept:
+        answer = inside(arguments, ANSWER)
+        return {word: True} if answer is None else answer
+    edited = "edited_arguments" if kept.get("way") == "card" else "editedArgs"
+    return {word: True} | ({edited: arguments} if call.edited else {})
+
+
+def _entries(turn: AssistantTurn) -> Iterator[Json]:
+    """Answers to interrupts."""
+    for kept, payload in _answers(turn, "interrupt"):
+        if payload is None:
+            yield {"interruptId": kept["ask"], "status": "cancelled"}
+        else:
             yield {"interruptId": kept["ask"], "status": "resolved", "payload": payload}
+
+
+def _command(turn: AssistantTurn) -> Json:
+    """The answer to a question that was asked by a custom event."""
+    for _, payload in _answers(turn, "legacy"):
+        said = payload if isinstance(payload, str) else msgspec.json.encode(payload).decode()
+        return {"command": {"resume": said}}
+    return {}
+
+
+def _card_answer(call: SettledCall, kept: Json) -> str:
+    """The answer to a card, as the result of its call."""
+    steps = inside(decode_any(kept.get("arguments", "{}")), "steps")
+    chosen = {"steps": steps if call.consent else []} if isinstance(steps, list) else {}
+    return msgspec.json.encode(_payload(call, kept) | chosen).decode()
 
 
 def _others(turn: AssistantTurn) -> Iterator[Json]:

@@ -36,7 +36,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
-    replaces all arguments.
+    replaces all arguments. ``given`` is what was sent, where that may be an answer by itself (`core/forms.py`).
     """
 
     target: Target
@@ -48,6 +48,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str | None = None
     problem: str | None = None
     way: Way = "message"
+    given: Any = None
 
 
 def from_payload(target: Target, target_id: str, payload: Any, way: Way = "message") -> Answer:
@@ -76,7 +77,7 @@ def from_resume(entry_id: str, status: str, payload: Any, way: Way = "resume") -
     """An answer from one entry of `resume[]`: ``cancelled`` leaves the call undone without anybody denying it."""
     if status == "cancelled":
         return Answer(target="approval", id=entry_id, choice="cancel", way=way)
-    return from_payload("approval", entry_id, payload, way)
+    return msgspec.structs.replace(from_payload("approval", entry_id, payload, way), given=payload)
 
 
 def from_command(command: Any) -> Answer | None:

@@ -107,7 +107,7 @@ class _Comparison:
             self.intake.unknown.append(answer.id)
         elif found.is_pending:
             if self.index.is_old(answer.id, answer.target, "approval", "call"):
-                answer = msgspec.structs.replace(answer, problem=ASKED_BEFORE)
+                answer = msgspec.structs.replace(answer, problem=ASKED_BEFORE, given=None)
             self.intake.answers.append(msgspec.structs.replace(answer, target="approval", id=found.id))
         else:
             self._too_late(found, answer)

@@ -235,7 +235,7 @@ class LeasedThread:
             if (output := self._output(a)) is not None
         }
         for approval in (*self.journal.agreed(), *self.journal.passed()):
-            found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, approval.arguments)
+            found[approval.turn_id, approval.call_id] = Outcome(outcomes.APPROVED, _edited(approval))
         return found
 
     def _output(self, approval: Approval) -> Output | None:

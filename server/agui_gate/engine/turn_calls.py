@@ -148,7 +148,7 @@ class TurnCalls:
         if not call.is_held:
             return self._agent.by_name[call.name].gate
         asks = self._recorder.held[call.id]
-        return Gate(expires_after=asks.expires_after, message=asks.message)
+        return Gate(expires_after=asks.expires_after, message=asks.message, editable=asks.editable)
 
     def _settle(self, turn: TurnEntry) -> None:
         """Keep the results of what the provider ran, and close what nobody can run or be asked about.

@@ -1,7 +1,8 @@
 """Confirm cards and interrupts: how a gated call is shown.
 
 An interrupt has the schema of its answer (`core/replies.py`), with the tool's own schema for `editedArgs`. An edit
-replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema.
+replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema. A question that wants
+more than a yes or a no has the schema that came with it (`core/forms.py`).
 """
 
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core import replies
+from agui_gate.core import forms, replies
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser import for_browser, schema_for_browser
 from agui_gate.core.events import METADATA, Interrupt
@@ -100,7 +101,8 @@ def interrupt(
         reason="tool_call",
         tool_call_id=approval.call_id,
         message=_sentences(approval, refused, asked, ran),
-        response_schema=replies.schema(_for_edits(approval, parameters) if approval.editable else None),
+        response_schema=forms.schema(approval)
+        or replies.schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
     )
@@ -135,7 +137,7 @@ def shown(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _for_edits(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]:
-    return schema_for_browser(parameters, parse_object(approval.arguments) or {})
+    return schema_for_browser(forms.parameters(approval) or parameters, parse_object(approval.arguments) or {})
 
 
 def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
