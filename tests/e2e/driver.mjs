@@ -17,10 +17,11 @@ import * as elsewhere from "./scenarios/elsewhere.mjs";
 import * as looks from "./scenarios/looks.mjs";
 import * as problems from "./scenarios/problems.mjs";
 import * as sidebar from "./scenarios/sidebar.mjs";
+import * as teams from "./scenarios/teams.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon };
+const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

@@ -21,12 +21,12 @@ START = 60.0
 """Seconds for a process to come up."""
 SCENARIO = 240.0
 """Seconds for one scenario."""
-NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime", "mixed runtime")
+NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime", "mixed runtime", "team")
 AT_ONCE = ("provider", "server", "guarded", "driver")
 """They need nobody to start; CopilotKit's runtime asks its server."""
-GUARDED, MIXED = "guarded runtime", "mixed runtime"
-ON_DEMAND = (GUARDED, MIXED)
-"""Few scenarios want them: one starts the first, those with the option `runtime` get the second started."""
+GUARDED, MIXED, TEAM = "guarded runtime", "mixed runtime", "team"
+ON_DEMAND = (GUARDED, MIXED, TEAM)
+"""Few scenarios want them: one starts the first, those with the option `runtime` or `server` get theirs started."""
 CLIENT_1 = ROOT / "tests" / "interop" / "node_modules" / "client-100" / "dist" / "index.mjs"
 """The client of AG-UI 1.0, which declares that version."""
 LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
@@ -122,7 +122,7 @@ class Stack:
         url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         model = f"{url['provider']}/v1"
         self.urls = url
-        self.streams = (directory / "open.jsonl", directory / "guarded.jsonl")
+        self.streams = (directory / "open.jsonl", directory / "guarded.jsonl", directory / "team.jsonl")
         stores = [(f"sqlite:///{file.with_suffix('.db')}", str(file)) for file in self.streams]
         self.processes = {
             "provider": program("provider", ports["provider"]),
@@ -131,13 +131,15 @@ class Stack:
             "runtime": runtime(node, url["server"], ports["runtime"]),
             GUARDED: runtime(node, url["guarded"], ports[GUARDED], TOKEN),
             MIXED: mixed_runtime(node, url["server"], ports[MIXED]),
+            TEAM: Process(sys.executable, "-m", "tests.e2e.teamwork", ports[TEAM], model, *stores[2]),
             "driver": Process(node, "driver.mjs", cwd=HERE, by_input=True),
         }
 
     def run(self, scenario: str, options: dict[str, Any]) -> None:
         """Run a scenario in the driver; what it asks for in between is done. Raises `AssertionError` with its story."""
-        if (wanted := self.processes.get(options.get("runtime", ""))) and wanted.child is None:
-            wanted.start()
+        for name in (options.get("runtime", ""), options.get("server", "")):
+            if (wanted := self.processes.get(name)) and wanted.child is None:
+                wanted.start()
         try:
             self._run(scenario, options)
         except (OSError, RuntimeError, TimeoutError):

@@ -8,7 +8,7 @@ const GUARDED = { authorization: "Bearer wonderland" };
 
 export class Stage {
   constructor({ browser, options, urls, ask, name }) {
-    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime", page: options.page ?? "copilot" });
+    Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime", page: options.page ?? "copilot", own: options.server ? urls[options.server] : null });
     this.label = [name, options.page ?? options.runtime ?? options.via, options.style].filter(Boolean).join("-");
     this.pages = [];
   }
@@ -68,7 +68,7 @@ export class Stage {
     await this.script();
   }
 
-  #clearAll = () => Promise.all([this.#clear(this.urls.server, {}), this.#clear(this.urls.guarded, GUARDED)]);
+  #clearAll = () => Promise.all([this.#clear(this.urls.server, {}), this.#clear(this.urls.guarded, GUARDED), this.own && this.#clear(this.own, {})]);
 
   async #clear(server, headers) {
     const { threads } = await (await fetch(`${server}/threads?limit=100`, { headers })).json();
@@ -102,7 +102,7 @@ export class Stage {
 
   /** Tools of the server that take their time (`stock_report`, `pack_order`) are done. */
   async finish() {
-    assert.equal((await fetch(`${this.urls.server}/finish`, { method: "POST" })).status, 204);
+    assert.equal((await fetch(`${this.own ?? this.urls.server}/finish`, { method: "POST" })).status, 204);
   }
 
   /** The arguments with which a tool ran that a person had edited, as the model is told. */

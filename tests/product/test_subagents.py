@@ -150,6 +150,7 @@ async def test_a_gate_inside_stops_the_run_and_goes_on_there(mode: str, tools: l
         if tools:
             (card,) = asked.cards.values()
             assert card["steps"][0]["description"].startswith("clerk asks:")
+            assert card["agent"] == "clerk"
         else:
             (interrupt,) = asked.interrupts
             assert (interrupt["metadata"]["agent"], outcome["interruptIds"]) == ("clerk", [interrupt["id"]])

@@ -72,7 +72,8 @@ class Routes:
     async def agents(self, request: Request) -> Response:
         """`GET /agents`."""
         await self._guard.principal(request)
-        return json_response({"agents": [agent_view(agent) for agent in self._engine.agents.values()]})
+        engine = self._engine
+        return json_response({"agents": [agent_view(engine.team(agent)) for agent in engine.agents.values()]})
 
     async def capabilities(self, request: Request) -> Response:
         """`GET /agents/{name}/capabilities`."""

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agui_gate.agent import Agent
 from agui_gate.core.approvals import Approval
 from agui_gate.core.transcript import CallPart, Entry, TurnEntry, WindowEntry
+from agui_gate.delegation import Delegation
 from agui_gate.engine import outcomes
 from agui_gate.engine.belonging import tool_of
 from agui_gate.engine.budget import Reservation
@@ -22,6 +23,8 @@ from agui_gate.protocol.messages import agui_messages
 from agui_gate.protocol.records import record
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
+from agui_gate.team import Team
+from agui_gate.tool import Tool
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -172,19 +175,28 @@ def head_view(head: ThreadHead) -> dict[str, Any]:
     }
 
 
-def agent_view(agent: Agent) -> dict[str, Any]:
-    """An agent, as a page wants to introduce it. Instructions stay on the server."""
-    return {
+def agent_view(team: Team) -> dict[str, Any]:
+    """The entry agent of ``team``, as a page wants to introduce it, and who works with it. Instructions stay here."""
+    agent = team.entry
+    view = {**_member_view(agent), "examples": list(agent.examples)}
+    others = [_member_view(one) for one in team.agents if one is not agent]
+    return view | {"team": others} if others else view
+
+
+def _member_view(agent: Agent) -> dict[str, Any]:
+    view = {
         "name": agent.name,
         "description": agent.description,
-        "examples": list(agent.examples),
-        "tools": [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "gated": tool.gate is not None,
-                "parameters": tool.parameters,
-            }
-            for tool in agent.by_name.values()
-        ],
+        "tools": [_tool_view(tool) for tool in agent.by_name.values()],
     }
+    return view | {"handoffs": [heir.name for heir in agent.handoffs]} if agent.handoffs else view
+
+
+def _tool_view(tool: Tool) -> dict[str, Any]:
+    view = {
+        "name": tool.name,
+        "description": tool.description,
+        "gated": tool.gate is not None,
+        "parameters": tool.parameters,
+    }
+    return view | {"agent": tool.agent.name} if isinstance(tool, Delegation) else view

@@ -59,6 +59,8 @@ def card_arguments(
         card["restored"] = True
     if refused:
         card["refused"] = refused
+    if task:
+        card["agent"] = approval.agent
     if approval.editable:
         card["editable"] = list(approval.editable)
         card["function_parameters"] = _for_edits(approval, parameters)  # as `editedArgs` is for an interrupt

@@ -37,7 +37,7 @@ async function opened(records, server = {}) {
   };
   world.inbox = createInbox({ api, onChange: (entries) => (world.entries = entries), onDecided: (...told) => world.decided.push(told) });
   world.inbox.open(records);
-  world.rows = () => world.entries.map((entry) => toItem(entry, { threads: [], current: null, schemaOf: () => undefined }));
+  world.rows = () => world.entries.map((entry) => toItem(entry, { threads: [], current: null, agents: [{ name: "support" }] }));
   await world.inbox.look(records[0].id);
   world.decide = (decision, id = records[0].id) => world.inbox.decide(id, world.rows()[0].call.ask, decision);
   return world;

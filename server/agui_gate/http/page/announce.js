@@ -1,9 +1,9 @@
 /** The log itself is silent while it streams; this says what a listener needs to know. */
 
 import { openAsks } from "./asks.js";
+import { plainText } from "./callrows.js";
 import { humanize } from "./fields.js";
 import { reveal } from "./reveal.js";
-import { plainText } from "./rows.js";
 import { decisionLine } from "./words.js";
 
 /** What to say about the change from one state to the next, or null. */
@@ -13,8 +13,10 @@ export function newsOf(old, state) {
   if (late) return `${decisionLine(state.records[late], { already: true })}. Your answer came too late.`;
   if (!old.run || state.run) return null;
   const asks = openAsks(state);
-  if (asks.length > 0) return asks.length === 1 ? `Approval needed: ${reveal(humanize(asks[0].tool))}` : `${asks.length} approvals needed`;
+  if (asks.length > 0) return asks.length === 1 ? `Approval needed: ${inWords(asks[0])}` : `${asks.length} approvals needed`;
   if (state.notice) return state.notice.code === "abort" ? "Stopped" : `Error: ${state.notice.message}`;
-  const answer = state.messages.at(-1);
-  return answer?.role === "assistant" ? plainText(answer.content) : null;
+  const answer = state.messages.findLast((message) => !message.subagentRunId);
+  return answer?.role === "assistant" ? [answer.name && humanize(answer.name), plainText(answer.content)].filter(Boolean).join(": ") : null;
 }
+
+const inWords = ({ agent, tool }) => reveal([agent && `${humanize(agent)} asks`, humanize(tool)].filter(Boolean).join(": "));

@@ -12,7 +12,7 @@ import { humanize } from "./fields.js";
 import { createFollower } from "./follow.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { setUpEscape } from "./keys.js";
-import { createActivity, createFooter, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
+import { createActivity, createFooter, createForm, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
 import { createInboxView } from "./inboxview.js";
 import { createNews } from "./news.js";
 import { createNotice } from "./notices.js";
@@ -20,9 +20,12 @@ import { isVisible, setUpPresence } from "./presence.js";
 import { toRows } from "./rows.js";
 import { createScroller } from "./scroll.js";
 import { createSession } from "./session.js";
+import { createShared } from "./shared.js";
 import { createSidebar } from "./sidebar.js";
 import { isGone } from "./state.js";
 import { readNew, writeNew } from "./storage.js";
+import { createHandoff, createSpeaker, createTask } from "./tasks.js";
+import { knownOf } from "./team.js";
 import { createTool } from "./tools.js";
 import { createWatch } from "./watch.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
@@ -51,6 +54,10 @@ const actions = {
 const CREATORS = {
   user: createUser,
   text: createText,
+  form: createForm,
+  speaker: createSpeaker,
+  handoff: createHandoff,
+  task: () => createTask(create),
   reasoning: createReasoning,
   activity: createActivity,
   working: createWorking,
@@ -61,7 +68,9 @@ const CREATORS = {
   unread: () => createUnread(actions),
 };
 
-const drawRows = createList(element("rows"), (row) => CREATORS[row.kind](row));
+const create = (row) => CREATORS[row.kind](row);
+const drawRows = createList(element("rows"), create);
+const shared = createShared(element("shared"));
 const scroller = createScroller(element("scroll"), element("to-end"));
 const composer = createComposer(
   { form: element("composer"), input: element("input"), button: element("send") },
@@ -97,7 +106,7 @@ const inbox = createInboxView(
     api,
     askToken,
     current: threadInAddress,
-    schemaOf: (agent, tool) => schemasOf(agent)[tool],
+    agents: () => agents,
     openChat({ id, agent }) {
       const isHere = id === threadInAddress();
       go(id, agent);
@@ -111,15 +120,10 @@ const inbox = createInboxView(
     },
   },
 );
-const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), schemasOf });
+const session = createSession({ api, cards, onChange: perFrame(() => draw(session.state)), knownOf: (agent) => knownOf(agents, agent) });
 const watch = createWatch({ look: session.look, waits: session.waits, isVisible });
 const lists = createWatch({ look: lookAtList, waits: () => (inbox.isOpen() && !stream.isLive()) || news.isBusy(threadInAddress()), isVisible, seldom: LIST_EVERY });
 const stream = createFollower({ open: api.followApprovals, onNews: () => lists.now(), onLost: () => lists.update(), isWanted: () => isVisible() && agents.length > 0 });
-
-function schemasOf(agent) {
-  const tools = agents.find(({ name }) => name === agent)?.tools ?? [];
-  return Object.fromEntries(tools.map((tool) => [tool.name, tool.parameters]));
-}
 
 let before = session.state;
 
@@ -133,6 +137,7 @@ function draw(state) {
   composer.setRunning(state.run !== null);
   drawHeader(state);
   batch.draw(state);
+  shared.draw(state);
   if (!state.run && (before.run || openAsks(before).length !== openAsks(state).length)) refreshList();
   const news = newsOf(before, state);
   if (news) announce(news);

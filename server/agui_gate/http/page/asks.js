@@ -1,8 +1,9 @@
 /**
  * What waits for the person: gated calls and questions, in the two styles the server has, as one shape. Pure.
  *
- * An ask is `{id, key, style, kind, callId, tool, arguments, message, refused, expiresAt, fields}`; `style` is `interrupt` or
- * `card`, `kind` is `approval` or `question`, `fields` are what may be changed (or, for a question, what is asked).
+ * An ask is `{id, key, style, kind, callId, tool, agent, arguments, message, refused, expiresAt, fields}`; `style` is
+ * `interrupt` or `card`, `kind` is `approval` or `question`, `agent` who asks where that is said, `fields` are what may be
+ * changed (or, for a question, what is asked).
  */
 
 import { inOrder, makeFields } from "./fields.js";
@@ -77,6 +78,7 @@ function fromCard(state, call) {
     kind: "approval",
     callId: card.function_call_id,
     tool: card.function_name,
+    agent: card.agent ?? null,
     arguments: args,
     message: spoken(step?.description, card.function_name, card),
     refused: card.refused,
@@ -104,6 +106,7 @@ function fromInterrupt(state, interrupt) {
     kind: question ? "question" : "approval",
     callId: toolCallId,
     tool,
+    agent: metadata.agent ?? null,
     arguments: args,
     message: question ? message : spoken(message, tool, metadata),
     refused: metadata.refused,
@@ -120,13 +123,15 @@ const RAN = " Already ran in this thread: ";
 
 /**
  * A message that someone wrote; what the server says when nobody did only repeats the tool's name. For clients that show
- * no more it begins with why the last answer wasn't taken, and ends in what ran before.
+ * no more it begins with why the last answer wasn't taken, and with who asks, and ends in what ran before.
  */
-function spoken(message, tool, { refused = "", already_ran }) {
-  const whole = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+function spoken(message, tool, { refused = "", agent, already_ran }) {
+  const whole = without(`${agent} asks:`, without(refused, message));
   const asked = already_ran && whole?.includes(RAN) ? whole.slice(0, whole.lastIndexOf(RAN)) : whole;
   return [`Run ${tool}?`, `Execute ${tool}`].includes(asked) ? undefined : asked;
 }
+
+const without = (beginning, text) => (text?.startsWith(beginning) ? text.slice(beginning.length).trim() : text);
 
 /** `editedArgs` in the schema says that edits are possible; a `const` or read-only field in it is not editable. */
 function approvalFields(args, responseSchema, metadata, known) {

@@ -30,7 +30,7 @@ export function createCard(ask, given) {
   };
   const slot = h("div", {});
   let told = "";
-  const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${reveal(title(ask))}` });
+  const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${reveal(whole(ask))}` });
   const show = (mode) => {
     const part = MODES[mode](ask, actions, show);
     const had = node.contains(document.activeElement);
@@ -70,6 +70,8 @@ const MODES = { view: viewMode, edit: editMode, reject: rejectMode, question: qu
 
 const title = (ask) => (ask.tool ? humanize(ask.tool) : "Question");
 
+const whole = (ask) => (ask.agent ? `${humanize(ask.agent)} asks: ${title(ask)}` : title(ask));
+
 const refusal = ({ refused }) => (refused ? [h("p", { class: "card-refused", role: "alert" }, icon("warning"), h("span", {}, shown(refused)))] : []);
 
 /** So that nobody approves the same thing twice without knowing. */
@@ -91,9 +93,10 @@ function header(ask, text) {
   const said = h("p", { dir: "auto" }, shown(text));
   const expiry = ask.expiresAt ? createCountdown(ask.expiresAt, () => expire(said)) : null;
   const heading = h("h2", { class: "card-title" }, shown(title(ask)));
+  const asker = ask.agent ? h("p", { class: "card-agent", dir: "auto" }, shown(`${humanize(ask.agent)} asks`)) : null;
   const name = ask.tool ? h("code", { class: "card-tool" }, shown(ask.tool)) : null;
   const badge = h("span", { class: "card-badge" }, icon("gate"));
-  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, heading, said), expiry ?? name);
+  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, asker, heading, said), expiry ?? name);
 }
 
 /** An expired card can't be answered any more; what was asked stays readable. */
@@ -102,7 +105,7 @@ function expire(said) {
   for (const control of said.closest(".card").querySelectorAll("button, input, select, textarea")) control.disabled = true;
 }
 
-const purpose = (ask) => ask.message || "The assistant wants to do this. Nothing happens until you decide.";
+const purpose = (ask) => ask.message || `${ask.agent ? humanize(ask.agent) : "The assistant"} wants to do this. Nothing happens until you decide.`;
 
 const tableOf = (ask, inputs = []) => argumentTable(ask.arguments, { inputs, unit: unitsFor(ask.arguments, ask) });
 
@@ -169,7 +172,7 @@ function questionMode(ask, actions) {
     button("Decline", "plain danger", "cross", () => actions.decide(ask, { approved: false })),
   );
   const rows = inputs.flatMap(inputRow);
-  return { content: [header(ask, ask.message || "The assistant asks you something."), asForm(submit, h("dl", { class: "arguments" }, rows), buttons)] };
+  return { content: [header(ask, ask.message || `${ask.agent ? humanize(ask.agent) : "The assistant"} asks you something.`), asForm(submit, h("dl", { class: "arguments" }, rows), buttons)] };
 }
 
 function asForm(submit, ...children) {

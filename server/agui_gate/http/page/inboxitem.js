@@ -2,6 +2,7 @@
 
 import { createCountdown } from "./countdown.js";
 import { h, icon, same, setText } from "./dom.js";
+import { humanize } from "./fields.js";
 import { withKeys } from "./keys.js";
 import { reveal, shown } from "./reveal.js";
 import { createTool } from "./tools.js";
@@ -59,7 +60,7 @@ function showLine(view, row) {
   view.state.replaceChildren(...stateOf(row));
   view.what.replaceChildren(...shown(row.what));
   view.what.hidden = !row.what;
-  const chat = [row.chat && reveal(row.chat), row.isCurrent && "this chat"].filter(Boolean).join(" · ");
+  const chat = [row.asker && reveal(`${humanize(row.asker)} asks`), row.chat && reveal(row.chat), row.isCurrent && "this chat"].filter(Boolean).join(" · ");
   view.where.replaceChildren(`${chat} · `, h("time", { datetime: row.asked, title: clock(row.asked) }, shortClock(row.asked)));
   setText(view.note, row.note ?? "");
   view.note.hidden = !row.note;

@@ -1,11 +1,12 @@
 /** What the inbox shows of its entries (inbox.js). Pure. */
 
 import { fromApproval } from "./asks.js";
+import { recordStatus } from "./callrows.js";
 import { humanize, inOrder, summary } from "./fields.js";
 import { isOver, isWaiting } from "./inbox.js";
 import { adviceFor } from "./notices.js";
 import { hasRun } from "./records.js";
-import { recordStatus } from "./rows.js";
+import { isServed, schemaOf } from "./team.js";
 import { unitsFor } from "./units.js";
 
 /** How many of them can be decided. */
@@ -13,12 +14,14 @@ export const countOf = (entries) => entries.filter(isWaiting).length;
 
 /**
  * A row for `createItem`. `call` is a row of the conversation for it (rows.js), null until its chat was looked at.
- * `threads` are the chats known by now, `current` the open one's id, `schemaOf(agent, tool)` a tool's JSON Schema.
+ * `threads` are the chats known by now, `current` the open one's id, `agents` what is served (team.js).
  */
-export function toItem(entry, { threads, current, schemaOf }) {
+export function toItem(entry, { threads, current, agents }) {
   const { record, sending, calls, problem } = entry;
-  const schema = schemaOf(record.agent, record.tool);
-  const title = threads.find(({ id }) => id === record.thread_id)?.title ?? entry.title;
+  const schema = schemaOf(agents, record.agent, record.tool);
+  const thread = threads.find(({ id }) => id === record.thread_id);
+  const title = thread?.title ?? entry.title;
+  const asker = (thread ? record.agent === thread.agent : isServed(agents, record.agent)) ? null : (record.agent ?? null);
   const status = statusOf(entry);
   return {
     kind: "inbox",
@@ -29,12 +32,13 @@ export function toItem(entry, { threads, current, schemaOf }) {
     isCurrent: record.thread_id === current,
     asked: record.asked_at,
     expires: status === "waiting" ? record.expires_at : null,
+    asker,
     status,
-    call: isWaiting(entry) && !sending && !calls ? null : callRow(entry, schema, status),
+    call: isWaiting(entry) && !sending && !calls ? null : callRow(entry, schema, status, asker),
     note: noteOf(entry),
     isGone: entry.gone,
     needsToken: problem?.code === "unauthorized",
-    thread: { id: record.thread_id, agent: record.agent },
+    thread: { id: record.thread_id, agent: thread?.agent ?? record.agent },
   };
 }
 
@@ -45,9 +49,9 @@ function statusOf(entry) {
   return entry.sending ? "sending" : "waiting";
 }
 
-function callRow(entry, schema, status) {
+function callRow(entry, schema, status, asker) {
   const { record, sending, calls, late } = entry;
-  const ask = isWaiting(entry) && !sending ? askOf(entry, schema) : null;
+  const ask = isWaiting(entry) && !sending ? { ...askOf(entry, schema), agent: asker } : null;
   return {
     callId: record.call_id,
     name: record.tool,

@@ -1,19 +1,19 @@
 /** The inbox as the page has it: what waits (inbox.js), drawn in its panel, and told to those who listen. */
 
+import { recordStatus } from "./callrows.js";
 import { humanize } from "./fields.js";
 import { createInbox, isOver } from "./inbox.js";
 import { createPanel } from "./inboxpanel.js";
 import { countOf, toItem } from "./inboxrows.js";
 import { reveal } from "./reveal.js";
-import { recordStatus } from "./rows.js";
 import { isOpen } from "./threads.js";
 import { LABELS, decisionLine } from "./words.js";
 
 /**
- * `parts` are the panel's nodes. `current()` is the open chat's id, `schemaOf(agent, tool)` a tool's JSON Schema;
+ * `parts` are the panel's nodes. `current()` is the open chat's id, `agents()` what is served (team.js);
  * `onDecided(record, run)` once the server has decided something, `openChat(thread)`, `askToken()`, `announce(text)`.
  */
-export function createInboxView(parts, { api, current, schemaOf, onDecided, openChat, askToken, announce, onToggle }) {
+export function createInboxView(parts, { api, current, agents, onDecided, openChat, askToken, announce, onToggle }) {
   let lists = { threads: [], approvals: [], moreApprovals: false };
   let shown = [];
   const waiting = () => lists.approvals.filter((approval) => isOpen(approval, Date.now()));
@@ -45,7 +45,7 @@ export function createInboxView(parts, { api, current, schemaOf, onDecided, open
 
   function draw() {
     const count = inbox.isOpen() ? countOf(shown) : waiting().length;
-    const items = shown.map((entry) => toItem(entry, { threads: lists.threads, current: current(), schemaOf }));
+    const items = shown.map((entry) => toItem(entry, { threads: lists.threads, current: current(), agents: agents() }));
     panel.draw({ items, count, more: lists.moreApprovals });
   }
 

@@ -1,9 +1,10 @@
 /** What was said, drawn: user bubbles, assistant text, folded reasoning, activity, the line under an answer. */
 
-import { argumentTable } from "./arguments.js";
 import { h, icon, same, setText } from "./dom.js";
 import { humanize, isObject } from "./fields.js";
 import { renderBlocks } from "./markdown.js";
+import { reveal } from "./reveal.js";
+import { createValue } from "./values.js";
 
 /** A component skips updates that change nothing. */
 function component(node, apply) {
@@ -27,8 +28,21 @@ export function createUser() {
 export function createText() {
   const node = h("article", { class: "row prose", "aria-label": "Assistant" });
   return component(node, (row) => {
+    node.setAttribute("aria-label", voiceOf(row));
     node.classList.toggle("streaming", row.streaming);
     fill(node, row.text);
+  });
+}
+
+const voiceOf = ({ name }) => (name ? reveal(humanize(name)) : "Assistant");
+
+/** An answer that is JSON, for whoever reads it. */
+export function createForm() {
+  const value = createValue();
+  const node = h("article", { class: "row form" }, value.node);
+  return component(node, (row) => {
+    node.setAttribute("aria-label", voiceOf(row));
+    value.update(row.value);
   });
 }
 
@@ -64,20 +78,29 @@ export function createActivity() {
   const name = h("span", {});
   const count = h("span", { class: "activity-count" });
   const bar = h("progress", {});
-  const others = h("div", {});
-  const node = h("section", { class: "row activity" }, h("p", {}, name, count), bar, others);
+  const others = createValue();
+  const kind = h("span", { class: "activity-kind", dir: "auto" });
+  const node = h("section", { class: "row activity" }, h("p", {}, name, kind, count), bar, others.node);
   return component(node, (row) => {
-    const { title, done, total, ...rest } = isObject(row.content) ? row.content : { content: row.content };
-    const counted = typeof done === "number" && typeof total === "number";
-    setText(name, typeof title === "string" ? title : humanize(row.title ?? "activity"));
+    const { title, done, total, ...more } = isObject(row.content) ? row.content : { content: row.content };
+    const counted = Number.isFinite(done) && Number.isFinite(total) && total > 0;
+    const uncounted = Object.entries({ done, total }).filter(([, value]) => !counted && value !== undefined);
+    const rest = { ...(["string", "undefined"].includes(typeof title) ? {} : { title }), ...Object.fromEntries(uncounted), ...more };
+    const type = kindOf(String(row.title ?? "activity"));
+    setText(name, typeof title === "string" ? reveal(title) : type);
+    setText(kind, typeof title === "string" ? type : "");
     setText(count, counted ? `${done} of ${total}` : "");
     node.setAttribute("aria-label", name.textContent);
     bar.setAttribute("aria-label", name.textContent);
     bar.hidden = !counted;
     if (counted) Object.assign(bar, { max: total, value: done });
-    others.replaceChildren(...(Object.keys(rest).length > 0 ? [argumentTable(rest)] : []));
+    others.node.hidden = Object.keys(rest).length === 0;
+    if (!others.node.hidden) others.update(rest);
   });
 }
+
+/** Somebody else's name for it is left as it is. */
+const kindOf = (name) => reveal(/^[\w-]+$/.test(name) ? humanize(name) : name);
 
 export function createWorking() {
   const dots = h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i"));

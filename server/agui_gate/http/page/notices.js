@@ -28,6 +28,8 @@ const ADVICE = {
 };
 const FINAL = new Set(["not_found", "gone", "context_length", "forbidden", "too_large", "unauthorized"]); // trying again alone doesn't help
 
+const UNFIT = /^(The model's answer has not the form that was asked for): (.*)$/s; // what follows is for whoever made the form
+
 /** What to do about `code`, in a sentence. */
 export const adviceFor = (code) => ADVICE[code] ?? "Try again. If it happens again, look at the server's log.";
 
@@ -46,8 +48,9 @@ export function createNotice(actions) {
       const stopped = row.code === "abort";
       node.classList.toggle("stopped", stopped);
       symbol.replaceChildren(icon(stopped ? "stop" : "warning"));
-      setText(what, stopped ? "Stopped" : row.message || "Something went wrong.");
-      setText(advice, stopped ? "" : adviceFor(row.code));
+      const [said, ...details] = UNFIT.exec(row.message ?? "")?.slice(1) ?? [row.message];
+      setText(what, stopped ? "Stopped" : said || "Something went wrong.");
+      setText(advice, stopped ? "" : [adviceFor(row.code), ...details].join(" "));
       setText(code, stopped ? "" : row.code);
       token.hidden = row.code !== "unauthorized";
       back.hidden = row.code !== "too_large";

@@ -1,41 +1,73 @@
 /** The conversation as the rows that are drawn. Pure; a row's `key` is stable for as long as what it shows exists. */
 
 import { openAsks } from "./asks.js";
+import { askRow, callRows, plainText, strayTaskRow } from "./callrows.js";
 import { parseObject } from "./json.js";
-import { CARD_TOOL, fromMetadata, hasRun, isClosed } from "./records.js";
-import { findResult } from "./state.js";
+import { lanesOf, voicesOf } from "./lanes.js";
+import { CARD_TOOL, fromMetadata } from "./records.js";
 
-/** Rows: `user`, `text`, `replaced`, `reasoning`, `activity`, `tool`, `footer`, `working`, `unread`, `notice`. */
+/**
+ * Rows: `user`, `speaker`, `text`, `form`, `replaced`, `reasoning`, `activity`, `tool`, `handoff`, `task` (with `rows` of
+ * its own), `footer`, `working`, `unread`, `notice`.
+ */
 export function toRows(state) {
-  const asks = openAsks(state);
-  const rows = state.messages.flatMap((message) => [...messageRows(state, message, asks), ...footerRow(state, message)]);
-  const shown = new Set(rows.filter((row) => row.kind === "tool").map((row) => row.callId));
-  const orphans = asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
-  return [...rows, ...orphans, ...tail(state, rows, asks)];
+  const results = new Map(state.messages.filter(({ role }) => role === "tool").map((message) => [message.toolCallId, message]));
+  const view = { state, results, asks: openAsks(state), lanes: lanesOf(state.messages), within: [] };
+  const rows = laneRows(view, "", state.agent);
+  const shown = new Set(callsIn(rows));
+  const orphans = view.asks.filter((ask) => !shown.has(ask.callId)).map((ask) => askRow(state, ask));
+  return [...rows, ...orphans, ...tail(view, rows)];
 }
 
-function messageRows(state, message, asks) {
+const callsIn = (rows) => rows.flatMap((row) => (row.kind === "task" ? callsIn(row.rows) : row.kind === "tool" ? [row.callId] : []));
+
+/** What is said in a task ("": the conversation), where `first` speaks to begin with. Whoever else speaks is named. */
+function laneRows(view, task, first) {
+  const lane = view.lanes.get(task) ?? [];
+  const voices = voicesOf(lane, first, { isTask: task !== "", results: view.results });
+  const isAlone = task !== "" || ((view.state.team.heirs?.[first] ?? []).length === 0 && [...voices.values()].every((voice) => voice === first));
+  const known = isAlone ? first : null;
+  let named = known;
+  return lane.flatMap((message) => {
+    const voice = voices.get(message.id) ?? first;
+    const rows = messageRows(view, message, voice, isAlone && voice === first ? null : voice);
+    if (message.role === "user") named = known;
+    if (rows.length === 0 || !voices.has(message.id) || voice === named || isReplaced(message)) return rows;
+    named = voice;
+    return [{ key: `${message.id}-speaker`, kind: "speaker", name: voice }, ...rows];
+  });
+}
+
+function messageRows(view, message, voice, name) {
+  const { state } = view;
+  const rowsOf = (task, agent) => (view.within.includes(task) ? [] : laneRows({ ...view, within: [...view.within, task] }, task, agent));
   switch (message.role) {
     case "user":
       return [{ key: message.id, kind: "user", text: plainText(message.content) }];
     case "assistant":
-      return assistantRows(state, message, asks);
+      return [...saidRows(view, message, name), ...callRows(view, message, voice, rowsOf), ...footerRow(view, message)];
     case "reasoning":
       return reasoningRows(state, message);
     case "activity":
       return [{ key: message.id, kind: "activity", title: message.activityType, content: message.content }];
+    case "task":
+      return [strayTaskRow(view, message.id, rowsOf)];
     default:
       return []; // Results are shown by their call.
   }
 }
 
-function assistantRows(state, message, asks) {
+const isReplaced = (message) => Boolean(fromMetadata(message)?.replaced);
+
+function saidRows({ state, lanes, results }, message, name) {
   const text = plainText(message.content);
-  const streaming = state.run !== null && state.messages.at(-1) === message;
-  const said = fromMetadata(message)?.replaced ? { kind: "replaced" } : { kind: "text", text, streaming };
-  const rows = text ? [{ key: message.id, ...said }] : [];
-  const calls = (message.toolCalls ?? []).filter((call) => call.function.name !== CARD_TOOL);
-  return [...rows, ...calls.map((call) => toolRow(state, call, asks))];
+  if (!text) return [];
+  if (isReplaced(message)) return [{ key: message.id, kind: "replaced" }];
+  const task = message.subagentRunId ?? "";
+  const isLast = lanes.get(task).findLast(({ role }) => role !== "tool") === message;
+  const streaming = state.run !== null && isLast && !message.toolCalls?.length && !results.has(task);
+  const form = streaming || !text.startsWith("{") ? null : parseObject(text);
+  return [form ? { key: message.id, kind: "form", text, value: form, name } : { key: message.id, kind: "text", text, streaming, name }];
 }
 
 function reasoningRows(state, { id, content }) {
@@ -46,119 +78,33 @@ function reasoningRows(state, { id, content }) {
   return [{ key: id, kind: "reasoning", text: plainText(content), active, seconds }];
 }
 
-function toolRow(state, call, asks) {
-  const result = findResult(state, call.id);
-  const ask = asks.find((candidate) => candidate.callId === call.id) ?? null;
-  const record = state.records[call.id] ?? null;
-  return {
-    key: call.id,
-    kind: "tool",
-    callId: call.id,
-    name: call.function.name,
-    arguments: call.function.arguments,
-    result: result ? plainText(result.content) : (record?.result ?? null),
-    status: recordStatus(record) ?? callStatus(state, result, ask),
-    record,
-    late: state.late[call.id] ?? false,
-    answered: state.sent[call.id] ?? false,
-    schema: state.schemas[call.function.name] ?? null,
-    ...askParts(state, ask),
-  };
-}
-
-/** A card that can be answered now, and what was decided on it so far. */
-function askParts(state, ask) {
-  if (state.run || !ask) return { ask: null, draft: null, earlier: null };
-  return { ask, draft: state.drafts[ask.key] ?? null, earlier: earlierRuns(state, ask) };
-}
-
-/** What the same tool already did in this thread. */
-function earlierRuns(state, { tool, callId }) {
-  const shown = state.messages.flatMap((message) => message.toolCalls ?? []);
-  const name = (id) => shown.find((call) => call.id === id)?.function;
-  return Object.entries(state.records)
-    .filter(([id, record]) => id !== callId && hasRun(record) && (record.tool ?? name(id)?.name) === tool)
-    .map(([id, record]) => ({ record, arguments: parseObject(name(id)?.arguments) ?? {} }));
-}
-
-/** An ask whose call is not in the history (a question, or a thread that was cut short). */
-function askRow(state, ask) {
-  const args = JSON.stringify(ask.arguments);
-  const base = { key: ask.callId ?? ask.id, callId: ask.callId, name: ask.tool, arguments: args };
-  const record = state.records[ask.callId] ?? null;
-  return { ...base, kind: "tool", result: null, status: "waiting", record, late: false, answered: false, schema: ask.schema ?? null, ...askParts(state, ask) };
-}
-
-const STATES = {
-  claimed: "running",
-  done: "done",
-  failed: "error",
-  unknown: "unknown",
-  rejected: "rejected",
-  superseded: "superseded",
-  cancelled: "stopped",
-  expired: "expired",
-};
-
-/** The ledger's word, where there is one and it is a last one. */
-export const recordStatus = (record) => (isClosed(record ?? undefined) ? STATES[record.state] : undefined);
-
-/** `running`, `waiting`, `done`, `error`, `unknown`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
-function callStatus(state, result, ask) {
-  if (result) return resultStatus(result);
-  if (ask) return "waiting";
-  return state.run ? "running" : "stopped";
-}
-
-const OUTCOMES = {
-  rejected: "rejected",
-  denied: "rejected",
-  superseded: "superseded",
-  expired: "expired",
-  cancelled: "stopped",
-  failed: "error",
-  error: "error",
-  unknown: "unknown",
-};
-
-/** The server's word about a call is `{status, message | error, reason?}`; a tool's own data may have a status too. */
-export function resultStatus({ content, error }) {
-  const body = parseObject(plainText(content)) ?? {};
-  const { status, message, reason, error: problem, ...others } = body;
-  const official = Object.keys(others).length === 0 && (message !== undefined || problem !== undefined);
-  const outcome = official ? OUTCOMES[status] : undefined;
-  return outcome ?? (error || problem ? "error" : "done");
-}
-
 /** Under every answer whose run was seen here, and under the last one in any case. */
-function footerRow(state, message) {
+function footerRow({ state, lanes }, message) {
+  if (message.subagentRunId) return [];
   const footer = state.footers[message.id] ?? null;
   const ended = state.run === null && state.notice === null && state.interrupts.length === 0;
-  const last = ended && message === state.messages.at(-1);
-  const text = message.role === "assistant" && !message.toolCalls ? plainText(message.content) : "";
+  const last = ended && message === lanes.get("").at(-1);
+  const text = !message.toolCalls ? plainText(message.content) : "";
   if (!text || !(footer || last)) return [];
   return [{ key: `${message.id}-footer`, kind: "footer", footer, text, last }];
 }
 
-function tail(state, rows, asks) {
+function tail(view, rows) {
+  const { state, asks } = view;
   const last = rows.at(-1);
   if (state.notice) return [{ key: "notice", kind: "notice", ...state.notice }];
-  if (!state.run && asks.length === 0 && isUnread(state)) return [{ key: "unread", kind: "unread" }];
-  const quiet = !last || !["text", "reasoning"].includes(last.kind) || !(last.streaming || last.active);
-  return state.run && quiet ? [{ key: "working", kind: "working" }] : [];
+  if (!state.run && asks.length === 0 && isUnread(view, rows)) return [{ key: "unread", kind: "unread" }];
+  const isBusy = last && (last.streaming || last.active || (last.kind === "task" && last.status === "running"));
+  return state.run && !isBusy ? [{ key: "working", kind: "working" }] : [];
 }
 
-/** What was decided outside the chat, and the assistant doesn't know it yet. */
-function isUnread({ messages, records }) {
+/** What was decided outside the chat and the assistant doesn't know yet, or a task that somebody has to go on with. */
+function isUnread({ state: { messages, records }, lanes }, rows) {
+  const awaited = Object.values(records).some(({ state }) => state === "claimed");
+  if (awaited) return false;
+  if (rows.some(({ kind, status }) => kind === "task" && status === "paused")) return true;
   const cards = new Set(messages.flatMap((message) => message.toolCalls ?? []).filter((call) => call.function.name === CARD_TOOL).map(({ id }) => id));
   const isCard = ({ toolCallId, toolCalls, content }) => cards.has(toolCallId) || (!content && toolCalls?.every(({ id }) => cards.has(id)));
-  const last = messages.findLast((message) => !isCard(message));
-  const awaited = Object.values(records).some(({ state }) => state === "claimed");
-  return last?.role === "tool" && !records[last.toolCallId]?.replaced && !awaited;
-}
-
-/** A message's text; parts that aren't text are named. */
-export function plainText(content) {
-  if (!Array.isArray(content)) return content ?? "";
-  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+  const last = lanes.get("").findLast((message) => !isCard(message));
+  return last?.role === "tool" && !records[last.toolCallId]?.replaced;
 }

@@ -14,10 +14,10 @@ import { reduce } from "./store.js";
 const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
 
 /**
- * `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts; `schemasOf`
- * knows the JSON Schemas of an agent's tools, by name.
+ * `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts; `knownOf` has
+ * what is known of an agent: `{schemas, team}` (team.js).
  */
-export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, schemasOf = () => ({}) }) {
+export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, knownOf = () => ({}) }) {
   let state = initialState();
   const sight = createSight();
   let streamed = null; // the key of the run whose events came here last
@@ -37,7 +37,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     stop();
     sight.forget();
     streamed = null;
-    set(initialState({ threadId, agent, schemas: schemasOf(agent) }));
+    set(initialState({ threadId, agent, ...knownOf(agent) }));
   };
 
   async function run(resume = [], sent = []) {
@@ -169,7 +169,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
       sight.see(thread);
-      set({ ...restore(state, thread), schemas: schemasOf(thread.agent) });
+      set({ ...restore(state, thread), ...knownOf(thread.agent) });
       if (sight.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
@@ -205,7 +205,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   function forget(threadId) {
     sight.forget();
     streamed = null;
-    const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas });
+    const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas, team: state.team });
     set({ ...gone, notice: { code: "not_found", message: "This chat was deleted." } });
     return true;
   }

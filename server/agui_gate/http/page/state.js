@@ -8,11 +8,12 @@
 import { parseObject } from "./json.js";
 import { entriesOf, fromMessages, hasRun, isClosed, learn } from "./records.js";
 
-export function initialState({ threadId = "", agent = "", schemas = {} } = {}) {
+export function initialState({ threadId = "", agent = "", schemas = {}, team = {} } = {}) {
   return {
     threadId,
     agent,
     schemas, // tool -> JSON Schema of its arguments
+    team, // who works for the agent, see team.js
     messages: [],
     shared: {}, // AG-UI state
     interrupts: [], // open ones
@@ -22,6 +23,7 @@ export function initialState({ threadId = "", agent = "", schemas = {} } = {}) {
     records: {}, // call id -> what the server's ledger says, see records.js
     openCalls: [], // call ids whose arguments are still streaming
     thinking: {}, // reasoning message id -> {from, to?}
+    subagents: {}, // task (the id of the call that delegated it) -> {name}
     footers: {}, // last message id of a run -> {seconds, input, output}
     run: null, // {id, startedAt} while a run is on
     notice: null, // {code, message} of the last run
@@ -80,8 +82,8 @@ export function failRun(state, code, message) {
 /** A thread as `GET /threads/{id}` returns it. What was decided here and not sent stays, where it still can be. */
 export function restore(state, { id, agent, messages, state: shared, approvals, calls }) {
   const same = id === undefined || id === state.threadId;
-  const kept = same ? { drafts: state.drafts, late: state.late, footers: state.footers, thinking: state.thinking } : {};
-  const fresh = { ...initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent, schemas: state.schemas }), ...kept };
+  const kept = same ? { drafts: state.drafts, late: state.late, footers: state.footers, thinking: state.thinking, subagents: state.subagents } : {};
+  const fresh = { ...initialState({ threadId: id ?? state.threadId, agent: agent ?? state.agent, schemas: state.schemas, team: state.team }), ...kept };
   const asked = new Map(same ? state.interrupts.map((interrupt) => [interrupt.id, interrupt]) : []); // they know more
   const next = { ...fresh, messages: messages ?? [], shared: shared ?? {}, interrupts: (approvals ?? []).map((approval) => asked.get(approval.id) ?? asInterrupt(approval)) };
   return learnCalls({ ...next, records: same ? state.records : {} }, calls ?? []);
@@ -103,8 +105,8 @@ export function withRecords(state, entries) {
 }
 
 /** An open approval can be answered like the interrupt that asked for it: they have the same id. */
-export function asInterrupt({ id, call_id, message, expires_at, tool, arguments: args, editable }) {
-  const metadata = { tool, arguments: args, editable: editable ?? [] };
+export function asInterrupt({ id, call_id, message, expires_at, tool, agent, arguments: args, editable }) {
+  const metadata = { tool, agent, arguments: args, editable: editable ?? [] };
   return { id, reason: "tool_call", toolCallId: call_id, message, expiresAt: expires_at ?? undefined, metadata };
 }
 

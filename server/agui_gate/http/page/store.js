@@ -13,7 +13,7 @@ const HANDLERS = {
   RUN_STARTED: (state) => state,
   RUN_FINISHED: finishRun,
   RUN_ERROR: (state, { code = "internal", message }) => failRun(state, code, message),
-  TEXT_MESSAGE_START: (state, { messageId, role }) => upsert(state, messageId, role ?? "assistant", (it) => it),
+  TEXT_MESSAGE_START: (state, event) => upsert(state, event.messageId, event.role ?? "assistant", (it) => it, event),
   TEXT_MESSAGE_CONTENT: appendText,
   TEXT_MESSAGE_CHUNK: appendText,
   TOOL_CALL_START: startCall,
@@ -30,10 +30,10 @@ const HANDLERS = {
   STATE_DELTA: patchShared,
   MESSAGES_SNAPSHOT: takeSnapshot,
   CUSTOM: takeCustom,
-  ACTIVITY_SNAPSHOT: (state, { messageId, activityType, content }) =>
-    upsert(state, messageId, "activity", (it) => ({ ...it, activityType, content })),
+  ACTIVITY_SNAPSHOT: takeActivity,
   ACTIVITY_DELTA: (state, { messageId, patch }) =>
     update(state, messageId, (it) => ({ ...it, content: safePatch(it.content, patch) })),
+  SUBAGENT_STARTED: (state, { subagentRunId, name }) => ({ ...state, subagents: { ...state.subagents, [subagentRunId]: { name } } }),
 };
 
 function finishRun(state, { outcome, usage, metadata }, now) {
@@ -46,7 +46,7 @@ function finishRun(state, { outcome, usage, metadata }, now) {
 }
 
 function addFooter(state, usage, now) {
-  const last = state.messages.at(-1);
+  const last = state.messages.findLast((message) => !message.subagentRunId);
   if (!state.run || last?.role !== "assistant" || !last.content) return state; // Only an answer has a last line.
   const entries = [usage ?? []].flat();
   const sum = (field) => entries.reduce((total, entry) => total + (entry[field] ?? 0), 0);
@@ -60,24 +60,35 @@ function update(state, id, change) {
   return at < 0 ? state : { ...state, messages: state.messages.with(at, change(state.messages[at])) };
 }
 
-function upsert(state, id, role, change) {
+/** `event` begins the message, and says whose it is. */
+function upsert(state, id, role, change, event) {
   if (findMessage(state, id) >= 0) return update(state, id, change);
-  return { ...state, messages: [...state.messages, change({ id, role, content: "" })] };
+  return { ...state, messages: [...state.messages, change({ id, role, content: "", ...ownerOf(event) })] };
 }
+
+const ownerOf = ({ name, subagentRunId }) => ({ ...(name && { name }), ...(subagentRunId && { subagentRunId }) });
 
 // From the end: what streams is nearly always last.
 const findMessage = (state, id) => state.messages.findLastIndex((message) => message.id === id);
 
-function appendText(state, { messageId, role, delta = "" }) {
-  const id = messageId ?? state.messages.at(-1)?.id; // A chunk may leave out the id of the open message.
-  return upsert(state, id, role ?? "assistant", (it) => ({ ...it, content: (it.content ?? "") + delta }));
+function appendText(state, event) {
+  const { messageId, role, delta = "" } = event;
+  const id = messageId ?? state.messages.findLast(({ subagentRunId }) => subagentRunId === event.subagentRunId)?.id; // A chunk may leave out the id of the open message.
+  return upsert(state, id, role ?? "assistant", (it) => ({ ...it, content: (it.content ?? "") + delta }), event);
 }
 
-function startCall(state, { toolCallId, toolCallName, parentMessageId }) {
+/** One that doesn't replace anything is news only where there is none. */
+function takeActivity(state, event) {
+  const { messageId, activityType, content, replace = true } = event;
+  return upsert(state, messageId, "activity", (it) => (replace || it.activityType === undefined ? { ...it, activityType, content } : it), event);
+}
+
+function startCall(state, event) {
+  const { toolCallId, toolCallName, parentMessageId } = event;
   if (findCall(state, toolCallId)) return state;
   const call = { id: toolCallId, type: "function", function: { name: toolCallName, arguments: "" } };
   const parent = parentMessageId ?? `${toolCallId}-message`;
-  const next = upsert(state, parent, "assistant", (it) => ({ ...it, toolCalls: [...(it.toolCalls ?? []), call] }));
+  const next = upsert(state, parent, "assistant", (it) => ({ ...it, toolCalls: [...(it.toolCalls ?? []), call] }), event);
   return { ...next, openCalls: [...next.openCalls, toolCallId] };
 }
 
@@ -104,8 +115,9 @@ function appendArguments(state, id, delta) {
 const closeCall = (state, id) => ({ ...state, openCalls: state.openCalls.filter((open) => open !== id) });
 
 /** A result goes behind its assistant message and the results that are already there; a second one replaces the first. */
-function addResult(state, { messageId, toolCallId, content, metadata }) {
-  const result = { id: messageId ?? `${toolCallId}-result`, role: "tool", toolCallId, content, ...(metadata && { metadata }) };
+function addResult(state, event) {
+  const { messageId, toolCallId, content, metadata } = event;
+  const result = { id: messageId ?? `${toolCallId}-result`, role: "tool", toolCallId, content, ...ownerOf(event), ...(metadata && { metadata }) };
   const others = state.messages.filter((message) => !(message.role === "tool" && message.toolCallId === toolCallId));
   let at = others.findLastIndex((message) => message.toolCalls?.some((call) => call.id === toolCallId)) + 1;
   if (at === 0) at = others.length;
@@ -123,8 +135,9 @@ function takeCustom(state, { name, value }) {
   return { ...withRecords(state, entriesOf([value.record])), late: { ...state.late, [callId]: true } };
 }
 
-function startThinking(state, { messageId }, now) {
-  const next = upsert(state, messageId, "reasoning", (it) => it);
+function startThinking(state, event, now) {
+  const { messageId } = event;
+  const next = upsert(state, messageId, "reasoning", (it) => it, event);
   return { ...next, thinking: { ...next.thinking, [messageId]: { from: now } } };
 }
 

@@ -19,7 +19,8 @@ export function renderWelcome(node, agent, choose) {
     h("span", { class: "welcome-mark" }, icon("gate")),
     h("h1", {}, name),
     h("p", { class: "welcome-text" }, description),
-    ...toolList(agent?.tools ?? []),
+    ...toolList((agent?.tools ?? []).filter((tool) => !tool.agent)),
+    ...teamList(agent?.team ?? []),
     h("ul", { class: "examples" }, examples.map((text) => h("li", {}, example(text, choose)))),
   );
 }
@@ -42,6 +43,12 @@ function draw(node, { title, text, label, act }) {
 
 function example(text, choose) {
   return h("button", { class: "example", type: "button", onclick: () => choose(text) }, h("span", {}, text), icon("chevron"));
+}
+
+const LIST = new Intl.ListFormat("en");
+
+function teamList(team) {
+  return team.length === 0 ? [] : [h("p", { class: "welcome-team" }, `Works with ${LIST.format(team.map(({ name }) => humanize(name)))}.`)];
 }
 
 function toolList(tools) {
