@@ -306,7 +306,7 @@ async def test_who_speaks_and_one_after_the_other() -> None:
         done = await chat(server.url, "-m", "go")
         assert done.stdout == "from one\nfrom two\nall done\n"
         assert "⇢ helper a" in done.stderr
-        assert [line[:8] for line in done.stderr.splitlines()[2:]] == ["helper a", "helper b"]
+        assert [line[:8] for line in done.stderr.splitlines()[2:]] == ["helper a", "helper b", "agent:"]
         assert "\x1b" not in done.stderr
 
 
@@ -341,7 +341,7 @@ def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPa
     from agui_gate.client import events
 
     monkeypatch.setattr(chat_printing, "moves_cursor", lambda: True)
-    printer = chat_printing.ChatPrinter(lambda event: "")
+    printer = chat_printing.ChatPrinter()
     now = 100.0
     printer.spinner = chat_printing.Spinner(lambda: now)
     printer.begin()

@@ -73,6 +73,35 @@ def test_json_prints_every_event_of_every_run(cli: Cli) -> None:
     assert result.stderr == ""
 
 
+def test_who_speaks_is_said_where_a_team_is_at_work(tmp_path: Path) -> None:
+    """The words alone are on stdout, as ever; a process of its own, since a team's models say each turn once."""
+    done = call(tmp_path, "run", "cli_team:desk", "-m", "refund A1", "--approve", "yes")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "One moment.\nI look.\nIt is done.\nI pass you on.\nBilling here.\n"
+    assert done.stderr.splitlines() == [
+        '→ clerk(task="refund A1")',
+        "⇢ clerk is at work",
+        "clerk:",
+        '→ clerk: refund(order_id="A1")',
+        "⇢ clerk is at work",
+        "← clerk: refund: A1 refunded",
+        "clerk:",
+        "← clerk: It is done.",
+        "desk:",
+        "→ transfer_to_billing()",
+        "⇢ billing answers from here on",
+        "billing:",
+    ]
+
+
+def test_a_question_says_which_agent_asks(tmp_path: Path) -> None:
+    with running(tmp_path, "run", "cli_team:desk", "-m", "refund A1", terminal=True) as process:
+        process.wait_for("clerk asks: Run refund")
+        process.type("y\n")
+        process.wait_for("Billing here.")
+        assert process.end() == 0
+
+
 def test_a_terminal_that_cannot_show_it(tmp_path: Path) -> None:
     """What it can't show is replaced in text; events are UTF-8 in any case."""
     ascii_only = {"PYTHONIOENCODING": "ascii"}

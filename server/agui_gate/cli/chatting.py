@@ -10,7 +10,7 @@ from typing import Literal
 import click
 import msgspec
 
-from agui_gate.cli.terminal.asking import ask_about, read_line
+from agui_gate.cli.terminal.asking import ask_about, asked_by, read_line
 from agui_gate.cli.terminal.chat_printing import ChatPrinter, show_history
 from agui_gate.cli.terminal.console import dim, note, short
 from agui_gate.client import Answer, AnyEvent, ClientError, Outcome, Question, Refused, Run, Thread, events
@@ -28,7 +28,7 @@ class Talk:
 
     def __init__(self, thread: Thread, policy: Policy, *, as_json: bool = False) -> None:
         self.thread, self._policy, self._as_json = thread, policy, as_json
-        self._printer = ChatPrinter(thread.speaker)
+        self._printer = ChatPrinter()
 
     async def say(self, text: str, *answers: Answer) -> Outcome:
         """Say something, and print what comes."""
@@ -112,8 +112,8 @@ class Talk:
             return question.approve() if self._policy == "yes" else question.reject()
         if not question.approval:
             return _free(question)
-        who = f"{question.agent}: " if question.agent else ""
-        said = ask_about(f"{who}{question.message}", question.arguments, question.editable)
+        asked = asked_by(question.agent, question.message)
+        said = ask_about(asked, question.arguments, question.editable)
         if said is None:
             return None
         return question.approve(said.edited) if said.approved else question.reject(said.reason)

@@ -13,8 +13,9 @@ from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
 from agui_gate.cli.terminal.asking import Asker, can_ask
+from agui_gate.cli.terminal.chat_printing import ChatPrinter
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note
-from agui_gate.cli.terminal.printing import JsonPrinter, TextPrinter
+from agui_gate.cli.terminal.printing import JsonPrinter
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.inbound import check_id
 
@@ -24,8 +25,8 @@ MAX_ROUNDS = 50
 HELP = """Run TARGET (module:object) once and print what it says. With --model it may be left out: a plain
 agent, without tools, answers then.
 
-Text goes to stdout; tool calls and questions go to stderr. A gated call is put to you: y(es), n(o), e(dit), or Ctrl-D
-to leave it waiting. Where nobody can be asked, --approve ask means no.
+Text goes to stdout; tool calls, questions, and who speaks where several agents do, go to stderr. A gated call is put
+to you: y(es), n(o), e(dit), or Ctrl-D to leave it waiting. Where nobody can be asked, --approve ask means no.
 
 \b
 Examples:
@@ -76,14 +77,15 @@ def command(
     loaded = load_target(target, model)
     chosen = pick_agent(loaded, agent)
     engine = make_engine(loaded, chosen, store, config)
-    printer = JsonPrinter() if as_json else TextPrinter()
+    printer = JsonPrinter() if as_json else ChatPrinter(chosen.name)
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
-    local = LocalThread(engine, chosen, thread_id, printer.show)
-    asker = Asker("no" if approve == "ask" and not can_ask() else approve, engine.members)
+    show = printer.hear if isinstance(printer, ChatPrinter) else printer.show
+    local = LocalThread(engine, chosen, thread_id, show)
+    asker = Asker("no" if approve == "ask" and not can_ask() else approve, engine.members, chosen.name)
     end = _run(local, asker, message)
     typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
     named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
-    if isinstance(printer, TextPrinter):
+    if isinstance(printer, ChatPrinter):
         if end.waits:
             dim(f"Still waits. Go on with: agui-gate run {named} --thread {shlex.quote(thread_id)}", err=True)
         elif printer.provider_failed:

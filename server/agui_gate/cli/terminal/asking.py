@@ -39,11 +39,11 @@ class Decision(NamedTuple):
 
 class Asker:
     """Answers what waits: by asking, or always the same. People read arguments as the tool orders them, which is one
-    of ``members``.
+    of ``members``; another one than ``entry`` is named.
     """
 
-    def __init__(self, policy: Policy, members: Mapping[str, Agent]) -> None:
-        self._policy, self._members = policy, members
+    def __init__(self, policy: Policy, members: Mapping[str, Agent], entry: str) -> None:
+        self._policy, self._members, self._entry = policy, members, entry
 
     def ask(self, pending: Sequence[Approval]) -> list[ResumeEntry]:
         """Answers to some or all of ``pending``; what is missing was left for later."""
@@ -54,11 +54,18 @@ class Asker:
         for approval in pending:
             tool = tool_of(self._members.get(approval.agent), approval)
             arguments = in_order(approval.arguments, tool.parameters if tool else None)
-            decision = ask_about(approval.message or f"Run {approval.tool}?", arguments, approval.editable)
+            asker = "" if approval.agent == self._entry else approval.agent
+            question = asked_by(asker, approval.message or f"Run {approval.tool}?")
+            decision = ask_about(question, arguments, approval.editable)
             if decision is None:
                 break
             answers.append(ResumeEntry(approval.id, "resolved", decision.payload))
         return answers
+
+
+def asked_by(agent: str, question: str) -> str:
+    """``question``, saying which agent asks, unless that is "" or is said already."""
+    return question if not agent or question.startswith(f"{agent} asks:") else f"{agent} asks: {question}"
 
 
 def can_ask() -> bool:

@@ -20,6 +20,9 @@ LAST = 20
 """Messages of an earlier time that are shown when a conversation goes on."""
 
 
+_decode = msgspec.json.Decoder(AnyEvent).decode
+
+
 class Spinner:
     """A line that says what is at work, on terminals that can take it back again."""
 
@@ -53,13 +56,15 @@ class Spinner:
 class ChatPrinter(TextPrinter):
     """Prints events of runs. One message streams at a time: what others say meanwhile follows when it has ended.
 
-    ``speaker`` names who an event belongs to, "" for the agent itself.
+    Who speaks is named where it is somebody else than before. ``entry`` is the name of the agent itself, which is named
+    only once another one has spoken.
     """
 
-    def __init__(self, speaker: Callable[[events.Event], str]) -> None:
+    def __init__(self, entry: str = "") -> None:
         super().__init__()
         self.spinner = Spinner()
-        self._speaker = speaker
+        self._entry, self._voice = entry, ""
+        self._has_team = False
         self._live: str | None = None
         self._waiting: dict[str, list[AnyEvent]] = {}
         self._silent: set[str] = set()
@@ -69,6 +74,7 @@ class ChatPrinter(TextPrinter):
         """A run begins."""
         self.spinner.begin()
         self._live, self._waiting, self._working = None, {}, {}
+        self._voice = ""
 
     def end(self) -> None:
         """The run is over, or nobody reads it any more."""
@@ -81,6 +87,15 @@ class ChatPrinter(TextPrinter):
         """Say what is at work, if nothing else is said."""
         if not self._mid_line:
             self.spinner.draw(next(reversed(self._working.values()), "waiting for the agent"))
+
+    def hear(self, raw: bytes, event: dict[str, Any]) -> None:
+        """One event as the wire's JSON; ``event`` is the same, decoded."""
+        told = _decode(raw)
+        if isinstance(told, events.RunStarted):
+            self.begin()
+        if isinstance(told, events.RunFinished | events.RunError):
+            self.end()
+        self.take(told)
 
     def take(self, event: AnyEvent) -> None:
         """One event."""
@@ -119,13 +134,18 @@ class ChatPrinter(TextPrinter):
 
     def _print(self, event: AnyEvent) -> None:
         self.spinner.clear()
-        if isinstance(event, events.TextMessageStart) and (who := event.name or self._speaker(event)):
+        told = msgspec.to_builtins(event)
+        if isinstance(event, events.TextMessageStart):
+            self._name(event.name or self._inside(told))
+        self.show(b"", told)
+
+    def _name(self, voice: str) -> None:
+        """Say who speaks, if it is somebody else than before."""
+        self._has_team = self._has_team or bool(voice)
+        if self._has_team and (who := voice or self._entry or "agent") != self._voice:
+            self._voice = who
             self._end_line()
             click.secho(f"{short(who, 40)}:", bold=True, err=True)
-        if isinstance(event, events.SubagentStarted):
-            self._end_line()
-            dim(f"⇢ {short(event.name, 40)} is at work", err=True)
-        self.show(b"", msgspec.to_builtins(event))
 
     def _note_work(self, event: AnyEvent) -> None:
         """Keep what is at work, for the spinner."""
@@ -159,8 +179,9 @@ def show_history(messages: Sequence[Json]) -> None:
             case "user":
                 click.secho(f"you: {short(str(text), WIDTH)}", dim=True, err=True)
             case "assistant":
+                who = f"{short(str(message['name']), 40)}: " if message.get("name") else ""
                 if text:
-                    click.echo(short(str(text), 4 * WIDTH), err=True)
+                    click.echo(f"{who}{short(str(text), 4 * WIDTH)}", err=True)
                 for call in message.get("toolCalls") or ():
                     dim(f"→ {short(call['function']['name'], 60)}", err=True)
             case _:

@@ -38,6 +38,8 @@ class TextPrinter:
     def __init__(self) -> None:
         self.said = self.provider_failed = False
         self._calls: dict[str, str] = {}
+        self._callers: dict[str, str] = {}
+        self._subagents: dict[str, str] = {}
         self._arguments: dict[str, str] = {}
         self._mid_line = False
 
@@ -51,6 +53,10 @@ class TextPrinter:
                 self._mid_line = True
             case "TEXT_MESSAGE_END":
                 self._end_line()
+            case "SUBAGENT_STARTED":
+                self._subagents[event["subagentRunId"]] = event["name"]
+                self._end_line()
+                dim(f"⇢ {short(event['name'], 40)} is at work", err=True)
             case "RUN_ERROR":
                 self._error(short(event.get("code") or "no code", WIDTH), short(event["message"], 4 * WIDTH))
             case "RUN_FINISHED":
@@ -65,12 +71,29 @@ class TextPrinter:
         match event["type"]:
             case "TOOL_CALL_START":
                 self._calls[call_id] = event["toolCallName"]
+                self._callers[call_id] = self._inside(event)
             case "TOOL_CALL_ARGS":
                 self._arguments[call_id] = self._arguments.get(call_id, "") + event["delta"]
             case "TOOL_CALL_END":
-                self._line(call_id, f"→ {self._calls.get(call_id)}({self._named(call_id)})")
+                self._line(call_id, f"→ {self._call(call_id)}({self._named(call_id)})")
             case "TOOL_CALL_RESULT":
-                self._line(call_id, f"← {self._calls.get(call_id, 'earlier call')}: {event['content']}")
+                self._line(call_id, self._outcome(call_id, event["content"]))
+
+    def _outcome(self, call_id: str, content: str) -> str:
+        """What a call came to; one that handed the conversation over is told as that."""
+        told = parse_object(content) or {}
+        if told.get("status") == "transferred" and self._calls.get(call_id) == f"transfer_to_{told.get('agent')}":
+            return f"⇢ {told['agent']} answers from here on"
+        return f"← {self._call(call_id)}: {content}"
+
+    def _inside(self, event: dict[str, Any]) -> str:
+        """The name of the sub-agent that an event belongs to; "" for the agent itself."""
+        return self._subagents.get(event.get("subagentRunId") or "", "")
+
+    def _call(self, call_id: str) -> str:
+        """A call's name, after that of the sub-agent that made it."""
+        caller, name = self._callers.get(call_id), self._calls.get(call_id, "earlier call")
+        return f"{caller}: {name}" if caller else name
 
     def _named(self, call_id: str) -> str:
         arguments = parse_object(self._arguments.pop(call_id, "")) or {}
