@@ -36,8 +36,9 @@ class Relay(Emulator):
         if asked.merged[-1].get("type") == "function_call_output":
             return Play(Turn((say("That was all."),)))
         self._numbers = self._numbers or count(1)
-        said = [text_of(item) for item in asked.fresh if item.get("role") == "user"]
-        words = "\n".join(said) or last_user_text(asked.merged)
+        answered = [n for n, item in enumerate(asked.merged) if item.get("role") != "user"]
+        new = asked.merged[answered[-1] + 1 if answered else 0 :]
+        words = "\n".join(map(text_of, new)) or last_user_text(asked.merged)
         return Play(Turn((call(SHOP, task=f"{words}\n\n#{next(self._numbers)}"),)))
 
 
