@@ -44,7 +44,7 @@ LEFT_OUT = {
     "product/test_handoffs.py::test_tools_of_the_heir_s_own_source": "tools change",
     "product/test_restore_drill.py": "its backup is of the store that it has named, which none of the replicas has",
     "product/test_foundry.py": "changes the adapter's clock",
-    "product/test_subagents_live.py::test_two_tasks_at_once_ask_for_the_tools_of_their_agent_once": "counts in the server",
+    "product/test_subagents_live.py::test_two_tasks_at_once_ask_for_the_tools_of_their_agent_once": "tools change",
     "product/test_teams_at_random.py": "its servers die at a write of the store that it has named",
     "product/test_tools.py::test_what_a_tool_says_went_wrong_may_be_more_than_text": "a local error",
     "product/test_http.py::test_mounted_in_another_application": "about an application around ours",
