@@ -4,9 +4,9 @@ Prints `port N` when it listens. Its tools print what they do, a line each, so t
 can count executions over all processes. `stall`, `stall_again`, `linger` do their work and then never return; `doze`
 stops its own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
-Options: ``team`` (a boss delegates to a clerk, who has the tools), ``stalling`` (see `stall_again`), ``dozing`` (it
-stops its own process right before it claims a call), and the name of a file with the ms by which the boot clock is
-ahead.
+Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all tools are lent), ``team`` (a boss
+delegates to a clerk, who has the tools), ``stalling`` (see `stall_again`), ``dozing`` (it stops its own process right
+before it claims a call), and the name of a file with the ms by which the boot clock is ahead.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from agui_gate.settings import Settings
 from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.remote_agui import RemoteAgent
 
 
 def tell(*words: str) -> None:
@@ -102,6 +103,8 @@ async def main(store: str, provider: str, mode: Any) -> None:
         clerk = Agent(name="clerk", model=OpenAIResponses("gpt-b", base_url=provider, api_key="k"), tools=tools)
         boss = OpenAIResponses("gpt-a", base_url=provider, api_key="k")
         agent = Agent(name="boss", model=boss, tools=[clerk.as_tool()])
+    if "remote" in sys.argv:
+        agent = RemoteAgent(provider, name="desk", tools=tools)
     app = create_app(agent, store=opened, settings=Settings())
     sock = socket.create_server(("127.0.0.1", 0), backlog=128)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))

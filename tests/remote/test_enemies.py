@@ -163,7 +163,11 @@ async def test_the_same_ids_again_and_again() -> None:
         assert not first.calls.keys() & second.calls.keys()
         shown = {e["messageId"] for stream in (first, second) for e in stream.of("TEXT_MESSAGE_START")}
         assert len(shown) == len(first.of("TEXT_MESSAGE_START")) + len(second.of("TEXT_MESSAGE_START"))
+        assert {stream.arguments(i) for stream in (first, second) for i in stream.calls} == {'{"amount":5}'}
         assert (await chat.say("bye")).text == "Bye."
+        sent = server.asked[2]["messages"]
+        made = [place for place, m in enumerate(sent) for c in m.get("toolCalls", ()) if c["id"] == "c-1"]
+        assert all(sent[place + 1]["role"] == "tool" for place in made)
 
 
 async def test_it_lies_about_the_ids_of_run_and_thread() -> None:

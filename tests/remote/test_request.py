@@ -38,6 +38,18 @@ def test_what_others_said_is_one_message_with_its_results() -> None:
     assert [m["toolCallId"] for m in results] == ["t-1-0", "t-1-1"]
 
 
+def test_what_others_said_after_it_answered_is_told_as_a_message() -> None:
+    own = AssistantTurn("t-1", (TextPart("m", "Mine", {"id": "m-1"}),), OURS)
+    theirs = AssistantTurn("t-2", (TextPart("n", "Hello"), settled("server", arguments='{"a":1}')), "another")
+    assert body(theirs, own)["messages"][0]["role"] == "assistant"
+    after = body(own, theirs)["messages"][-1]
+    assert (after["id"], after["role"]) == ("t-2", "user")
+    assert after["content"].startswith("[Another agent")
+    assert "Hello" in after["content"]
+    assert '[refund {"a":1}: {"status":"rejected"' in after["content"]
+    assert body(own, AssistantTurn("t-3", (), "another"))["messages"][-1]["id"] == "m-1"
+
+
 def test_a_turn_that_says_nothing_is_nothing() -> None:
     assert body(AssistantTurn("t-1", (), "another"), AssistantTurn("t-2", (), OURS))["messages"] == []
 

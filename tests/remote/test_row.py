@@ -1,5 +1,6 @@
 """Somebody else's agent as ours, with an agui-gate as somebody else: over real sockets, in both directions."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -270,5 +271,36 @@ async def test_the_conversation_is_handed_to_it_and_what_it_asks_names_it() -> N
             done = await chat.decide(asked, approved=True)
             assert (shop.orders, done.text) == (["A1"], "Done.")
             assert (await chat.say("thanks")).text == "Done."
+        assert not models[0].refusals
+        assert not models[1].refusals
+
+
+async def test_the_conversation_is_handed_there_and_back_and_there() -> None:
+    """What is said while another agent answers reaches the remote, whose own journal has none of it."""
+    theirs = [{"output": [say("A1 is refunded."), call("transfer_to_desk")]}, {"output": [say("A2, too.")]}]
+    ours = [
+        {"output": [call("transfer_to_expert")]},
+        {"output": [say("Anything else?")]},
+        {"output": [say("One moment."), call("transfer_to_expert")]},
+    ]
+    models = [Emulator(script=theirs), Emulator(script=ours)]
+    async with behind(models[0], []) as back, serve(models[1]) as base_url, connecting() as http:
+        model = OpenAIResponses("gpt-5.4-mini", mode="stateless", base_url=base_url, api_key="k")
+        desk = Agent(name="desk", model=model)
+        expert = RemoteAgent(f"{back}/agents/expert", handoffs=[desk])
+        desk = Agent(name="desk", model=model, handoffs=[expert])
+        expert.handoffs[:] = [desk]
+        async with serving(create_app(desk, store="memory://")) as front:
+            chat = AGUIClient(http, front)
+            first = await chat.say("refund A1")
+            assert first.text == "A1 is refunded.Anything else?"
+            second = await chat.say("and A2?")
+            assert second.text == "One moment.A2, too."
+            again = json.dumps(models[0].accepted[-1].body)
+            for words in ("refund A1", "A1 is refunded.", "Anything else?", "and A2?", "One moment."):
+                assert again.count(words) == 1
+            (thread,) = (await http.get(f"{back}/threads")).json()["threads"]
+            kept = (await http.get(f"{back}/threads/{thread['id']}")).json()["messages"]
+            assert [m["content"] for m in kept if m["role"] == "assistant" and m.get("content")][-1] == "A2, too."
         assert not models[0].refusals
         assert not models[1].refusals

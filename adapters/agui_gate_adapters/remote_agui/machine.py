@@ -77,6 +77,8 @@ class Machine:
             self._items += 1
             if self._items > MAX_ITEMS:
                 raise TooMuch(f"The agent began more than {MAX_ITEMS:,} messages and calls in one run.")
+        if isinstance(event, events.ToolCallStart) and (known := self._fold.call(event.tool_call_id)) is not None:
+            known["function"]["arguments"] = ""  # said once more, or another call of the same id: nothing is glued
         self._fold.apply(event)
         self.ended = isinstance(event, events.RunFinished)
         return list(self._told(event))
@@ -92,7 +94,7 @@ class Machine:
             case events.TextMessageEnd() if event.message_id in self._texts:
                 self._texts.discard(event.message_id)
                 yield TextEnd(event.message_id, {"id": event.message_id})
-            case events.ToolCallStart():
+            case events.ToolCallStart() if event.tool_call_id not in self._open:
                 self._begun.setdefault(event.tool_call_id, event.parent_message_id or event.tool_call_id)
             case events.ToolCallResult():
                 yield from self._result(event)

@@ -5,6 +5,10 @@ What the remote said comes back to it as it said it: with its own ids of message
 
 A call that the remote holds is answered by an entry of `resume[]`. Until then it has no result in the history, as in
 that of any client.
+
+What other agents of the conversation said before the remote answered for the first time is history, and told as it was.
+What they said later is told as messages of the user's, which say so: a server that keeps threads takes nothing else
+from a history that it made itself (IN-2).
 """
 
 import hashlib
@@ -31,6 +35,9 @@ from agui_gate_adapters.common.edits import output_text
 
 Json = dict[str, Any]
 VERSION = "1.0"
+MEANWHILE = "[Another agent of this conversation answered meanwhile. It said:]"
+MAX_TOLD = 2_000
+"""Characters of a call of another agent's, and of its result, that are told."""
 
 
 def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
@@ -39,15 +46,17 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
     resume: list[Json] = []
     forwarded: Json = {}
     answered = _answered_later(request, origin)
+    knows = False
     for turn in request.transcript:
         if isinstance(turn, UserTurn):
             messages.append({"id": turn.id, "role": turn.role, "content": _content(turn.content)})
         elif turn.origin == origin:
+            knows = True
             messages += _own(turn, answered)
             resume += _entries(turn)
             forwarded |= _command(turn)
         else:
-            messages += _others(turn)
+            messages += _meanwhile(turn) if knows else _others(turn)
     body: Json = {
         "threadId": thread_id(request.conversation),
         "runId": run_id,
@@ -195,17 +204,35 @@ def _others(turn: AssistantTurn) -> Iterator[Json]:
         yield {"id": f"{call_id}-result", "role": "tool", "toolCallId": call_id, "content": call.output.content}
 
 
+def _meanwhile(turn: AssistantTurn) -> Iterator[Json]:
+    """What somebody else said after the remote had answered."""
+    told = [_line(part) for part in turn.parts if not isinstance(part, ReasoningPart)]
+    if said := [line for line in told if line]:
+        yield {"id": turn.id, "role": "user", "content": "\n\n".join([MEANWHILE, *said])}
+
+
+def _line(part: TextPart | SettledCall) -> str:
+    if isinstance(part, TextPart):
+        return part.text
+    return f"[{part.part.name} {_cut(part.arguments)}: {_cut(part.output.content)}]"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TOLD else f"{text[:MAX_TOLD]}…"
+
+
 def _placed(messages: list[Json]) -> list[Json]:
-    """Each result after the message that made its call."""
-    owner = {call["id"]: message["id"] for message in messages for call in message.get("toolCalls", ())}
-    results: dict[str, list[Json]] = {}
-    for message in messages:
+    """Each result after the message that made its call: of several calls of one id, the last one before it."""
+    owner: dict[str, int] = {}
+    results: dict[int, list[Json]] = {}
+    for place, message in enumerate(messages):
+        owner |= {call["id"]: place for call in message.get("toolCalls", ())}
         if message["role"] == "tool":
-            results.setdefault(owner.get(message["toolCallId"], ""), []).append(message)
+            results.setdefault(owner.get(message["toolCallId"], -1), []).append(message)
     placed: list[Json] = []
-    for message in messages:
+    for place, message in enumerate(messages):
         if message["role"] != "tool":
-            placed += [message, *results.get(message["id"], ())]
+            placed += [message, *results.get(place, ())]
     return placed
 
 
