@@ -5,8 +5,9 @@ can count executions over all processes. `stall`, `stall_again`, `linger` do the
 stops its own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
 Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all tools are lent), ``team`` (a boss
-delegates to a clerk, who has the tools), ``stalling`` (see `stall_again`), ``dozing`` (it stops its own process right
-before it claims a call), and the name of a file with the ms by which the boot clock is ahead.
+delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing`` (it
+stops its own process right before it claims a call), and the name of a file with the ms by which the boot clock is
+ahead.
 """
 
 import asyncio
@@ -102,7 +103,7 @@ async def main(store: str, provider: str, mode: Any) -> None:
     if "team" in sys.argv:
         clerk = Agent(name="clerk", model=OpenAIResponses("gpt-b", base_url=provider, api_key="k"), tools=tools)
         boss = OpenAIResponses("gpt-a", base_url=provider, api_key="k")
-        agent = Agent(name="boss", model=boss, tools=[clerk.as_tool()])
+        agent = Agent(name="boss", model=boss, tools=[clerk.as_tool(gate="gate" in sys.argv)])
     if "remote" in sys.argv:
         agent = RemoteAgent(provider, name="desk", tools=tools)
     app = create_app(agent, store=opened, settings=Settings())
