@@ -5,8 +5,8 @@ can count executions over all processes. `stall`, `stall_again`, `linger` do the
 stops its own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
 Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all tools are lent), ``team`` (a boss
-delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing`` (it
-stops its own process right before it claims a call), and the name of a file with the ms by which the boot clock is
+delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing``
+(it stops its own process right before it claims a call), and the name of a file with the ms by which the boot clock is
 ahead.
 """
 

@@ -1,5 +1,6 @@
 """Gates before tasks: people are asked whether a sub-agent may begin, and it begins once, after the yes."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -8,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from agui_gate import Agent, ConfigurationError, Gate, create_app
+from agui_gate import Agent, ConfigurationError, Gate, create_app, pipeline
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.conforming import conforms
-from tests.product.kit import CARD_TOOL, Chat, Json, Product, Stream, client_of, parse, running
-from tests.product.live import cancel, starting
+from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Json, Product, Stream, client_of, parse, running
+from tests.product.live import cancel, connect, quiet, starting
 from tests.product.shop import COLOR, PICK, call, outputs, refund, say, status, users
+from tests.product.test_connect import at_every_event, the_same
 from tests.product.test_subagents import (
     BOSS,
     CLERK,
@@ -580,6 +582,153 @@ async def test_a_yes_is_good_for_no_other_agent_behind_the_tool(tmp_path: Path) 
             refused = await p.decide(ask["id"], YES)
             assert "has changed" in refused["error"]["message"]
             assert (await p.decide(ask["id"], NO))["state"] == "rejected"
+
+
+async def test_a_yes_of_before_begins_no_other_agent(tmp_path: Path) -> None:
+    """Agreed to outside of a run; then the server is started with somebody else behind the tool."""
+    emulator = Emulator(script=[by("gpt-a", call("helper", task="Do it.")), by("gpt-a", say("Oh."), repeat=True)])
+    chat: Chat | None = None
+    for name in ("kind", "evil"):
+
+        def team(model: Model, name: str = name) -> Agent:
+            helper = Agent(name=name, model=model("gpt-b"))
+            return Agent(name="boss", model=model("gpt-a"), tools=[helper.as_tool(name="helper", gate=True)])
+
+        async with served(emulator, team, f"sqlite:///{tmp_path}/a.db") as p:
+            if chat is None:
+                chat = p.chat()
+                (ask,) = (await chat.say("go")).interrupts
+                assert (await p.decide(ask["id"], YES))["state"] == "done"
+                continue
+            done = await p.chat(thread_id=chat.thread_id, messages=chat.messages).go()
+            assert "has changed" in next(iter(done.results.values()))
+            assert done.text == "Oh."
+            assert {one.body["model"] for one in emulator.accepted if one.body} == {"gpt-a"}
+
+
+async def test_a_whole_workflow_behind_a_gate() -> None:
+    """And an agent that is reached behind a gate and without one."""
+    emulator = Emulator(
+        script=[
+            by("gpt-a", call("line", task="Go."), call("clerk", task="Alone.")),
+            by("gpt-b", say("Clerked."), repeat=True),
+            by("gpt-c", say("Packed."), repeat=True),
+            by("gpt-a", say("Done."), repeat=True),
+        ]
+    )
+
+    def team(model: Model) -> Agent:
+        clerk = Agent(name="clerk", model=model("gpt-b"))
+        packer = Agent(name="packer", model=model("gpt-c"))
+        line = pipeline("line", clerk, packer)
+        return Agent(name="boss", model=model("gpt-a"), tools=[line.as_tool(gate=True), clerk.as_tool()])
+
+    async with served(emulator, team) as p:
+        chat = p.chat()
+        asked = await chat.say("go")
+        assert told(asked) == [("STARTED", "clerk"), ("FINISHED", "clerk")]
+        done = await chat.decide(asked, YES)
+        assert told(done) == [
+            ("STARTED", "line"),
+            ("STARTED", "clerk"),
+            ("FINISHED", "clerk"),
+            ("STARTED", "packer"),
+            ("FINISHED", "packer"),
+            ("FINISHED", "line"),
+        ]
+        assert done.text == "Clerked.Packed.Done."
+        await settled(p, chat)
+
+
+async def test_refused_while_it_waits() -> None:
+    office = gated(*one_task())
+    async with office.server(on_unanswered="refuse") as p:
+        chat = p.chat()
+        asked = await chat.say("refund A1")
+        before = list(chat.messages)
+        assert (await chat.say("and?")).status == 409
+        chat.messages = before
+        done = await chat.decide(asked, YES)
+        assert done.text == "Refunded.All done."
+        await settled(p, chat)
+
+
+@dialects
+async def test_who_connects_at_any_event_has_the_same(version: Json) -> None:
+    office = gated(
+        by(BOSS, TASK),
+        by(CLERK, say("Looking. " * 8), refund()),
+        by(CLERK, say("Refunded. " * 8)),
+        by(BOSS, say("Done. " * 8), repeat=True),
+    )
+    async with office.server() as p:
+        chat = p.chat(extra=version)
+        (ask,) = (await chat.say("refund A1")).interrupts
+        for _ in range(2):
+            resume = [{"interruptId": ask["id"], "status": "resolved", "payload": YES}]
+            stream, clients = await at_every_event(p, chat, every=4, resume=resume)
+            the_same(chat, stream, clients)
+            (ask,) = stream.interrupts or [ask]
+        assert office.clerk.orders == ["A1"]
+        await quiet(p)
+        await settled(p, chat)
+
+
+async def test_after_a_crash_who_connects_is_asked_nothing_and_the_task_goes_on(tmp_path: Path) -> None:
+    """The process dies in the middle of the task: neither a question nor an end is made up."""
+    office = gated(*one_task(), store=f"sqlite:///{tmp_path}/office.db")
+    hang = by(CLERK, say("word " * 9), fault={"kind": "hang", "after_events": 4})
+    async with office.server() as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("refund A1")).interrupts
+        p.emulator.load([hang])
+        async with starting(p, chat, resume=[{"interruptId": ask["id"], "status": "resolved", "payload": YES}]) as run:
+            await run.until("SUBAGENT_STARTED")
+    async with office.server() as p:
+        p.emulator.load(one_task()[1:])
+        again = p.chat(thread_id=chat.thread_id, messages=chat.messages)
+        back = await connect(p, again)
+        assert asks(back) == []
+        assert (await record_of(p, again))["state"] == "done"
+
+
+@dialects
+async def test_replicas_that_are_told_yes_at_once(tables: str, version: Json) -> None:
+    """On PostgreSQL: by two pages and twice over HTTP. The task begins once, and what it asks for is done once."""
+    rounds = 4
+    office = gated(*[turn for _ in range(rounds) for turn in task_with_a_refund()], store=tables)
+    async with office.server() as one, office.server() as two:
+        for number in range(rounds):
+            chat = one.chat(extra=version)
+            (ask,) = (await chat.say("refund A1")).interrupts
+            other = two.chat(extra=version, thread_id=chat.thread_id, messages=list(chat.messages))
+            yes = (ask["id"], YES)
+            await asyncio.gather(
+                chat.resume(yes), other.resume(yes), one.decide(*yes), two.decide(yes[0], {**YES, "continue": True})
+            )
+            inside = await waiting_in(two, chat.thread_id)
+            assert len(requests(one, CLERK)) == 2 * number + 1
+            late = two.chat(extra=version, thread_id=chat.thread_id, messages=await shown(two, chat))
+            await asyncio.gather(late.resume((inside, YES)), one.decide(inside, YES), two.decide(inside, YES))
+            await late.go()
+            assert len(office.clerk.orders) == number + 1
+            assert len(requests(one, CLERK)) == 2 * (number + 1)
+            assert (await record_of(one, chat))["state"] == "done"
+        one.assert_clean()
+
+
+def task_with_a_refund() -> list[Json]:
+    return [by(BOSS, TASK), by(CLERK, refund()), by(CLERK, say("Refunded.")), by(BOSS, say("Done."))]
+
+
+async def waiting_in(p: Product, thread_id: str) -> str:
+    """What waits on the thread, once whatever was at work there has ended."""
+    async with asyncio.timeout(TIMEOUT):
+        while True:
+            view = await p.get(f"/threads/{thread_id}")
+            if view["run"]["status"] == "waiting" and view["approvals"]:
+                return str(view["approvals"][0]["id"])
+            await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(

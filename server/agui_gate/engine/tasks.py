@@ -77,18 +77,19 @@ class Tasks:
             return outcomes.failed(f"There is no agent called {call.name} any more.")
         if journal.depth(call.id) >= MAX_DEPTH:
             return outcomes.failed(f"Not delegated: tasks can be {MAX_DEPTH} deep. Do it without another agent.")
+        record = journal.approvals.get(call.id)
+        if record is not None and record.schema_digest != delegate.schema_digest:
+            return outcomes.failed(
+                f"Not delegated: {call.name} has changed since a person agreed. Ask again if wanted."
+            )
         try:
-            prompt = str(delegate.validate(parse_object(self._arguments(call)) or {})["task"])
+            arguments = call.arguments if record is None else record.effective_arguments
+            prompt = str(delegate.validate(parse_object(arguments) or {})["task"])
         except ToolError as error:
             return outcomes.failed(error.message)
         if not prompt.strip():
             return outcomes.failed(EMPTY)
         return await self._worked(call.id, delegate.agent, prompt)
-
-    def _arguments(self, call: CallPart) -> str:
-        """Those that a person agreed to, where one was asked."""
-        record = self._thread.journal.approvals.get(call.id)
-        return call.arguments if record is None else record.effective_arguments
 
     async def _worked(self, task: str, agent: Agent, prompt: str) -> Output | None:
         consents = self._make_consents(task)

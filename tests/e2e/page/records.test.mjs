@@ -137,3 +137,13 @@ test("what was decided outside the chat is unread until the assistant goes on", 
   assert.notEqual(toRows(waiting()).at(-1).kind, "unread");
   assert.notEqual(toRows(play(decided, ...text("a2", "Done."))).at(-1).kind, "unread");
 });
+
+test("a task that may begin is approved, then at work, and then what its result says", () => {
+  const begun = learnCalls(waiting(), [record("done", { task: true })]);
+  assert.equal(tool(begun).status, "approved");
+  const atWork = { ...begun, run: { id: "r2" } };
+  assert.equal(tool(atWork).status, "running");
+  const failed = play(begun, { ...result("c1", '{"status":"error","error":"No."}'), ...metadata(record("done", { task: true })) }, finished());
+  assert.equal(tool(failed).status, "error");
+  assert.equal(tool(play(begun, result("c1", "Refunded."), finished())).status, "done");
+});

@@ -2,7 +2,7 @@
 
 import { parseObject } from "./json.js";
 import { heirOf, wouldHandTo } from "./lanes.js";
-import { CARD_TOOL, hasRun, isClosed } from "./records.js";
+import { CARD_TOOL, hasRun, isBegun, isClosed } from "./records.js";
 
 /**
  * The rows of the calls in a message. `view` is the conversation (`rows.js`), `voice` the agent that calls; `rowsOf(task,
@@ -95,7 +95,7 @@ function toolRow(view, call, voice) {
     name: call.function.name,
     arguments: call.function.arguments,
     result: result ? plainText(result.content) : (record?.result ?? null),
-    status: recordStatus(record) ?? callStatus(state, result, ask),
+    status: (isBegun(record) && (result || state.run) ? null : recordStatus(record)) ?? callStatus(state, result, ask),
     record,
     late: state.late[call.id] ?? false,
     answered: state.sent[call.id] ?? false,
@@ -140,7 +140,7 @@ const STATES = {
 };
 
 /** The ledger's word, where there is one and it is a last one. */
-export const recordStatus = (record) => (isClosed(record ?? undefined) ? STATES[record.state] : undefined);
+export const recordStatus = (record) => (isBegun(record) ? "approved" : isClosed(record ?? undefined) ? STATES[record.state] : undefined);
 
 /** `running`, `waiting`, `done`, `error`, `unknown`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
 function callStatus(state, result, ask) {

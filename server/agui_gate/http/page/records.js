@@ -45,6 +45,9 @@ export const entriesOf = (calls) => calls.map((record) => [record.call_id, recor
 /** Somebody decided, it expired or was closed: it can't be answered any more. */
 export const isClosed = (record) => record !== undefined && record.state !== "pending";
 
+/** A person agreed that a task begins: what came of that is the call's result, which the record doesn't have. */
+export const isBegun = (record) => record?.task === true && record.state === "done";
+
 /** It took effect, or may have. */
 export const hasRun = (record) => record !== undefined && RAN.includes(record.state);
 

@@ -13,6 +13,7 @@ import { LABELS, changesOf, decisionLine } from "./words.js";
 const SYMBOLS = {
   waiting: "gate",
   done: "check",
+  approved: "check",
   error: "warning",
   unknown: "warning",
   rejected: "cross",

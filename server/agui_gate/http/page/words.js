@@ -16,6 +16,7 @@ const ALONE = "local"; // the one person of a server that asks nobody who they a
 export const LABELS = {
   sending: "Sending",
   running: "Running",
+  approved: "Approved",
   waiting: "Waiting for you",
   done: "Done",
   error: "Failed",
