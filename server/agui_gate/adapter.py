@@ -42,6 +42,7 @@ import msgspec
 from agui_gate.core.abilities import Abilities, Declares
 from agui_gate.core.fitting import misfit
 from agui_gate.core.forms import ANSWER, form
+from agui_gate.core.jsontext import is_deeper
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
@@ -64,6 +65,7 @@ from agui_gate.off_loop import collector_paused, off_loop
 __all__ = [
     "ANSWER",
     "Abilities",
+    "Activity",
     "Adapter",
     "AssistantTurn",
     "CallDelta",
@@ -89,6 +91,7 @@ __all__ = [
     "ReasoningStart",
     "SSESplitter",
     "SettledCall",
+    "StateChanged",
     "Text",
     "TextDelta",
     "TextEnd",
@@ -103,6 +106,7 @@ __all__ = [
     "UserTurn",
     "collector_paused",
     "form",
+    "is_deeper",
     "misfit",
     "off_loop",
     "retold",
@@ -223,6 +227,20 @@ class Notice(_Event):
     value: Any
 
 
+class Activity(_Event):
+    """What is being done, for people: all that is shown of it from now on. ``kind`` is for pages, as the content is."""
+
+    key: str
+    kind: str
+    content: dict[str, Any]
+
+
+class StateChanged(_Event):
+    """The shared state as the provider has it now. Only where the request had one (`TurnRequest.state`)."""
+
+    state: Any
+
+
 class TurnDone(_Event):
     """The response ended by itself. ``status`` is ``incomplete`` when a limit or filter cut it (``reason`` says which).
 
@@ -250,6 +268,8 @@ ModelEvent = (
     | CallResult
     | CallHeld
     | Notice
+    | Activity
+    | StateChanged
     | TurnDone
 )
 
@@ -288,7 +308,8 @@ class TurnRequest(msgspec.Struct, frozen=True):
     through all of it takes so long that others would notice. ``conversation`` names the conversation, the same with
     each request and unlike any other's. It says who and where, so nobody is told it as it is; () is a new one.
     ``output`` is the form that the answer has to have, where the adapter said that its provider can be told
-    (`TellsOutput`). Else it is None, and in the instructions.
+    (`TellsOutput`). Else it is None, and in the instructions. ``state`` is the shared state, where the agent has a
+    model of it and the adapter has ``shares_state = True``; else None.
     """
 
     transcript: Transcript
@@ -299,6 +320,7 @@ class TurnRequest(msgspec.Struct, frozen=True):
     large: bool = False
     conversation: tuple[str, ...] = ()
     output: OutputSpec | None = None
+    state: Any = None
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -321,25 +343,6 @@ def retold(call: SettledCall) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_RETOLD else f"{text[:MAX_RETOLD]}…"
-
-
-@runtime_checkable
-class NamesVendor(Protocol):
-    """An adapter may have this too: whose handles of files it can use, in lower case, as in `Usage.provider`.
-
-    Another provider's handle is never sent then, and the model is told of it in text. Without a name all are sent.
-    """
-
-    @property
-    def vendor(self) -> str:
-        """The name; "" if it isn't known."""
-        ...
-
-
-def vendor_of(adapter: object) -> str:
-    """Whose handles of files this adapter can use; "" if it doesn't say."""
-    vendor = getattr(adapter, "vendor", "")  # asked once a run: `isinstance` of a Protocol takes ten times as long
-    return vendor if isinstance(vendor, str) else ""
 
 
 @runtime_checkable

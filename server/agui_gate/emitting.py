@@ -80,15 +80,19 @@ class Emitter:
             raise TypeError("an activity's kind is a str")
         if not isinstance(content, dict):
             raise TypeError("an activity's content is a dict")
+        self.show(kind, kind, content)
+
+    def show(self, key: str, kind: str, content: dict[str, Any]) -> None:
+        """Show the activity ``key``, or what has changed of it. Raises ValueError for one that there is no room for."""
         kind, after = _json(kind), _json(content)
-        before = self._shown.get(kind)
+        before = self._shown.get(key)
         if before is None or before.kind != kind:
-            self._show(kind, kind, after, ev.ActivitySnapshot(self._wire_id(kind), kind, after))
+            self._show(key, kind, after, ev.ActivitySnapshot(self._wire_id(key), kind, after))
         elif operations := difference(before.content, after):
             small = len(_encode(operations)) < len(_encode(after)) + SLACK and is_safe(operations)
             name = before.message_id
             event = ev.ActivityDelta(name, kind, operations) if small else ev.ActivitySnapshot(name, kind, after)
-            self._show(kind, kind, after, event)
+            self._show(key, kind, after, event)
 
     def emit(self, event: "BaseEvent", state: Any) -> None:
         """Send ``event``; one about the state changes ``state``, too. See `ToolContext.emit`."""

@@ -4,8 +4,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from agui_gate.adapter import Adapter, ToolSpec, vendor_of
+from agui_gate.adapter import Adapter, ToolSpec
 from agui_gate.agent import Agent
+from agui_gate.core.abilities import vendor_of
 from agui_gate.core.perspective import Audience, Viewpoint
 from agui_gate.delegation import Delegation
 from agui_gate.errors import ConfigurationError

@@ -30,6 +30,9 @@ class RemoteAgui:
     remote's run: an agui-gate is asked to, others see the connection close.
     """
 
+    shares_state = True
+    """Where the agent has a model of it: see `TurnRequest.state`."""
+
     def __init__(self, url: str, *, headers: Mapping[str, str] | None = None, limits: Limits | None = None) -> None:
         self._url, self._headers, self._limits = url, dict(headers or {}), limits or Limits()
         self._new()  # says at once what is wrong with the address
@@ -50,7 +53,7 @@ class RemoteAgui:
         again = True
         while True:
             try:
-                machine = Machine(body["messages"], lent)
+                machine = Machine(body["messages"], lent, request.state)
                 async with aclosing(self._run(body, machine, large=request.large)) as batches:
                     async for batch in batches:
                         again = False

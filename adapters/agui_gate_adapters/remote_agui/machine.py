@@ -13,21 +13,25 @@ import msgspec
 
 from agui_gate.adapter import (
     ANSWER,
+    Activity,
     CallEnd,
     CallHeld,
     CallResult,
     CallStart,
     ModelEvent,
+    Notice,
     Private,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
+    StateChanged,
     TextDelta,
     TextEnd,
     TextStart,
     TurnDone,
     Usage,
     form,
+    is_deeper,
     misfit,
     token_count,
 )
@@ -46,15 +50,25 @@ _ITEMS = (
     events.ActivitySnapshot,
     events.SubagentStarted,
 )
+MAX_NAME = 200
+"""Characters of an id or a name that is passed on."""
+MAX_CUSTOM = 1024 * 1024
+"""Bytes of CUSTOM events that are passed on, of one run."""
+MAX_LEVELS = 64
+OURS = "agui-gate:"
+NOT_HERE = frozenset({"PredictState"})
+"""Names of CUSTOM events that announce what isn't passed on: arguments that stream into the state."""
 WAITS = "It has no result yet: the remote agent asked something first."
 NOBODYS = "The remote agent asked for the tool {}, which neither it nor this server has."
 
 
 class Machine:
-    """``messages`` are those of the input, ``lent`` the names of our tools."""
+    """``messages`` are those of the input, ``lent`` the names of our tools. ``state`` is shared, if it is not None."""
 
-    def __init__(self, messages: list[Json], lent: frozenset[str]) -> None:
-        self._fold = Fold(messages)
+    def __init__(self, messages: list[Json], lent: frozenset[str], state: Any = None) -> None:
+        self._fold = Fold(messages, state)
+        self._shares = state is not None
+        self._room = MAX_CUSTOM
         self._known = {message["id"] for message in messages}
         self._lent = lent
         answered = {message.get("toolCallId") for message in messages}
@@ -98,8 +112,6 @@ class Machine:
                 self._begun.setdefault(event.tool_call_id, event.parent_message_id or event.tool_call_id)
             case events.ToolCallResult():
                 yield from self._result(event)
-            case events.Custom(name=name) if name == LEGACY:
-                self._older = of_legacy(event)
             case events.RunFinished():
                 yield from self._end(event)
             case _:
@@ -114,7 +126,28 @@ class Machine:
             case events.ReasoningMessageContent() if event.message_id in self._thoughts:
                 yield ReasoningDelta(event.message_id, event.delta)
             case _:
-                pass
+                yield from self._beside(event)
+
+    def _beside(self, event: events.AnyEvent) -> Iterator[ModelEvent]:
+        """What it tells besides what it says and does. What is of its own subagents alone stays there."""
+        match event:
+            case events.ActivitySnapshot() | events.ActivityDelta():
+                message = self._fold.message(event.message_id)
+                if message is not None and message["role"] == "activity":
+                    yield Activity(event.message_id[:MAX_NAME], message["activityType"][:MAX_NAME], message["content"])
+            case events.StateSnapshot() | events.StateDelta() if self._shares:
+                yield StateChanged(self._fold.state)
+            case events.Custom(name=name) if name == LEGACY:
+                self._older = of_legacy(event)
+            case events.Custom():
+                yield from self._custom(event)
+
+    def _custom(self, event: events.Custom) -> Iterator[ModelEvent]:
+        """An event for the page, unless it would be taken for one of this server's, or for a promise that it keeps."""
+        refused = event.name.startswith(OURS) or event.name in NOT_HERE or len(event.name) > MAX_NAME
+        self._room -= len(msgspec.json.encode(event.value))
+        if not refused and self._room >= 0 and not is_deeper(event.value, MAX_LEVELS):
+            yield Notice(event.name, event.value)
 
     def _result(self, event: events.ToolCallResult) -> Iterator[ModelEvent]:
         """A call of the remote's own, with what it came to. It may be one that an earlier run began."""

@@ -64,7 +64,7 @@ def planned(request: TurnRequest, origin: str, run_id: str) -> Json:
         "messages": _placed(messages),
         "tools": [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in request.tools],
         "context": _context(request.instructions),
-        "state": {},
+        "state": {} if request.state is None else request.state,
         "forwardedProps": forwarded,
     }
     return body | ({"resume": resume} if resume else {})

@@ -52,6 +52,11 @@ class Fold:
         self._join()
         return self._calls.get(call_id)
 
+    def message(self, message_id: str) -> Json | None:
+        """The message of that id, if there is one."""
+        self._join()
+        return self._by_id.get(message_id)
+
     def add(self, message: Json) -> None:
         """A message of this side. A tool message goes where a result would."""
         if message["role"] == "tool":

@@ -50,3 +50,22 @@ class Declares(Protocol):
 def abilities_of(adapter: object) -> Abilities:
     """What an adapter declares; nothing, if it declares nothing."""
     return adapter.abilities if isinstance(adapter, Declares) else Abilities()
+
+
+@runtime_checkable
+class NamesVendor(Protocol):
+    """An adapter may have this too: whose handles of files it can use, in lower case, as in `Usage.provider`.
+
+    Another provider's handle is never sent then, and the model is told of it in text. Without a name all are sent.
+    """
+
+    @property
+    def vendor(self) -> str:
+        """The name; "" if it isn't known."""
+        ...
+
+
+def vendor_of(adapter: object) -> str:
+    """Whose handles of files this adapter can use; "" if it doesn't say."""
+    vendor = getattr(adapter, "vendor", "")  # asked once a run: `isinstance` of a Protocol takes ten times as long
+    return vendor if isinstance(vendor, str) else ""

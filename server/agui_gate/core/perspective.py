@@ -44,7 +44,7 @@ ALONE = Viewpoint()
 class Audience(NamedTuple):
     """For whom a transcript is made: ``who`` looks, and the ``prompt`` of its task, if it has one.
 
-    ``vendor``: whose handles of files its model can use (`adapter.NamesVendor`).
+    ``vendor``: whose handles of files its model can use (`abilities.NamesVendor`).
     """
 
     who: Viewpoint = ALONE

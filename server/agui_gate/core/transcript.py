@@ -254,6 +254,7 @@ class StateEntry(Struct, tag="state", tag_field="type"):
 
 class ActivityEntry(Struct, tag="activity", tag_field="type"):
     """What the tool of this call shows on the page: an activity of this ``kind``. Display only: no model gets it.
+    What a model shows beside its answer has the id of its turn for the call's, here and in `StateEntry`.
 
     Of several with one ``message_id`` the newest content counts, in the place of the first.
     """

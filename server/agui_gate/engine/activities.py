@@ -3,6 +3,8 @@
 What begins to be shown is in the journal at once, so that its place there is the one in the stream. A change counts
 here alone. When the call has ended, the journal gets what was shown last. It is all saved with the next commit.
 
+A model may show some, too (`engine/beside.py`), in the name of its turn. The journal gets them after the turn.
+
 Whoever is told the conversation meanwhile is told it with what is shown right now: clients drop the activities that a
 snapshot leaves out (STATE-2), and change what they have by the patches that follow.
 """
@@ -25,11 +27,11 @@ class Activities:
         self._shown: dict[str, ActivityEntry] = {}  # by message id, of calls that are at work
         self._kept: dict[str, ActivityEntry] = {}  # what the journal has of them
 
-    def show(self, entry: ActivityEntry) -> None:
-        """A call at work shows this from now on."""
+    def show(self, entry: ActivityEntry, *, later: bool = False) -> None:
+        """A call at work shows this from now on. ``later``: it is in the journal when that is `over`."""
         begins = entry.message_id not in self._shown
         self._shown[entry.message_id] = entry
-        if begins:
+        if begins and not later:
             self._to_journal(entry)
 
     def over(self, call_id: str) -> None:

@@ -19,6 +19,7 @@ model that never ends is what they are for, and that costs next to nothing a del
 from collections.abc import Callable, Container, Sequence
 
 from agui_gate.adapter import (
+    Activity,
     CallDelta,
     CallEnd,
     CallHeld,
@@ -33,6 +34,7 @@ from agui_gate.adapter import (
     ReasoningEnd,
     ReasoningPart,
     ReasoningStart,
+    StateChanged,
     TextDelta,
     TextEnd,
     TextPart,
@@ -45,6 +47,7 @@ from agui_gate.core.lane import Lane
 from agui_gate.core.perspective import ALONE, Viewpoint
 from agui_gate.core.preview import Growing
 from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
+from agui_gate.engine.beside import Beside
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.previews import Previews
 from agui_gate.errors import LimitReached
@@ -136,6 +139,8 @@ class Recorder:
         self.done: TurnDone | None = None
         self.results: dict[str, ResultEntry] = {}
         self.held: dict[str, CallHeld] = {}
+        self.beside: Beside | None = None
+        """Takes what is told beside the answer; None where nothing is."""
 
     def feed(self, events: Sequence[ModelEvent]) -> None:
         """Take one batch, in order. Raises `LimitReached` at the event that is one too many; it is not taken."""
@@ -220,6 +225,8 @@ class Recorder:
                 self._seq.reasoning_end(item.id, event.encrypted)
             case Notice():
                 self._seq.other(Custom(event.name, event.value))
+            case Activity() | StateChanged() if self.beside is not None:
+                self.beside.take(event)
 
     def _call_event(self, event: CallStart | CallEnd | CallResult | CallHeld) -> None:
         match event:

@@ -21,6 +21,7 @@ from agui_gate.core.view import View
 from agui_gate.delegation import Delegation
 from agui_gate.engine import outcomes
 from agui_gate.engine.answering import Answering
+from agui_gate.engine.beside import Beside, shared_with
 from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.instructing import instructions_for
@@ -86,6 +87,7 @@ class Turns:
             tasks = {tool.name for tool in agent.by_name.values() if isinstance(tool, Delegation)}
             self._gated = (self._gated or frozenset()) | tasks if tasks else self._gated
         streaming = any(tool.place is not None for tool in agent.by_name.values())
+        self._beside = getattr(agent.adapter, "shares_state", False) is True
         self._previews = Previews(agent.by_name, self._thread, self._seq.other) if streaming else None
         self._words = Words(agent, run)
         self._specs = (*agent.specs, *member.transfers, *self._client_specs())
@@ -184,6 +186,9 @@ class Turns:
         instructions, transcript = self._words.for_model(transcript, journal, note)
         ref, large = self._memory.ref, self._is_large(instructions)
         request = TurnRequest(transcript, instructions, self._specs, ref, choice, large, self._conversation, output)
+        if self._beside:
+            request = msgspec.structs.replace(request, state=shared_with(self._agent, self._thread))
+            recorder.beside = Beside(self._agent, self._thread, self._seq, recorder.turn_id, request.state)
         await self._memory.suspend()
         try:
             await self._listen(request, recorder, limits.turn_seconds, withheld)
@@ -243,6 +248,8 @@ class Turns:
         if self.answering is not None:
             turn = self.answering.judged(turn, recorder.done)
         self._thread.append([turn])
+        if recorder.beside is not None:
+            recorder.beside.over()
         if turn.calls:
             await calls.resolve(turn)
             if self._thread.shared.previews:
@@ -264,6 +271,8 @@ class Turns:
         turn = msgspec.structs.replace(recorder.entry(), cut=True)
         if turn.parts:
             self._thread.append([turn])
+        if recorder.beside is not None:
+            recorder.beside.over()
         self._scope.show_freed(turn)
         self._thread.append(recorder.results.values())
         for call in turn.calls:

@@ -150,7 +150,7 @@ class _Shown:
         for part, paired in after:
             self._call_with_result(entry, part, paired)
         if entry.task:
-            self._tasks |= dict.fromkeys([call.id for call in entry.calls], entry.task)
+            self._tasks |= dict.fromkeys([entry.id, *(call.id for call in entry.calls)], entry.task)
         if entry.more is not None:
             with_more(self._assistant(entry.id, entry.task)[0], entry.more)
 
