@@ -65,8 +65,9 @@ async def test_a_failure_has_a_code_and_none_of_their_words(name: str) -> None:
 
 async def test_it_is_away() -> None:
     async with in_front("http://127.0.0.1:9/") as url, connecting() as http:
-        failed = await AGUIClient(http, url).say("go")
-        assert failed.error == "provider_unavailable"
+        chat = AGUIClient(http, url)
+        assert (await chat.say("go")).error == "provider_unavailable"
+        assert (await chat.say("again")).error == "provider_unavailable"
 
 
 async def test_a_tool_that_nobody_has() -> None:

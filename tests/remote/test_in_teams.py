@@ -1,5 +1,6 @@
 """A remote agent that works on tasks: what it asks is asked here, and what goes wrong there ends its task alone."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from agui_gate_adapters.testkit import Emulator, serve
 from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting, serving
 from agui_gate_adapters.testkit.spec import assert_conforms
 from tests.client.servers import run_of, scripted
+from tests.interop.streams import STARTED, sse, text
 from tests.interop.streams import call as remote_call
-from tests.interop.streams import text
 from tests.product.shop import Shop, call, refund, say
 from tests.remote.kit import behind, pages, status
 from tests.remote.test_failures import FAILURES, SECRET
@@ -35,12 +36,13 @@ def turn(*output: Json, **more: Any) -> Json:
     return {"output": list(output), **more}
 
 
+TASK_AGAIN = turn(call("expert", task="Try it again."))
 ENDS = turn(say("Done."), repeat=True)
 
 
 @dataclass
 class Firm:
-    """A boss here, whose model is ``emulator``, and an expert far away, to whom it delegates."""
+    """A boss here, whose model is ``emulator``, and an expert far away, to whom it delegates, or hands off."""
 
     emulator: Emulator
     front: str
@@ -60,7 +62,12 @@ class Firm:
 
 @asynccontextmanager
 async def firm(
-    expert: str, script: list[Json], ours: Any = (), store: str = "memory://", limits: Limits | None = None
+    expert: str,
+    script: list[Json],
+    ours: Any = (),
+    store: str = "memory://",
+    limits: Limits | None = None,
+    heir: bool = False,
 ) -> AsyncIterator[Firm]:
     emulator = Emulator(script=script)
     async with serve(emulator) as url, connecting() as http:
@@ -68,7 +75,8 @@ async def firm(
             expert, name="expert", description="Knows.", tools=ours, limits=limits or Limits(idle=60.0, total=60.0)
         )
         model = OpenAIResponses("gpt-5.4-mini", mode="stateless", base_url=url, api_key="k")
-        app = create_app(Agent(name="boss", model=model, tools=[remote.as_tool()]), store=store)
+        place: Json = {"handoffs": [remote]} if heir else {"tools": [remote.as_tool()]}
+        app = create_app(Agent(name="boss", model=model, **place), store=store)
         async with serving(app) as front:
             yield Firm(emulator, front, http)
     assert not emulator.refusals
@@ -167,6 +175,71 @@ async def test_what_goes_wrong_there_ends_the_task_and_says_none_of_their_words(
         again = await chat.say("again")
         assert again.text.endswith("Well again.Done.") or name == "silence"
         conforms(chat)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+@shows("B19")
+async def test_what_goes_wrong_with_an_heir_fails_the_run_and_says_none_of_their_words(name: str) -> None:
+    reply, code = FAILURES[name]
+    limits = Limits(idle=0.5 if name == "silence" else 60.0)
+    script = [turn(call("transfer_to_expert"))]
+    async with (
+        scripted(reply, run_of(*text("Well again.", "m-2"))) as server,
+        firm(server.url, script, limits=limits, heir=True) as f,
+    ):
+        chat = f.chat()
+        failed = await chat.say("go")
+        assert (failed.error, SECRET in failed.raw) == (code, False)
+        thread = await f.http.get(f"{f.front}/threads/{chat.thread_id}")
+        assert SECRET not in thread.text
+        again = await chat.say("again")
+        assert again.text.endswith("Well again.") or name == "silence"
+        conforms(chat)
+
+
+PATCHES: list[Json] = [
+    {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/not/there", "value": 1}]},
+    {"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "x", "patch": [{"op": "remove", "path": "/b"}]},
+]
+
+
+@pytest.mark.parametrize("heir", [False, True])
+async def test_a_patch_of_theirs_that_does_not_apply_costs_nothing(heir: bool) -> None:
+    """Their state is not ours."""
+    script = [turn(call("transfer_to_expert") if heir else TASK), ENDS]
+    async with (
+        scripted(run_of(*PATCHES, *text("Said."), *PATCHES), run_of(*text("Again.", "m-2"))) as server,
+        firm(server.url, script, heir=heir) as f,
+    ):
+        chat = f.chat(state={"mine": 1})
+        done = await chat.say("go")
+        assert (done.error, done.text) == (None, "Said." if heir else "Said.Done.")
+        assert (await f.http.get(f"{f.front}/threads/{chat.thread_id}")).json()["state"] == {"mine": 1}
+        assert (await chat.say("well?")).error is None
+        conforms(chat)
+
+
+@pytest.mark.parametrize("heir", [False, True])
+async def test_one_that_never_ends_is_left(heir: bool, tmp_path: Path) -> None:
+    """It takes longer than it may. Then the thread is there, for one that ends."""
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield sse(STARTED, *text("On and on. ", "m-1")).encode()
+        await asyncio.Event().wait()
+
+    store = f"sqlite:///{tmp_path}/front.db"
+    begins = turn(call("transfer_to_expert") if heir else TASK)
+    async with scripted(endless, run_of(*text("Well again.", "m-x"))) as server:
+        limits = Limits(total=0.5)
+        async with firm(server.url, [begins, ENDS], store=store, limits=limits, heir=heir) as f:
+            chat = f.chat()
+            failed = await chat.say("go")
+            codes = [event["code"] for event in [*failed.of("RUN_ERROR"), *failed.of("SUBAGENT_ERROR")]]
+            assert codes == ["provider_unavailable"]
+        async with firm(server.url, [TASK_AGAIN, ENDS], store=store, heir=heir) as f:
+            chat.url, chat.http = f.front, f.http
+            again = await chat.say("again")
+            assert again.text == ("Well again." if heir else "Well again.Done.")
 
 
 async def test_one_that_is_away_ends_its_task() -> None:

@@ -75,7 +75,7 @@ class Tasks:
         delegate = self._members.team.delegate(turn.agent, call.name) if turn else None
         if delegate is None:
             return outcomes.failed(f"There is no agent called {call.name} any more.")
-        if journal.depth(call.id) >= MAX_DEPTH:
+        if journal.depth(call.id) > MAX_DEPTH:
             return outcomes.failed(f"Not delegated: tasks can be {MAX_DEPTH} deep. Do it without another agent.")
         record = journal.approvals.get(call.id)
         if record is not None and record.schema_digest != delegate.schema_digest:
