@@ -46,7 +46,7 @@ def test_the_built_in_page_shows_a_team(stack: Stack, scenario: str, style: str)
     stack.run(f"builtinTeam{scenario}", {"style": style, "server": "team"})
 
 
-@pytest.mark.parametrize("scenario", ["Stopped", "Fails", "State", "Activity", "Form", "Inbox"])
+@pytest.mark.parametrize("scenario", ["Stopped", "Fails", "Again", "Restart", "State", "Activity", "Form", "Inbox"])
 def test_the_built_in_page_shows_what_a_team_does(stack: Stack, scenario: str) -> None:
     """Shared state, activities of any kind, answers with a form; stops, failures and the inbox."""
     stack.run(f"builtinTeam{scenario}", {"style": "interrupt", "server": "team"})

@@ -325,3 +325,54 @@ export async function builtinTeamNarrow(t) {
   await t.shot(page, "handed");
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
 }
+
+/** The server is started again while a sub-agent waits: the same card, and it goes on from there. Then all is deleted. */
+export async function builtinTeamRestart(t) {
+  await t.script(...DELEGATED);
+  const page = await open(t);
+  await say(page, "Refund 1003, and count");
+  await page.locator(".card").waitFor();
+  page.allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY|ERR_CONNECTION_RESET/);
+  await t.restart("team");
+  await page.reload();
+  await looks(page, nested("waiting"));
+  await press(page, "Approve");
+  await answer(page, "All done.");
+  await done(page);
+  await stays(page, nested("done", ["All done."]));
+  const other = await t.tab(page);
+  await other.locator(".task").first().waitFor();
+  other.allow(/status of 404/);
+  await page.getByRole("button", { name: /^Rename or delete/ }).click();
+  await page.getByRole("menuitem", { name: "Delete…" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.locator(".welcome").waitFor();
+  await say(other, "And now?");
+  await counts(other.locator(".task"), 0);
+  await counts(other.locator(".shared:visible"), 0, "nor is its state there any more");
+}
+
+/** The agent that delegated fails: what its sub-agent did stays, is not done again, and is said when all is asked anew. */
+export async function builtinTeamAgain(t) {
+  await t.script(desk(task("clerk", "Refund 1003.")), clerk(refund()), clerk("Refunded."), { ...desk("never"), fault: { kind: "failed", code: "server_error", message: "no", times: 9 } });
+  const page = await open(t);
+  await say(page, "Refund 1003");
+  await press(page, "Approve");
+  await page.locator(".notice").waitFor();
+  await t.script(desk("It was refunded."));
+  await page.getByRole("button", { name: "Retry" }).click();
+  await answer(page, "It was refunded.");
+  await done(page);
+  const told = ["Refund 1003", "@Front desk", "Clerk [done]", "  refund: done", "  Refunded.", "It was refunded."];
+  await stays(page, told);
+  await t.script(desk("Nothing more to do."));
+  await page.getByRole("button", { name: "Try again" }).click();
+  await shows(page.locator(".dialog-list"), /^Refund · 1003 · 20 € · ran at/);
+  await page.getByRole("dialog").getByRole("button", { name: "Try again" }).click();
+  await answer(page, "Nothing more to do.");
+  await done(page);
+  await t.shot(page, "again");
+  const rest = await outline(page);
+  assert.ok(rest.includes("refund: done"), rest.join("\n"));
+  await stays(page, rest);
+}
