@@ -43,6 +43,12 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
                 "left_to_refund": 0.0,
                 "status": "refunded",
             }
+            message = {"id": "m1", "role": "user", "content": "Ask the clerk to refund order 1003"}
+            events = _events(
+                client.post("/agents/front_desk", json=body | {"threadId": "t2", "messages": [message]}).text
+            )
+            (interrupt,) = events[-1]["outcome"]["interrupts"]
+            assert interrupt["message"] == "clerk asks: Refund 64.9 € for order 1003?"
         assert list(scratch.iterdir()) != []
         code, seconds = demo.stop(signal.SIGINT)
     assert (code, seconds < 5) == (0, True)

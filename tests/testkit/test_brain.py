@@ -71,6 +71,31 @@ def test_a_call_comes_with_a_thought_and_a_preamble() -> None:
     assert text_of(response) == "Of course, I'll refund order **A1** (amount: 20)."
 
 
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("Ask the clerk to refund order 1001", "Refund order 1001."),
+        ("Ask the clerk to refund 1003. Ask the writer to email Ben.", "Refund 1003."),
+        ('Tell the clerk "Look up 1003"', "Look up 1003"),
+    ],
+)
+def test_what_others_are_asked_is_said_in_words(text: str, task: str) -> None:
+    tools = [tool("clerk", "Looks up orders.", task="string"), tool("transfer_to_billing", "Transfers.")]
+    response = answer(Emulator(), input=text, tools=tools)
+    assert calls_of(response) == [("clerk", {"task": task})]
+    assert text_of(response).endswith("I'll ask the **clerk**.")
+
+
+def test_who_answers_after_a_hand_off_says_so() -> None:
+    emulator = Emulator()
+    tools = [tool("transfer_to_billing", "Transfers.")]
+    first = answer(emulator, input="Transfer me to billing", tools=tools)
+    assert calls_of(first) == [("transfer_to_billing", {})]
+    told = output(first["output"][-1]["call_id"], '{"status": "transferred", "agent": "billing"}')
+    second = answer(emulator, previous_response_id=first["id"], input=[told], tools=tools)
+    assert text_of(second).startswith("You are with **billing** now.")
+
+
 def test_several_steps_one_after_the_other() -> None:
     emulator = Emulator()
     first = answer(emulator, input="Find Anna's orders and refund the first one", tools=TOOLS)

@@ -178,6 +178,8 @@ class Filler:
 
     def _string(self, name: str) -> str | None:
         stems, reading = set(stems_of_name(name)), self._reading
+        if name == "task":
+            return self._task()
         if stems & _EMAIL_WORDS:
             return reading.emails[0] if reading.emails else self._next_name(stems)
         if stems & _DATE_WORDS and reading.dates:
@@ -187,6 +189,13 @@ class Filler:
         if stems & _PROSE_WORDS:
             return self._prose()
         return reading.quoted[0] if reading.quoted else self._next_name(stems)
+
+    def _task(self) -> str:
+        """What is asked of somebody else: what is quoted, or stands after their name, or else all of it."""
+        who = re.escape(str(self._tool.get("name")).replace("_", " "))
+        asked = re.search(rf"\b{who}\b,? (?:to )?(.+?)(?: and (?:ask|have|tell) |$)", self._reading.text, re.IGNORECASE)
+        said = asked[1] if asked else self._reading.text
+        return self._reading.quoted[-1] if self._reading.quoted else f"{_sentence(said)}."
 
     def _next_name(self, _stems: set[str]) -> str | None:
         tool_words = set(stems_of_name(str(self._tool.get("name"))))

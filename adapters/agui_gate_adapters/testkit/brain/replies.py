@@ -15,6 +15,7 @@ from agui_gate_adapters.testkit.brain.reading import past, verb_of
 from agui_gate_adapters.testkit.brain.results import Result
 from agui_gate_adapters.testkit.brain.wording import (
     amount,
+    heir,
     id_name,
     listing,
     phrase,
@@ -33,6 +34,7 @@ _MAX_ROWS: Final = 8
 _QUOTE: Final = 60
 """Characters of a value that a person changed; a longer one is only said to be changed."""
 _SUCH_AS: Final = re.compile(r"\b(?:such as|for example) ([\w-]+)", re.IGNORECASE)
+_PARAGRAPH: Final = "\n\n"
 _SENTENCE: Final = 300
 """Characters of a reason or of a text that a tool returned."""
 
@@ -149,6 +151,10 @@ def _reason(value: Any) -> str:
 
 def _success(result: Result, what: str, changes: str) -> str:
     value = result.value
+    if (name := heir(result.call)) is not None:
+        return f"You are with **{name}** now. What can I do for you?"
+    if set(result.call.arguments) == {"task"}:  # somebody else's words
+        return f"{what}, and this is the answer:\n\n> {str(value).strip().split(_PARAGRAPH)[0]}"
     if isinstance(value, list):
         if not value:
             return f"{what}, and found **nothing**."

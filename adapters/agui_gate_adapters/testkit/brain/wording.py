@@ -9,7 +9,7 @@ from agui_gate_adapters.testkit.brain.arguments import id_parameter
 from agui_gate_adapters.testkit.brain.planning import Call
 from agui_gate_adapters.testkit.brain.reading import past, words_of_name
 
-__all__ = ["amount", "id_name", "listing", "phrase", "plain", "returned", "shorten", "thing", "words"]
+__all__ = ["amount", "heir", "id_name", "listing", "phrase", "plain", "returned", "shorten", "thing", "words"]
 
 _VERBS: Final = {"get": "look up", "fetch": "look up", "lookup": "look up"}
 _LONG: Final = ("body", "message", "content", "text")
@@ -22,6 +22,10 @@ _MOST: Final = 5
 def phrase(call: Call, *, bold: bool = True, done: bool = False) -> str:
     """Say a call in words: `refund order **A1** (amount: 20 €)`, or `refunded …` when it is `done`."""
     mark = "**" if bold else ""
+    if (other := heir(call)) is not None:
+        return f"{'handed' if done else 'hand'} you over to {mark}{other}{mark}"
+    if set(call.arguments) == {"task"}:
+        return f"{'asked' if done else 'ask'} the {mark}{call.name.replace('_', ' ')}{mark}"
     verb, *nouns = words_of_name(call.name)
     named = id_name(call)
     told = past(verb) if done else _VERBS.get(verb, verb)
@@ -34,6 +38,12 @@ def phrase(call: Call, *, bold: bool = True, done: bool = False) -> str:
         return f"{told} for {mark}{words(next(iter(rest.values())))}{mark}"
     details = [f"{name.replace('_', ' ')}: {amount(call, name, value)}" for name, value in rest.items()]
     return f"{told} ({', '.join(details)})" if details else told
+
+
+def heir(call: Call) -> str | None:
+    """To whom a call hands the conversation over, in words; None if it does nothing of the kind."""
+    name = call.name.removeprefix("transfer_to_")
+    return None if name == call.name or call.arguments else name.replace("_", " ")
 
 
 def thing(call: Call, named: str, mark: str = "**") -> str:

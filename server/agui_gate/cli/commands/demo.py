@@ -26,8 +26,8 @@ PACE = 0.015
 HELP = """The whole product on this machine, without a key or any other service.
 
 A strict emulator stands in for the model provider, an example agent looks after a small shop, and the built-in page
-shows the conversation and what waits for your yes. Every chat has the shop's orders anew. AGUI_GATE_* settings are
-left aside.
+shows the conversation and what waits for your yes. A second agent, front_desk, does it with a team. Every chat has the
+shop's orders anew. AGUI_GATE_* settings are left aside.
 
 \b
 Examples:
@@ -72,6 +72,7 @@ def _run(sock: "socket.socket", store: str, *, kept: bool) -> None:
 
 async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
     from agui_gate.cli.demo.agent import support_agent
+    from agui_gate.cli.demo.team import front_desk
     from agui_gate.cli.serving.banner import banner
     from agui_gate.cli.serving.uvicorn_server import Server, address_of, configure
     from agui_gate.http.app import create_app
@@ -81,18 +82,19 @@ async def _demo(sock: "socket.socket", store: str, kept: bool) -> None:
     from agui_gate_adapters.testkit import Emulator, serve
 
     async with serve(Emulator(pace=PACE)) as provider:
-        agent = support_agent(OpenAIResponses("demo-model", mode="chain", base_url=provider, api_key="demo"))
-        app = create_app(agent, settings=Settings(store=store, sources={"store": "--store"} if kept else {}))
+        model = OpenAIResponses("demo-model", mode="chain", base_url=provider, api_key="demo")
+        agents = [support_agent(model), front_desk(model)]
+        app = create_app(*agents, settings=Settings(store=store, sources={"store": "--store"} if kept else {}))
         facts = {
             "provider": f"the emulator at {provider} (no key, no network)",
             "store": store if kept else "a temporary file, removed at the end (--store sqlite:///demo.db keeps it)",
             "access": "this machine only",
         }
         url = address_of(sock, HOST)
-        aside = [asyncio.create_task(_warm(agent))]
+        aside = [asyncio.create_task(_warm(agents[0]))]
 
         def say() -> None:
-            banner(url, [agent], facts, say="Refund order 1001")
+            banner(url, agents, facts, say="Refund order 1001")
             aside.append(asyncio.create_task(tell_of_other_page(url, BUILT)))
 
         try:

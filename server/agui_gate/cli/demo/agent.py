@@ -28,14 +28,16 @@ def support_agent(model: Adapter) -> Agent:
         name="support",
         model=model,
         instructions=INSTRUCTIONS,
-        tools=_tools(Shops()),
+        tools=shop_tools(Shops()),
         description="Support in a small coffee shop. Refunds and e-mails wait for your yes. "
         "Every chat starts with the same five orders.",
         examples=EXAMPLES,
     )
 
 
-def _tools(shops: Shops) -> list[Tool]:
+def shop_tools(shops: Shops) -> list[Tool]:
+    """What can be done in the shops: looked up freely, changed behind a gate."""
+
     @tool
     async def search_orders(customer: str, ctx: ToolContext) -> list[dict[str, Any]]:
         """Find a customer's orders by name or e-mail address. Amounts are in euros."""
