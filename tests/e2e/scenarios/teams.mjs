@@ -6,8 +6,9 @@ import { answer, done, open, say } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call } from "../stage.mjs";
 
-/** What one agent's model says next: texts and calls. */
+/** What one agent's model says next: texts and calls. `about(words)`: where it was asked for that. */
 const of = (model) => (...output) => ({ when: { model }, output: output.map((one) => (typeof one === "string" ? { type: "message", text: one } : one)) });
+const about = (user, turn) => ({ ...turn, when: { ...turn.when, user } });
 const [desk, billing, clerk, scout, analyst] = ["front_desk", "billing", "clerk", "scout", "analyst"].map(of);
 const refund = (order_id = "1003", amount = 20) => call("refund", { order_id, amount });
 const task = (agent, words) => call(agent, { task: words });
@@ -42,10 +43,7 @@ const status = (page, name) => page.locator(".task", { has: page.locator(`:scope
 const DELEGATED = [
   desk("I'll ask them.", task("clerk", "Refund order 1003, twenty euros."), task("scout", "What is on the shelves?")),
   clerk("Let me see.", task("scout", "Is 1003 in the yard?")),
-  scout("Looking.", call("find_order", { order_id: "1" })),
-  scout("Looking.", call("find_order", { order_id: "1" })),
-  scout("Seen."),
-  scout("Seen."),
+  ...["shelves", "yard"].flatMap((where) => [about(where, scout("Looking.", call("find_order", { order_id: "1" }))), about(where, scout("Seen."))]),
   clerk("It is there, so I refund it.", refund()),
   clerk("I refunded **20 €**."),
   desk("All done."),
@@ -118,7 +116,7 @@ export async function builtinTeamRejects(t) {
 
 /** Two questions of two sub-agents go out together; another tab was at it, too, and both say what is true. */
 export async function builtinTeamTwo(t) {
-  await t.script(desk(task("clerk", "Refund 1001."), task("clerk", "Refund 1002.")), clerk(refund("1001", 1)), clerk(refund("1002", 2)), clerk("So it is."), clerk("So it is."), desk("One is refunded."));
+  await t.script(desk(task("clerk", "Refund 1001."), task("clerk", "Refund 1002.")), about("1001", clerk(refund("1001", 1))), about("1002", clerk(refund("1002", 2))), clerk("So it is."), clerk("So it is."), desk("One is refunded."));
   const page = await open(t);
   await say(page, "Refund both");
   await counts(page.locator(".card"), 2);
@@ -150,12 +148,15 @@ export async function builtinTeamStopped(t) {
   await page.locator(".activity").waitFor();
   await looks(page, ["Count the shelves", "@Front desk", "I'll ask.", "Scout [running]", "  I count.", "  count_shelves: running", "  CountingProgress1 of 3"]);
   await t.shot(page, "working");
+  await page.locator(".task-line > summary").click();
+  await counts(page.locator(".task-line[open]"), 0, "folded by hand");
   const other = await t.tab(page);
   await other.locator(".activity").waitFor();
   await shows(status(other, "Scout"), /^Working$/);
   await other.getByRole("button", { name: "Stop" }).click();
   for (const tab of [page, other]) await shows(tab.locator(".notice"), /Stopped/);
-  await shows(status(page, "Scout"), /^(Stopped|Not known how it ended)$/);
+  await shows(status(page, "Scout"), /^Stopped$/);
+  await counts(page.locator(".task-line[open]"), 1, "how it ended is not folded away");
   await t.shot(page, "stopped");
   const before = await outline(page);
   await page.reload();
@@ -231,6 +232,8 @@ export async function builtinTeamState(t) {
   await shows(page.locator(".shared-preview"), /^Cart: Kept, Tags · Draft: Text$/);
   await page.locator(".shared summary").click();
   await shows(page.locator(".shared-body"), /DraftTextHello, world\.$/);
+  const bottom = async (locator) => (await locator.boundingBox()).y + (await locator.boundingBox()).height;
+  await becomes(async () => (await bottom(page.locator(".card"))) <= (await page.locator(".shared").boundingBox()).y, true, "it covers no button");
   await accessible(page, "state");
   await t.shot(page, "state");
   await page.reload();
@@ -277,7 +280,7 @@ export async function builtinTeamForm(t) {
   await shows(page.locator(".form"), /^VerdictIt stands well\./);
   await t.script(analyst("No idea."), analyst("None at all."));
   await say(page, "And now?");
-  await shows(page.locator(".notice"), /Try again, or say more about what is wanted\.output_unfit/);
+  await shows(page.locator(".notice"), /^The model.s answer has not the form that was asked forTry again, or say more about what is wanted\. output: Invalid JSON/);
   await t.shot(page, "unfit");
 }
 

@@ -70,7 +70,7 @@ const CREATORS = {
 
 const create = (row) => CREATORS[row.kind](row);
 const drawRows = createList(element("rows"), create);
-const shared = createShared(element("shared"));
+const shared = createShared(element("shared"), () => scroller.follow());
 const scroller = createScroller(element("scroll"), element("to-end"));
 const composer = createComposer(
   { form: element("composer"), input: element("input"), button: element("send") },

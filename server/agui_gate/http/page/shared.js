@@ -7,14 +7,20 @@ import { createValue, sizeOf } from "./values.js";
 
 const TOLD = 4; // members that the line tells
 
-/** `details` is its place in the page. `draw(state)` shows a conversation's state, where there is one. */
-export function createShared(details) {
+/**
+ * `details` is its place in the page. `draw(state)` shows a conversation's state, where there is one; `onResize()` after
+ * somebody opened or shut it.
+ */
+export function createShared(details, onResize) {
   const [preview, body] = [details.querySelector(".shared-preview"), details.querySelector(".shared-body")];
   const value = createValue();
   let last = null;
   body.append(value.node);
   preview.after(icon("chevron"));
-  details.addEventListener("toggle", () => details.open && value.update(last));
+  details.addEventListener("toggle", () => {
+    if (details.open) value.update(last);
+    onResize();
+  });
   return {
     draw({ shared }) {
       if (shared === last) return;

@@ -48,8 +48,9 @@ const LABELS = {
 const SYMBOLS = { running: null, waiting: "gate", paused: "clock", done: "check", error: "warning", unknown: "warning", stopped: "stop" };
 
 /**
- * The task of a sub-agent, and what is said in it. It folds once it is done; what a person opens or shuts stays so, and
- * nothing folds while the focus is in it. `create(row)` makes what is in it.
+ * The task of a sub-agent, and what is said in it. It folds once it is done. What a person opens or shuts stays so until
+ * it is at something else: a question in it is never folded away. Nothing folds while the focus is in it. `create(row)`
+ * makes what is in it.
  */
 export function createTask(create) {
   const view = makeView();
@@ -63,6 +64,7 @@ export function createTask(create) {
       drawRows(rows);
       const flat = { ...row, decided: JSON.stringify(row.decided), count: rows.length };
       if (same(flat, last)) return;
+      if (row.status !== last?.status) chosen = null;
       last = flat;
       const isBusy = row.status === "done" && view.body.contains(document.activeElement);
       if (!isBusy) view.details.open = chosen ?? row.status !== "done";
