@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 
 from agui_gate import tool
 from agui_gate.client import Client
@@ -113,3 +114,51 @@ async def test_our_client_talks_to_it(peer: str) -> None:
         assert thread.questions == []
         assert any(m["role"] == "tool" and m["content"] == CAME[peer] for m in thread.messages)
         assert (await thread.say("thanks")).kind == "success"
+
+
+async def test_a_graph_that_wants_a_name_is_told_one() -> None:
+    async with serving_peer("langgraph") as remote, in_front(remote) as url, connecting() as http:
+        chat = AGUIClient(http, url)
+        asked = await chat.say("ask whose it is")
+        (question,) = asked.interrupts
+        assert (question["message"], question["responseSchema"]["required"]) == ("Whose is A1?", ["name"])
+        refused = await chat.decide(asked, approved=True)
+        assert [one["id"] for one in refused.interrupts] == [question["id"]]
+        done = await chat.resume((question["id"], {"name": "Ada"}))
+        assert "answered {'name': 'Ada'}" in told(done, "owner")
+        assert (await chat.say("thanks")).text.split() == ["word"] * 3
+
+
+async def test_a_graph_that_asks_by_a_custom_event() -> None:
+    async with serving_peer("langgraph") as remote, in_front(f"{remote}older") as url, connecting() as http:
+        chat = AGUIClient(http, url)
+        asked = await chat.say("do what has to be approved")
+        (question,) = asked.interrupts
+        assert question["message"] == "Refund A1?"
+        done = await chat.decide(asked, approved=True)
+        assert "answered {'approved': True}" in told(done, "refund")
+        asked = await chat.say("and ask whose it is")
+        done = await chat.resume((asked.interrupts[0]["id"], "Ada"))
+        assert "answered Ada" in told(done, "owner")
+        assert (await chat.say("thanks")).text.split() == ["word"] * 3
+
+
+class Turns(BaseModel):
+    turns: int = 0
+
+
+async def test_a_graph_shares_its_state() -> None:
+    async with serving_peer("langgraph") as remote, in_front(remote, state=Turns) as url, connecting() as http:
+        chat = AGUIClient(http, url, thread_id="t1")
+        await chat.say("hello")
+        await chat.say("hello again")
+        assert (await http.get(f"{url}/threads/t1")).json()["state"] == {"turns": 2}
+
+
+async def test_arguments_that_pydantic_ai_lets_people_edit() -> None:
+    async with serving_peer("pydantic_ai") as remote, in_front(remote) as url, connecting() as http:
+        chat = AGUIClient(http, url)
+        asked = await chat.say("do what has to be approved")
+        (question,) = asked.interrupts
+        done = await chat.resume((question["id"], {"approved": True, "editedArgs": {"order": "B2"}}))
+        assert "refunded B2" in told(done, "refund")

@@ -18,7 +18,9 @@ CALLS = {
     "your own tools": ("search", {"q": "x"}),
     "agui_check_colour": ("agui_check_colour", {"colour": "blue"}),
     "approved": ("refund", {"order": "A1"}),
+    "whose it is": ("owner", {"order": "A1"}),
 }
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
 class Script(GenericFakeChatModel):
@@ -51,22 +53,26 @@ model = Script(messages=iter([]))
 
 
 class State(MessagesState):
-    """What AG-UI's adapter puts in: the page's tools."""
+    """What AG-UI's adapter puts in: the page's tools. And how often the model was asked."""
 
     tools: list
+    turns: int
 
 
 async def think(state: State) -> dict:
     """One turn of the model."""
-    return {"messages": [await model.ainvoke(state["messages"])]}
+    return {"messages": [await model.ainvoke(state["messages"])], "turns": state.get("turns", 0) + 1}
 
 
 def act(state: State) -> dict:
-    """Run the server's own tools; ask before a refund."""
+    """Run the server's own tools; ask before a refund, and for a name."""
     told = []
     for call in state["messages"][-1].tool_calls:
         if call["name"] == "refund":
             answer = interrupt({"question": "Refund A1?"})
+            told.append(ToolMessage(f"answered {answer}", tool_call_id=call["id"]))
+        elif call["name"] == "owner":
+            answer = interrupt({"question": "Whose is A1?", "responseSchema": NAME})
             told.append(ToolMessage(f"answered {answer}", tool_call_id=call["id"]))
         elif call["name"] == "search":
             told.append(ToolMessage("found", tool_call_id=call["id"]))
@@ -76,7 +82,7 @@ def act(state: State) -> dict:
 def where(state: State) -> str:
     """To the tools, or to the end: a page's call is the page's."""
     last = state["messages"][-1]
-    own = isinstance(last, AIMessage) and any(call["name"] in ("search", "refund") for call in last.tool_calls)
+    own = isinstance(last, AIMessage) and any(call["name"] in ("search", "refund", "owner") for call in last.tool_calls)
     return "act" if own else END
 
 
@@ -90,6 +96,9 @@ graph.add_edge("act", "think")
 app = FastAPI()
 agent = LangGraphAgent(name="check", graph=graph.compile(checkpointer=MemorySaver()), emit_interrupt_outcome=True)
 add_langgraph_fastapi_endpoint(app, agent, "/")
+older = LangGraphAgent(name="older", graph=graph.compile(checkpointer=MemorySaver()))
+"""It asks by a custom event, as all do by themselves."""
+add_langgraph_fastapi_endpoint(app, older, "/older")
 
 if __name__ == "__main__":
     uvicorn.run(app, port=int(os.environ.get("PORT", "8902")), log_level="warning")
