@@ -41,8 +41,8 @@ import msgspec
 
 from agui_gate.core.abilities import Abilities, Declares
 from agui_gate.core.fitting import misfit
-from agui_gate.core.forms import ANSWER, form
 from agui_gate.core.jsontext import is_deeper
+from agui_gate.core.open_questions import ANSWER, open_question
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.transcript import (
     AssistantTurn,
@@ -105,10 +105,10 @@ __all__ = [
     "Usage",
     "UserTurn",
     "collector_paused",
-    "form",
     "is_deeper",
     "misfit",
     "off_loop",
+    "open_question",
     "retold",
     "token_count",
 ]
@@ -211,7 +211,7 @@ class CallHeld(_Event):
 
     ``expires_after`` is in seconds. ``message`` is what the person is asked. ``editable`` are the arguments that the
     person may change: the adapter tells the provider of it (`SettledCall.edited`). A question that wants more than a
-    yes or a no has the arguments of `form`, and ``editable=(ANSWER,)``.
+    yes or a no has the arguments of `open_question`, and ``editable=(ANSWER,)``.
     """
 
     key: str

@@ -166,6 +166,25 @@ def ask_about(call_id: str) -> Json:
     return {"id": "i", "reason": "tool_call", "toolCallId": call_id, "responseSchema": LEVEL}
 
 
+async def test_a_question_of_its_sub_agent_names_it() -> None:
+    """What the sub-agent said is told as the remote's own."""
+    tag = {"subagentRunId": "s-1"}
+    begun = {"type": "SUBAGENT_STARTED", **tag, "name": "clerk"}
+    asked = {"id": "i", "reason": "tool_call", "message": "Well?", **tag}
+    said = [event | tag for event in text("Let me see.")]
+    end = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asked]}}
+    async with (
+        scripted(sse(STARTED, begun, *said, end), run_of(*text("Done.", "m-2"))) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url)
+        stream = await chat.say("go")
+        assert (stream.text, stream.interrupts[0]["message"]) == ("Let me see.", "clerk asks: Well?")
+        assert not stream.of("SUBAGENT_STARTED")
+        assert (await chat.decide(stream, approved=True)).text == "Done."
+
+
 async def test_arguments_that_may_be_edited_there_may_be_edited_here() -> None:
     shop = Shop(editable=["amount"])
     async with row(script(refund("A1"), refund("A2")), shop.tools) as r:

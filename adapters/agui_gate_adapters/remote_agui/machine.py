@@ -30,9 +30,9 @@ from agui_gate.adapter import (
     TextStart,
     TurnDone,
     Usage,
-    form,
     is_deeper,
     misfit,
+    open_question,
     token_count,
 )
 from agui_gate.client import Fold, Json, Question, TooMuch, events
@@ -213,8 +213,8 @@ class Machine:
         call = self._fold.call(call_id) if call_id else None
         kept = _answering(question)
         asked, editable = question.arguments, question.editable
-        if "form" in kept:
-            asked, editable = form(asked, question.schema), (ANSWER,)
+        if "wants" in kept:
+            asked, editable = open_question(asked, question.schema), (ANSWER,)
         arguments = msgspec.json.encode(asked).decode()
         if call is None:
             key, wire_id, kept = f"ask-{question.id}", question.id, kept | {"again": True}
@@ -224,7 +224,7 @@ class Machine:
             key, told = self._start(call_id, call)
             kept, wire_id = told | kept | {"arguments": issued}, call_id
             name = _named(question.tool or CARD_TOOL) if question.way == "card" else _name(call)
-            if "form" not in kept and question.way != "card":
+            if "wants" not in kept and question.way != "card":
                 arguments = issued
         yield CallStart(key, wire_id, name, hosted=True, asks=True)
         yield CallEnd(key, arguments, kept)
@@ -258,7 +258,7 @@ class Machine:
 def _answering(question: Question) -> Private:
     """How the question is answered: the word for yes and no, whether a no can be said, and with a reason.
 
-    ``form``: it wants more than a yes, or nobody says what it wants.
+    ``wants``: it wants more than a yes, or nobody says what it wants.
     """
     schema = question.schema or {}
     (word,) = question.approve().payload
@@ -266,7 +266,7 @@ def _answering(question: Question) -> Private:
     kept["no"] = misfit({word: False}, schema) is None
     kept["reasons"] = "reason" in question.reject("x").payload
     if not question.approval or misfit({word: True}, schema) is not None:
-        kept["form"] = True
+        kept["wants"] = True
     return kept
 
 

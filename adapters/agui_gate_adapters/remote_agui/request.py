@@ -160,7 +160,7 @@ def _payload(call: SettledCall, kept: Json) -> Any:
         reason = {"reason": reason_of(call.output.content)} if kept.get("reasons", True) else {}
         return {word: False} | reason if kept.get("no", True) else None
     arguments = decode_any(call.arguments)
-    if "form" in kept:
+    if "wants" in kept:
         answer = inside(arguments, ANSWER)
         return {word: True} if answer is None else answer
     edited = "edited_arguments" if kept.get("way") == "card" else "editedArgs"

@@ -36,7 +36,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     ``target`` says what ``id`` is: the approval's (= interrupt's) id, the tool call's, or the card's. ``name`` and
     ``arguments`` (canonical JSON) are what the answer claims to be about, to be compared with the record. ``edited``
-    replaces all arguments. ``given`` is what was sent, where that may be an answer by itself (`core/forms.py`).
+    replaces all arguments. ``given`` is what was sent, where that may be an answer by itself
+    (`core/open_questions.py`).
     """
 
     target: Target

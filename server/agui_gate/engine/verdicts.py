@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from agui_gate.core import forms
+from agui_gate.core import open_questions
 from agui_gate.core.answers import Answer, Way
 from agui_gate.core.approval_index import ApprovalIndex
 from agui_gate.core.approvals import Approval, Decision, State
@@ -91,7 +91,7 @@ def _verdict(
     verdicts: list[Verdict] = []
     refused: list[AguiGateError] = []
     for sent in said:
-        answer = forms.read(approval, sent)
+        answer = open_questions.read(approval, sent)
         about = None if answer.arguments is None else edits.meant(approval, answer.arguments, tool)
         try:
             edited = _edit(approval, answer, index.check(approval, answer.name, about), tool, why_not)

@@ -2,7 +2,7 @@
 
 An interrupt has the schema of its answer (`core/replies.py`), with the tool's own schema for `editedArgs`. An edit
 replaces all arguments. Whether editing is possible is told by `editedArgs` being in the schema. A question that wants
-more than a yes or a no has the schema that came with it (`core/forms.py`).
+more than a yes or a no has the schema that came with it (`core/open_questions.py`).
 """
 
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agui_gate.core import forms, replies
+from agui_gate.core import open_questions, replies
 from agui_gate.core.approvals import Approval
 from agui_gate.core.browser import for_browser, schema_for_browser
 from agui_gate.core.events import METADATA, Interrupt
@@ -103,7 +103,7 @@ def interrupt(
         reason="tool_call",
         tool_call_id=approval.call_id,
         message=_sentences(approval, refused, asked, ran),
-        response_schema=forms.schema(approval)
+        response_schema=open_questions.schema(approval)
         or replies.schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
@@ -139,7 +139,8 @@ def shown(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _for_edits(approval: Approval, parameters: dict[str, Any]) -> dict[str, Any]:
-    return schema_for_browser(forms.parameters(approval) or parameters, parse_object(approval.arguments) or {})
+    wanted = open_questions.parameters(approval) or parameters
+    return schema_for_browser(wanted, parse_object(approval.arguments) or {})
 
 
 def in_order(text: str, parameters: dict[str, Any] | None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ YES = {"approved": True}
 Json = dict[str, Any]
 
 
-def form(asked: Json, schema: Json | None) -> Json:
+def open_question(asked: Json, schema: Json | None) -> Json:
     """The arguments of a call that puts such a question."""
     return {ASKED: asked, **({} if schema is None else {SCHEMA: schema}), ANSWER: None}
 
