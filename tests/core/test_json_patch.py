@@ -1,5 +1,6 @@
 """JSON Patch: the examples of RFC 6902, appendix A, and what else may go wrong."""
 
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.json_patch import NotApplicable, Room, patched
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=2),
@@ -71,3 +72,36 @@ def test_what_was_added_is_there_and_what_is_removed_again_is_gone(value: Any, n
     added = {"op": "add", "path": f"/{name}", "value": new}
     assert patched(before, [added, {"op": "test", "path": f"/{name}", "value": new}]) == before | {name: new}
     assert patched(before, [added, {"op": "remove", "path": f"/{name}"}]) == before
+
+
+def test_what_does_not_change_is_not_copied() -> None:
+    """A change of a large state would take as long as copying all of it, and there may be many."""
+    before = {"list": [{"a": 1}, {"b": 2}], "rest": {"large": [1, 2, 3]}}
+    after = patched(before, [{"op": "replace", "path": "/list/0/a", "value": 3}])
+    assert after["rest"] is before["rest"]
+    assert after["list"][1] is before["list"][1]
+    assert (before["list"][0], after["list"][0]) == ({"a": 1}, {"a": 3})
+
+
+def test_what_was_copied_is_changed_in_one_place() -> None:
+    operations = [
+        {"op": "add", "path": "/a/x", "value": 1},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/a/y", "value": 2},
+        {"op": "copy", "from": "", "path": "/all"},
+        {"op": "remove", "path": "/all/b/x"},
+    ]
+    after = patched({"a": {}}, operations)
+    assert after == {"a": {"x": 1, "y": 2}, "b": {"x": 1}, "all": {"a": {"x": 1, "y": 2}, "b": {}}}
+
+
+def test_copies_of_copies_come_to_an_end() -> None:
+    value: Any = {"b": "x" * 100}
+    twice = [{"op": "copy", "from": "", "path": "/a"}, {"op": "copy", "from": "", "path": "/c"}]
+    with pytest.raises(NotApplicable, match="too much"):
+        patched(value, twice * 40)
+    room, made = Room(), [value]
+    with suppress(NotApplicable):
+        while len(made) < 40:
+            made.append(patched(made[-1], twice, room))
+    assert len(made) < 40

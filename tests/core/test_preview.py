@@ -95,6 +95,14 @@ def test_what_is_laid_over_a_state_can_be_put_back(state: Any, place: tuple[str,
     assert written(back) == written(state) or not arguments
 
 
+def test_what_somebody_else_has_put_beside_the_arguments_stays_when_they_go() -> None:
+    shown = {"draft": {"text": "a preview", "note": "the user's own"}}
+    for was in ({}, {"draft": None}, {"draft": "words"}, {"draft": {}}):
+        assert put_back(shown, ("draft", "text"), was) == {"draft": {"note": "the user's own"}}
+    assert put_back({"draft": {"text": "a preview"}}, ("draft", "text"), {"draft": {"title": "t"}}) == {"draft": {}}
+    assert put_back({"draft": {"text": "a preview"}}, ("draft", "text"), {"draft": None}) == {"draft": None}
+
+
 def test_members_beside_the_arguments_stay() -> None:
     assert laid_over({"d": {"title": "t", "text": "old"}}, ("d",), {"text": "new"}) == {
         "d": {"title": "t", "text": "new"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from agui_gate.client import events as ev
 from agui_gate.client.events import Json
-from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.json_patch import NotApplicable, Room, patched
 
 _OWNED = "@ag-ui/client"
 """Metadata of a snapshot that says which kinds of activities are all in it."""
@@ -34,6 +34,7 @@ class Fold:
         self._begun: dict[str, None] = {}
         self._answered: set[str] = set()
         self._pending: tuple[str, ...] = ()
+        self._room = Room()  # of one run's patches
         self._index()
 
     @property
@@ -89,7 +90,7 @@ class Fold:
             case ev.StateSnapshot():
                 self.state = deepcopy(event.snapshot)
             case ev.StateDelta():
-                self.state = _patched(self.state, event.delta)
+                self.state = self._patched(self.state, event.delta, self.state)
             case ev.MessagesSnapshot():
                 self._snapshot(event)
             case ev.ActivitySnapshot():
@@ -235,7 +236,7 @@ class Fold:
         if message is None or message["role"] != "activity":
             return
         _note(message, event)
-        content = _patched(message["content"], event.patch, _UNCHANGED)
+        content = self._patched(message["content"], event.patch, _UNCHANGED)
         if content is not _UNCHANGED:
             message |= {"content": content, "activityType": event.activity_type}
 
@@ -245,9 +246,17 @@ class Fold:
         if entity is not None and entity.get("role") != "activity":
             entity["encryptedValue"] = event.encrypted_value
 
+    def _patched(self, value: Any, operations: list[Json], otherwise: Any) -> Any:
+        """The value with the change made; ``otherwise`` if it can't be."""
+        try:
+            return patched(value, operations, self._room)
+        except (NotApplicable, KeyError, TypeError, RecursionError):
+            return otherwise
+
     # Runs.
 
     def _start(self, event: ev.RunStarted) -> None:
+        self._room = Room()
         self._begun, self._answered, self._pending = {}, set(), ()
         for message in (event.input or {}).get("messages") or ():
             if message["id"] not in self._by_id:
@@ -277,14 +286,6 @@ class Fold:
 
 
 _UNCHANGED = object()
-
-
-def _patched(value: Any, operations: list[Json], otherwise: Any = None) -> Any:
-    """The value with the change made; ``otherwise`` (the value itself) if it can't be."""
-    try:
-        return patched(value, operations)
-    except (NotApplicable, KeyError, TypeError, RecursionError):
-        return value if otherwise is None else otherwise
 
 
 def _note(target: Json | None, event: ev.Event) -> None:

@@ -60,13 +60,20 @@ def found(state: Any, place: Place) -> tuple[Any, ...]:
 
 
 def put_back(state: Any, place: Place, was: Any) -> Any:
-    """``state`` with what the state ``was`` has at ``place``, or with nothing there. Nothing of it is changed."""
-    if not place or not isinstance(state, dict) or not isinstance(was, dict):
-        return was
+    """``state`` with what the state ``was`` has at ``place``, or with nothing there. Nothing of it is changed.
+
+    An object on the way that ``was`` doesn't have goes too, unless it holds something else.
+    """
+    if not isinstance(state, dict):
+        return state
     name, *rest = place
-    if name not in was:
-        return {n: value for n, value in state.items() if n != name}
-    return {**state, name: put_back(state.get(name), tuple(rest), was[name])}
+    before = was if isinstance(was, dict) else {}
+    there = before.get(name)
+    if rest:
+        inner = put_back(state.get(name), tuple(rest), there)
+        if inner != {} or (isinstance(there, dict) and there):
+            return {**state, name: inner}
+    return {**state, name: there} if name in before else {n: value for n, value in state.items() if n != name}
 
 
 class Growing:

@@ -13,6 +13,7 @@ What a page was shown of arguments (`engine/previews.py`) comes back with its st
 """
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -91,14 +92,11 @@ def _without_previews(sent: Any, kept: Any, journal: Journal) -> tuple[Any, list
 
 def _before(kept: Any, unseen: Sequence[StateEntry]) -> Any:
     """The version before these changes, which are the newest ones, the newest first. None where nothing leads there."""
+    ways = [entry.back for entry in unseen]
     try:
-        for entry in unseen:
-            if entry.back is None:
-                return None
-            kept = patched(kept, entry.back)
+        return None if None in ways else patched(kept, chain.from_iterable(filter(None, ways)))
     except NotApplicable:
         return None
-    return kept
 
 
 def _merged(sent: Any, before: Any, kept: Any, *, again: bool) -> Any:
