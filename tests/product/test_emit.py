@@ -28,15 +28,19 @@ def add(path: str, value: object) -> dict[str, object]:
     return {"op": "add", "path": path, "value": value}
 
 
-def state_of(stream):
-    """The shared state as a client has it after these events."""
-    state = None
+def states_of(stream, state=None):
+    """The shared state as a client has it after each of these events."""
     for event in stream:
         if event["type"] == "STATE_SNAPSHOT":
             state = event["snapshot"]
         elif event["type"] == "STATE_DELTA":
             state = patched(state, event["delta"])
-    return state
+        yield state
+
+
+def state_of(stream):
+    """As it has it after all of them."""
+    return [None, *states_of(stream)][-1]
 
 
 def emit_all(ctx: ToolContext) -> None:

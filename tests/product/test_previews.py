@@ -15,7 +15,7 @@ from tests.conforming import DEPARTURES, conforms
 from tests.product.inprocess import Parrot, request, run, run_body, says, started, user
 from tests.product.kit import CARD_TOOL, TIMEOUT, product
 from tests.product.shop import call, script
-from tests.product.test_emit import state_of
+from tests.product.test_emit import state_of, states_of
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, conforms("SNAP-2", "STATE-1"), shows("H1")]
@@ -79,8 +79,7 @@ async def told(plan: list[Any], held: Json, tools: list[Any], **agent: Any) -> t
         found = [b for b in breaches(answer.body.decode(), input=body) if b.rule not in DEPARTURES]
         assert not found, found
         events = answer.events()
-        begun = [{"type": "STATE_SNAPSHOT", "snapshot": held}]
-        states = [state_of([*begun, *events[:number]]) for number in range(1, len(events) + 1)]
+        states = list(states_of(events, held))
         return events, states, (await request(app, "GET", "/threads/t")).json()["state"]
 
 
