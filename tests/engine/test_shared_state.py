@@ -43,7 +43,8 @@ def test_a_change_is_kept_and_told_as_a_small_patch() -> None:
     shared.begin()["a"] = 2
     back, problem = shared.end(LIMIT)
     shared.tell(told.take)
-    assert told == [ev.StateDelta([{"op": "replace", "path": "/a", "value": 2}])]
+    before = {"a": 1, "text": "x" * 100}
+    assert told == [ev.StateSnapshot(before), ev.StateDelta([{"op": "replace", "path": "/a", "value": 2}])]
     assert (shared.value["a"], msgspec.json.decode(shared.to_save)["a"], problem) == (2, 2, None)
     assert patched(shared.value, back) == {"a": 1, "text": "x" * 100}
 
@@ -138,12 +139,12 @@ def test_what_a_tool_tells_itself_counts_as_told() -> None:
     state = shared.begin()
     state["a"] = 2
     event = ev.StateDelta([{"op": "add", "path": "/a", "value": 2}])
-    assert shared.emitted(event)
-    told.take(event)
+    shared.emitted(event, told.take)
     shared.end(LIMIT)
     shared.tell(told.take)
-    assert told == [event]
-    assert not shared.emitted(ev.StateDelta([{"op": "remove", "path": "/nowhere"}]))
+    assert told == [ev.StateSnapshot({"a": 1}), event]
+    shared.emitted(ev.StateDelta([{"op": "remove", "path": "/nowhere"}]), told.take)
+    assert told[2:] == []
 
 
 # --- a model ----------------------------------------------------------------------------------------------------------

@@ -65,8 +65,11 @@ const bounded = (promise, agent) => {
   return Promise.race([promise, expired]).finally(() => clearTimeout(timer));
 };
 
-/** How the run ended, as the client tells its subscribers. */
-const observer = (ended) => ({
+/** How the run ended, as the client tells its subscribers, and all of its events. */
+const observer = (ended, events) => ({
+  onEvent: ({ event }) => {
+    events.push(event);
+  },
   onRunFinishedEvent: ({ outcome }) => {
     ended.outcome = outcome;
   },
@@ -99,10 +102,12 @@ async function replayRun(agent, recorded, run) {
   recorded.request = undefined;
   takeOver(agent, run);
   const ended = { outcome: null, runError: null };
+  const events = [];
   let error = null;
   const { runId, tools, context, forwardedProps, resume } = run.input ?? {};
   try {
-    await bounded(agent.runAgent({ runId, tools, context, forwardedProps, resume }, observer(ended)), agent);
+    await bounded(agent.runAgent({ runId, tools, context, forwardedProps, resume }, observer(ended, events)), agent);
+    compactEvents(structuredClone(events)); // CopilotKit's Node runtime folds each run, and dies of what can't be
   } catch (thrown) {
     error = describe(thrown);
   }
@@ -122,7 +127,7 @@ async function replayCase(recorded, HttpAgent, { name, runs, ...single }) {
 }
 
 const version = process.argv[2];
-const { HttpAgent } = await import(PACKAGES[version]);
+const { compactEvents, HttpAgent } = await import(PACKAGES[version]);
 const recorded = new Recorded();
 await recorded.listen();
 try {

@@ -7,6 +7,7 @@ import pytest
 
 from agui_gate import ToolContext, tool
 from tests.interop.replay import VERSIONS, Case, Run, assert_accepted, replay
+from tests.interop.validate import decode
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, product
 from tests.product.shop import call, script
 from tests.requirements import shows
@@ -70,3 +71,11 @@ def test_they_hold_what_the_server_keeps() -> None:
     assert_accepted(results, warnings=True)
     for result in results:
         assert [run.state for run in result.runs] == states
+
+
+def test_every_run_can_be_folded_by_itself() -> None:
+    """As CopilotKit's Node runtime does when a run is over: it begins with no state, whatever the page has sent."""
+    runs, _ = asyncio.run(hold())
+    for run in runs:
+        told = [event for event in decode(run.body) if event["type"].startswith("STATE_")]
+        assert not told or told[0]["type"] == "STATE_SNAPSHOT"

@@ -96,7 +96,7 @@ async def test_the_page_sees_the_arguments_grow_and_then_what_the_tool_did() -> 
     assert growing[-2:] == [TEXT, TEXT.strip()]
     assert {state["draft"]["title"] for state in states} == {"t"}
     assert kept == states[-1] == {**HELD, "draft": {"title": "t", "text": TEXT.strip()}}
-    assert "STATE_SNAPSHOT" not in [event["type"] for event in events]
+    assert [event["snapshot"] for event in events if event["type"] == "STATE_SNAPSHOT"] == [HELD]
 
 
 async def test_a_long_argument_in_tiny_pieces_makes_few_events() -> None:

@@ -79,7 +79,7 @@ async def test_a_change_is_told_as_a_patch_before_the_result(adding: Any) -> Non
         (delta,) = stream.of("STATE_DELTA")
         assert delta["delta"] == [{"op": "add", "path": "/items", "value": [{"name": "pen"}]}]
         assert stream.types().index("STATE_DELTA") < stream.types().index("TOOL_CALL_RESULT")
-        assert "STATE_SNAPSHOT" not in stream.types()
+        assert [event["snapshot"] for event in stream.of("STATE_SNAPSHOT")] == [held]
         assert await kept(p, chat) == folded(held, stream) == {**held, "items": [{"name": "pen"}]}
 
 
@@ -130,7 +130,7 @@ async def test_a_state_of_200_kb_costs_what_changes() -> None:
         stream = await chat.say("tick them")
         sizes = [len(json.dumps(event)) for event in stream.of("STATE_DELTA")]
         assert 0 < sum(sizes) < 3 * 300
-        assert "STATE_SNAPSHOT" not in stream.types()
+        assert [event["snapshot"] for event in stream.of("STATE_SNAPSHOT")] == [large]  # the baseline, once
         assert folded(large, stream) == await kept(p, chat)
 
 

@@ -12,6 +12,9 @@ Four things, and one way from each to the next:
 * *shown*: what is kept, and laid over it the previews of calls that are arriving, or wait (`engine/previews.py`).
 * *told*: the client's copy. It begins as the state that came in (IN-6) or as our snapshot, and every event about the
   state is folded into it. So `tell` always knows what differs, and no delta is without its baseline (SNAP-2).
+
+Before its first delta a run restates that copy, though the state that came in would do as a baseline: CopilotKit's Node
+runtime folds the events of a run by themselves, and its process ends with a patch that it can't apply.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +46,7 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 class SharedState:
     """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed."""
 
-    __slots__ = ("_at_work", "_begun", "_form", "_live", "_stored", "_told", "_value", "json", "previews", "shown")
+    __slots__ = ("_at_work", "_begun", "_form", "_live", "_stored", "_told", "_value", "_whole", "json", "previews", "shown")
 
     def __init__(self, stored: Any) -> None:
         self.json = self._begun = self._stored = _encode(stored)
@@ -53,6 +56,7 @@ class SharedState:
         self._live: Any = None
         self._at_work = 0
         self._told: Any = _UNTOLD
+        self._whole = False  # whether this run has told all of it
         self.shown: Any = _NOTHING if stored is None else stored
         """What clients are shown, for whom there always is a state: what is kept, under the previews."""
         self.previews: dict[str, tuple[Place, Mapping[str, Any]]] = {}
@@ -152,37 +156,49 @@ class SharedState:
 
     # --- clients ----------------------------------------------------------------------------------------------------
     def holds(self, value: Any) -> None:
-        """This is what the client holds."""
-        self._told = _NOTHING if value == _NOTHING else value
+        """A run begins, and this is what its client holds."""
+        self._told, self._whole = _NOTHING if value == _NOTHING else value, False
 
-    def emitted(self, event: ev.StateSnapshot | ev.StateDelta) -> bool:
-        """A tool tells the client of the state itself. Returns whether the client can take that."""
+    def emitted(self, event: ev.StateSnapshot | ev.StateDelta, emit: Callable[[ev.Event], None]) -> None:
+        """A tool tells the client of the state itself: hand it on, if the client can take it."""
         if isinstance(event, ev.StateSnapshot):
-            self._told = event.snapshot
-            return True
+            self._told, self._whole = event.snapshot, True
+            emit(event)
+            return
         try:
-            self._told = patched(self._told, event.delta)
+            after = patched(self._told, event.delta)
         except NotApplicable:
-            return False
-        return True
+            return
+        self._restate(emit)
+        self._told = after
+        emit(event)
 
     def tell(self, emit: Callable[[ev.Event], None], *, whole: bool = False) -> None:
         """Tell the client what differs from its copy, if anything does; ``whole``: as a snapshot."""
-        before, after = self._told, self.shown
-        if before is after:
+        if self._told is self.shown:
             return
-        self._told = after
-        if before is _UNTOLD:
-            emit(self.snapshot())
-        elif operations := difference(before, after):
-            text = self._written(after)
-            small = not whole and len(_encode(operations)) < len(text) + SLACK
-            delta = small and is_safe(operations)
-            emit(ev.StateDelta(operations) if delta else ev.StateSnapshot(msgspec.Raw(text)))
+        if self._told is _UNTOLD:
+            self.tell_whole(emit)
+        elif operations := difference(self._told, self.shown):
+            if whole or not self._is_small(operations) or not is_safe(operations):
+                self.tell_whole(emit)
+                return
+            self._restate(emit)
+            emit(ev.StateDelta(operations))
+        self._told = self.shown
+
+    def _is_small(self, operations: Sequence[Operation]) -> bool:
+        return len(_encode(operations)) < len(self._written(self.shown)) + SLACK
+
+    def _restate(self, emit: Callable[[ev.Event], None]) -> None:
+        """Tell what the client holds, unless this run has told all of the state before, or there is none."""
+        if not self._whole and self._told is not _NOTHING:
+            emit(ev.StateSnapshot(self._told))
+        self._whole = True
 
     def tell_whole(self, emit: Callable[[ev.Event], None]) -> None:
         """Tell the client all of it, whatever it holds."""
-        self._told = self.shown
+        self._told, self._whole = self.shown, True
         emit(self.snapshot())
 
     def snapshot(self) -> ev.StateSnapshot:

@@ -101,7 +101,9 @@ class Toolbox:
         if isinstance(event, Shown):
             self._thread.activities.show(event.entry)
             stream(event.event)
-        elif not isinstance(event, ev.StateSnapshot | ev.StateDelta) or self._shared.emitted(event):
+        elif isinstance(event, ev.StateSnapshot | ev.StateDelta):
+            self._shared.emitted(event, stream)
+        else:
             stream(event)
 
     def _context(self, call_id: str, run_id: str, state: Any, tell: Tell) -> ToolContext:
