@@ -1,8 +1,9 @@
 import { CopilotKitProvider } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { useAgentInfo } from "./agents";
+import { delegatesOf, pick, useAgents } from "./agents";
 import { activities } from "./components/activity";
 import { Inbox, useInbox } from "./components/inbox";
+import { teamActivities } from "./components/team";
 import { useThreadList } from "./components/thread-list";
 import { providerProps, SERVER, useChoice, withHeaders, type Choice } from "./connection";
 import { CUT, SILENT, toProblem, type Problem } from "./problems";
@@ -15,16 +16,22 @@ import { unread } from "./shell/Unread";
 import { useToken } from "./shell/useToken";
 import { newId, useThread } from "./thread";
 
+const inTeam = teamActivities(activities);
+
 /** The whole page. A new thread or a new attempt is a new provider: no state of the old one can get in the way. */
 export function App() {
   const { choice, choose } = useChoice();
   const { headers, saveToken } = useToken();
-  const { agent, problem: startProblem, load } = useAgentInfo(headers);
+  const { agents, problem: startProblem, load } = useAgents(headers);
   const { thread, open } = useThread();
   const [problem, setProblem] = useState<Problem | null>(null);
   const [attempt, setAttempt] = useState(0);
   const [drawer, setDrawer] = useState(false);
   const list = useThreadList({ server: SERVER, headers });
+  const listed = list.threads.find(({ id }) => id === thread);
+  const isKnown = agents.length < 2 || list.isRead; // a chat stays with its agent
+  const agent = isKnown ? pick(agents, listed?.agent ?? choice.agent) : undefined;
+  const delegates = useMemo(() => (agent ? delegatesOf(agent) : {}), [agent]);
   const inbox = useInbox({ server: SERVER, headers });
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
@@ -66,6 +73,7 @@ export function App() {
     setProblem(null);
     setDrawer(false);
     choose(changes);
+    if (changes.agent !== undefined) open(newId());
   };
   const go = (id: string) => {
     setProblem(null);
@@ -73,22 +81,23 @@ export function App() {
     if (id !== thread) open(id);
   };
   const shown = startProblem ?? problem;
+  const choices = { agents: agents.map(({ name }) => name), choice: { ...choice, agent: agent?.name ?? choice.agent }, onChoose: rechoose };
   const connection = useConnection(choice, agent?.name, headers, attempt, thread);
 
   return (
     <div className="page">
       <a className="skip" href="#chat">Skip to the chat</a>
-      <Sidebar list={list} choice={choice} onChoose={rechoose} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
+      <Sidebar list={list} {...choices} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
       <div className="main">
-        <Header name={agent?.name} choice={choice} onChoose={rechoose} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
-          <Inbox inbox={inbox} current={thread} titleOf={(id) => list.threads.find((known) => known.id === id)?.title ?? undefined} onOpenChat={go} />
+        <Header name={agent?.name} {...choices} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
+          <Inbox inbox={inbox} current={thread} titleOf={(id) => list.threads.find((known) => known.id === id)?.title ?? undefined} isEntry={(name) => choices.agents.includes(name)} onOpenChat={go} />
         </Header>
         {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
         <main id="chat" className="chat" tabIndex={-1}>
           {agent && connection && (
-            <Boundary key={[thread, attempt, choice.via, choice.style].join()} onError={report}>
-              <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={activities} renderCustomMessages={unread} enableInspector={false} onError={report}>
-                <Chat agent={agent} thread={thread} choice={choice} headers={headers} isListed={list.threads.some(({ id }) => id === thread)} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
+            <Boundary key={[agent.name, thread, attempt, choice.via, choice.style].join()} onError={report}>
+              <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={inTeam} renderCustomMessages={unread} enableInspector={false} onError={report}>
+                <Chat agent={agent} delegates={delegates} thread={thread} choice={choice} headers={headers} isListed={listed !== undefined} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
               </CopilotKitProvider>
             </Boundary>
           )}

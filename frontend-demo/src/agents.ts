@@ -3,28 +3,47 @@ import { SERVER } from "./connection";
 import type { Problem } from "./problems";
 import { toProblem } from "./problems";
 
+interface ToolInfo {
+  name: string;
+  description: string;
+  gated: boolean;
+  /** The agent to which it delegates. */
+  agent?: string;
+}
+
 /** An agent as `GET /agents` introduces it. */
 export interface AgentInfo {
   name: string;
   description: string;
   examples: string[];
-  tools: { name: string; description: string; gated: boolean }[];
+  tools: ToolInfo[];
+  /** All that it can pass work to. */
+  team?: { name: string; tools: ToolInfo[] }[];
 }
 
-/** The server's first agent, and what kept us from learning it. */
-export function useAgentInfo(headers: Record<string, string>) {
-  const [agent, setAgent] = useState<AgentInfo | null>(null);
+/** The server's agents, and what kept us from learning them. */
+export function useAgents(headers: Record<string, string>) {
+  const [agents, setAgents] = useState<AgentInfo[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
   const load = useCallback(async () => {
     try {
       const response = await fetch(new URL("agents", SERVER), { headers });
       if (!response.ok) throw Object.assign(new Error(`HTTP ${response.status}`), { status: response.status, payload: await response.json() });
-      setAgent(((await response.json()) as { agents: AgentInfo[] }).agents[0] ?? null);
+      setAgents(((await response.json()) as { agents: AgentInfo[] }).agents);
       setProblem(null);
     } catch (error) {
       setProblem(toProblem({ error: error as Error, code: "" }));
     }
   }, [headers]);
   useEffect(() => void load(), [load]);
-  return { agent, problem, load };
+  return { agents, problem, load };
+}
+
+/** The agent of that name, else the first one. */
+export const pick = (agents: readonly AgentInfo[], name: string): AgentInfo | undefined => agents.find((agent) => agent.name === name) ?? agents[0];
+
+/** Agents by the tools that delegate to them, in the whole team. */
+export function delegatesOf({ tools, team = [] }: AgentInfo): Record<string, string> {
+  const all = [...tools, ...team.flatMap((member) => member.tools)];
+  return Object.fromEntries(all.flatMap(({ name, agent }) => (agent ? [[name, agent]] : [])));
 }

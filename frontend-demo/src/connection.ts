@@ -19,6 +19,8 @@ export const SERVER = new URL("../", location.href).href;
 const RUNTIME = "http://127.0.0.1:4000/api/copilotkit";
 
 export interface Choice {
+  /** The agent of a new chat; "": the server's first. */
+  agent: string;
   via: Via;
   style: Style;
   /** The Node runtime's address; only `via=runtime` uses it. */
@@ -32,6 +34,7 @@ export function readChoice(search: string): Choice {
   const query = new URLSearchParams(search);
   const via = query.get("via") ?? "";
   return {
+    agent: query.get("agent") ?? "",
     via: via in VIAS ? (via as Via) : "direct",
     style: query.get("hitl") === "interrupt" ? "interrupt" : "card",
     runtime: query.get("runtime") ?? RUNTIME,
@@ -44,6 +47,7 @@ export function choiceUrl(changes: Partial<Choice>): string {
   const url = new URL(location.href);
   const { via, hasRuntime, runtime } = readChoice(url.search);
   if (hasRuntime && via === "runtime") url.searchParams.set("runtime", runtime); // stays on offer
+  if (changes.agent !== undefined) url.searchParams.set("agent", changes.agent);
   if (changes.via) url.searchParams.set("via", changes.via);
   if (changes.style) url.searchParams.set("hitl", changes.style);
   return url.href;

@@ -1,7 +1,8 @@
 """What the browser tests run, each in a process of its own, so that a test may end one and start it again.
 
 `python -m tests.e2e.programs provider PORT` is the emulator; `… server PORT PROVIDER STORE STREAMS` is the demo's shop
-with a slow tool, two hasty gates, a plain one and one with many arguments on top. A line on stdout says that it is up.
+with a slow tool, two hasty gates, a plain one and one with many arguments on top, and next to it a team (`desk.py`). A
+line on stdout says that it is up.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_
 from agui_gate.settings import load_settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
+from tests.e2e.desk import team
 from tests.e2e.streams import Recording
 
 HOST = "127.0.0.1"
@@ -131,7 +133,11 @@ async def ship_order(
 
 def shop(provider: str, store: str, streams: str) -> Any:
     """The application: settings come from the environment, as with `agui-gate serve`. It writes down what it tells."""
-    model = OpenAIResponses("demo-model", mode="chain", base_url=provider, api_key="test")
+
+    def named(name: str) -> OpenAIResponses:
+        return OpenAIResponses(name, mode="chain", base_url=provider, api_key="test")
+
+    model = named("demo-model")
     base = support_agent(model)
     agent = Agent(
         name="support",
@@ -150,7 +156,7 @@ def shop(provider: str, store: str, streams: str) -> Any:
         description=base.description,
         examples=EXAMPLES,
     )
-    app = create_app(agent, store=store, settings=load_settings())
+    app = create_app(agent, team(named, agent.by_name), store=store, settings=load_settings())
     app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
     app.router.routes.insert(0, Mount("/next", StaticFiles(directory=NEXT, html=True)))
     return Recording(app, Path(streams))

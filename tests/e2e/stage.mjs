@@ -9,6 +9,7 @@ const GUARDED = { authorization: "Bearer wonderland" };
 export class Stage {
   constructor({ browser, options, urls, ask, name }) {
     Object.assign(this, { browser, urls, ask, via: options.via ?? "direct", style: options.style ?? "card", runtime: options.runtime ?? "runtime", page: options.page ?? "copilot", own: options.server ? urls[options.server] : null });
+    this.agent = "";
     this.label = [name, options.page ?? options.runtime ?? options.via, options.style].filter(Boolean).join("-");
     this.pages = [];
   }
@@ -33,6 +34,7 @@ export class Stage {
 
   address(thread, server = this.urls.server) {
     const url = new URL(`/${this.page}/`, server);
+    if (this.agent) url.searchParams.set("agent", this.agent);
     url.searchParams.set("via", this.via);
     url.searchParams.set("hitl", this.style);
     const runtime = server === this.urls.guarded ? this.urls["guarded runtime"] : this.urls[this.runtime];

@@ -119,6 +119,18 @@ def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, st
     stack.run(scenario, options)
 
 
+@shows("B14", "B15")
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("insideApprove", "insideEdit", "insideNested", "insideElsewhere", "handsOver", over=ALL)
+    + cases("insideReject", "gatedTask", over=SOME)
+    + cases("insideStop", "sharedState", over=CARDS)
+    + cases("stateRefused", over=[("direct", "card"), ("browser", "card")]),
+)
+def test_a_team(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    stack.run(scenario, options)
+
+
 ON_1_0 = pytest.mark.parametrize(
     ("scenario", "style"),
     [
@@ -133,6 +145,26 @@ ON_1_0 = pytest.mark.parametrize(
 def test_a_runtime_of_1_0_before_a_browser_of_0_x(stack: Stack, scenario: str, style: str) -> None:
     """The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59."""
     stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
+
+
+TEAM_ON_1_0 = pytest.mark.parametrize(
+    ("scenario", "style"),
+    [
+        (scenario, style)
+        for scenario in ("insideApprove", "insideNested", "handsOver", "sharedState")
+        for style in ("card", "interrupt")
+    ],
+)
+
+
+@TEAM_ON_1_0
+def test_a_team_through_a_runtime_of_1_0(stack: Stack, scenario: str, style: str) -> None:
+    stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
+
+
+@TEAM_ON_1_0
+def test_a_team_on_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
+    stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
 
 
 @ON_1_0

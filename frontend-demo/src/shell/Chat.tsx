@@ -1,8 +1,10 @@
-import { CopilotChat, CopilotChatReasoningMessage, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
+import { CopilotChat, useAgent, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, type ReactNode, type RefObject } from "react";
 import type { AgentInfo } from "../agents";
 import { ConfirmCard, Ledger, useLedger } from "../components/confirm-card";
 import { Interrupts } from "../components/interrupt";
+import { SharedState } from "../components/shared-state";
+import { TeamCall, TeamMessage, TeamProvider, TeamReasoning } from "../components/team";
 import { ToolChips } from "../components/tool-chips";
 import { SERVER, type Choice } from "../connection";
 import type { Problem } from "../problems";
@@ -16,6 +18,8 @@ import { Welcome } from "./Welcome";
 
 interface Props {
   agent: AgentInfo;
+  /** Agents by the tools that delegate to them. */
+  delegates: Readonly<Record<string, string>>;
   thread: string;
   choice: Choice;
   headers: Record<string, string>;
@@ -35,7 +39,7 @@ interface Props {
 export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBack">;
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
-export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
+export function Chat({ agent, delegates, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
   const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
   const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store });
   useEffect(() => {
@@ -49,19 +53,22 @@ export function Chat({ agent, thread, choice, headers, isListed, onSend, onRunOv
   return (
     <Ledger store={store}>
       {choice.style === "card" ? <ConfirmCard onDecide={onDecide} /> : <Interrupts onDecide={onDecide} />}
-      <ToolChips />
+      <ToolChips Chip={TeamCall} />
       <ThemeTool />
-      <div className="conversation">
+      <div className="conversation" data-agent={agent.name}>
         <EmptyOnly>
           <Welcome agent={agent} onChoose={say} />
         </EmptyOnly>
-        <CopilotChat
-          threadId={thread}
-          labels={labels}
-          input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
-          scrollView={{ scrollToBottomButton: { "aria-label": "Go to the latest message" } }}
-          messageView={{ userMessage: { onEditMessage: edit }, assistantMessage: { onRegenerate: regenerate }, reasoningMessage: CopilotChatReasoningMessage }}
-        />
+        <SharedState />
+        <TeamProvider entry={agent.name} delegates={delegates} onRegenerate={regenerate}>
+          <CopilotChat
+            threadId={thread}
+            labels={labels}
+            input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
+            scrollView={{ scrollToBottomButton: { "aria-label": "Go to the latest message" } }}
+            messageView={{ userMessage: { onEditMessage: edit }, assistantMessage: TeamMessage, reasoningMessage: TeamReasoning }}
+          />
+        </TeamProvider>
         <Usage usage={usage} />
       </div>
       {undoing && <GoBack {...undoing} />}

@@ -1,15 +1,19 @@
+import { humanize } from "../components/confirm-card/values";
 import { STYLES, VIAS, type Choice, type Style, type Via } from "../connection";
 
 export interface ChoicesProps {
+  /** The names of the agents that there are. */
+  agents: readonly string[];
   choice: Choice;
   onChoose: (changes: Partial<Choice>) => void;
 }
 
-/** How the page reaches the agent and how it asks. A Node runtime is only offered where the address names one: most don't run it. */
-export function Choices({ choice, onChoose }: ChoicesProps) {
+/** Who answers in a new chat where there are several, how the page reaches the agent, and how it asks. A Node runtime is only offered where the address names one: most don't run it. */
+export function Choices({ agents, choice, onChoose }: ChoicesProps) {
   const { runtime, ...others } = VIAS;
   return (
     <>
+      {agents.length > 1 && <Select label="Agent" value={choice.agent} options={Object.fromEntries(agents.map((name) => [name, humanize(name)]))} onChange={(agent) => onChoose({ agent })} />}
       <Select label="Connection" value={choice.via} options={choice.hasRuntime ? { ...others, runtime } : others} onChange={(via) => onChoose({ via: via as Via })} />
       <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => onChoose({ style: style as Style })} />
     </>

@@ -46,7 +46,19 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 class SharedState:
     """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed."""
 
-    __slots__ = ("_at_work", "_begun", "_form", "_live", "_stored", "_told", "_value", "_whole", "json", "previews", "shown")
+    __slots__ = (
+        "_at_work",
+        "_begun",
+        "_form",
+        "_live",
+        "_stored",
+        "_told",
+        "_value",
+        "_whole",
+        "json",
+        "previews",
+        "shown",
+    )
 
     def __init__(self, stored: Any) -> None:
         self.json = self._begun = self._stored = _encode(stored)

@@ -16,6 +16,8 @@ export interface Ask {
   id: string;
   tool: string;
   arguments: Json;
+  /** Who asks, where it is an agent to which the work was delegated. */
+  agent?: string;
   /** A sentence for the person; without one the card says what it always says. */
   message?: string;
   expiresAt?: string;
@@ -73,6 +75,7 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
         <span className="gate-badge"><Icon name="gate" /></span>
         <div className="gate-heading">
           <h2 id={titleId}><span className="gate-hidden">Approval needed: </span><Shown text={humanize(ask.tool)} /></h2>
+          {ask.agent && <p className="gate-asker" data-testid="gate-asker"><strong><Shown text={humanize(ask.agent)} /></strong> asks</p>}
           <p><Shown text={headline(ask, mode, expired)} /></p>
         </div>
         {left !== null && (
@@ -100,11 +103,13 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
   );
 }
 
-function headline({ message }: Ask, mode: "view" | "edit" | "reject", expired: boolean): string {
+const UNTIL = "Nothing happens until you decide.";
+
+function headline({ message, agent }: Ask, mode: "view" | "edit" | "reject", expired: boolean): string {
   if (expired) return "Nobody answered in time, so it didn't run. Say something to go on.";
   if (mode === "edit") return "Change what you want to change, then approve.";
   if (mode === "reject") return "It won't run, and the assistant goes on without it.";
-  return message ?? "The assistant wants to do this. Nothing happens until you decide.";
+  return message ?? (agent ? UNTIL : `The assistant wants to do this. ${UNTIL}`);
 }
 
 const withEdits = (edits: Json): Decision => (Object.keys(edits).length > 0 ? { approved: true, edits } : { approved: true });

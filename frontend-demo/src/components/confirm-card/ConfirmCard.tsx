@@ -22,6 +22,7 @@ const parameters = z.object({
   editable: z.array(z.string()).optional(),
   function_parameters: z.record(z.string(), z.unknown()).optional(), // the tool's JSON Schema, where something may be edited
   expires_at: z.string().optional(),
+  agent: z.string().optional(), // the sub-agent that asks
   refused: z.string().optional(),
   already_ran: z.array(z.record(z.string(), z.unknown())).optional(),
 });
@@ -62,7 +63,7 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const mine = decided ?? toDecision(result) ?? undefined;
   const isDropped = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
   if (record?.decision ? !isNewest(id, ask.id, agent.messages) : isDropped) return null;
-  if (record && isClosed(record)) return <Closed record={record} mine={answered} respond={live && !decided ? respond : undefined} />;
+  if (record && isClosed(record)) return <Closed record={record} agent={ask.agent} mine={answered} respond={live && !decided ? respond : undefined} />;
   if (isGone) return <GoneLine />;
   if (mine) return <AnswerLine ask={ask} decision={mine} />;
   if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
@@ -86,14 +87,14 @@ function isNewest(id: string, callId: string, messages: readonly Message[]): boo
  * What the ledger says. If it was decided elsewhere while other answers wait here to go out with this one, the chat gets
  * the ledger's word as its answer; else the conversation is read again (`useLedger`), which closes the card.
  */
-function Closed({ record, mine, respond }: { record: CallRecord; mine?: Decision; respond?: Props["respond"] }) {
+function Closed({ record, agent, mine, respond }: { record: CallRecord; agent?: string; mine?: Decision; respond?: Props["respond"] }) {
   const store = useStore();
   useEffect(() => {
     if (!respond || !store.hasUnsent) return;
     const timer = setTimeout(() => void respond({ accepted: record.decision?.approved ?? false }), SOON);
     return () => clearTimeout(timer);
   }, [respond, record, store]);
-  return <RecordLine record={record} mine={mine} />;
+  return <RecordLine record={record} mine={mine} agent={agent} />;
 }
 
 interface PartProps {
@@ -110,7 +111,7 @@ function Waiting({ ask, id, queue }: PartProps) {
   if (approved) return <AnswerLine ask={ask} decision={APPROVED} />;
   return (
     <div className="gate-next" data-testid="gate-next">
-      <p>Next: <Shown text={ask.message ?? humanize(ask.tool)} /></p>
+      <p>Next: <Shown text={ask.message ?? humanize(ask.tool)} />{ask.agent && <> · <Shown text={humanize(ask.agent)} /> asks</>}</p>
       <Arguments values={ask.arguments} unit={ask.unit} />
     </div>
   );
@@ -147,6 +148,7 @@ function toAsk(card: Partial<Card>): Ask | null {
     id: card.function_call_id,
     tool: card.function_name,
     arguments: values,
+    agent: card.agent,
     message: message === `Execute ${card.function_name}` ? undefined : message, // says no more than the title
     expiresAt: card.expires_at,
     refused: card.refused,

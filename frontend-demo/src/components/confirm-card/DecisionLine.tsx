@@ -2,13 +2,15 @@ import type { Ask, Decision } from "./ApprovalCard";
 import { Icon, type IconName } from "./Icon";
 import { reveal } from "./invisible";
 import { callText, changes, outcome, unitsOf, verdict, type CallRecord } from "./records";
+import { humanize } from "./values";
 import "./confirm-card.css";
 import "./told.css";
 
-/** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. */
-export function RecordLine({ record, mine, late = isLate(record, mine) }: { record: CallRecord; mine?: Decision; late?: boolean }) {
+/** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. `agent`: who asked, where that is not plain. */
+export function RecordLine({ record, mine, late = isLate(record, mine), agent }: { record: CallRecord; mine?: Decision; late?: boolean; agent?: string }) {
   const { state, decision } = record;
-  const text = recordText(record, mine, callText(record.tool, record.arguments, unitsOf(record)), late);
+  const call = [askedBy(agent), callText(record.tool, record.arguments, unitsOf(record))].filter(Boolean).join(" · ");
+  const text = recordText(record, mine, call, late);
   return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={late} />;
 }
 
@@ -37,9 +39,11 @@ export function isLate({ state, decision, ...record }: CallRecord, mine: Decisio
 /** What was answered here, as long as the server hasn't said what came of it. */
 export function AnswerLine({ ask, decision: { approved, reason, edits } }: { ask: Ask; decision: Decision }) {
   const answer = `Your answer: ${approved ? "approve" : "reject"}`;
-  const parts = [answer, callText(ask.tool, ask.arguments, ask.unit), ...changes(ask.arguments, edits && { ...ask.arguments, ...edits }, ask.unit), reason && `“${reveal(reason)}”`];
+  const parts = [answer, askedBy(ask.agent), callText(ask.tool, ask.arguments, ask.unit), ...changes(ask.arguments, edits && { ...ask.arguments, ...edits }, ask.unit), reason && `“${reveal(reason)}”`];
   return <Line icon="send" text={parts.filter(Boolean).join(" · ")} state="answered" isLate={false} />;
 }
+
+const askedBy = (agent: string | undefined): string => (agent ? `asked by ${reveal(humanize(agent))}` : "");
 
 /** For a question of a chat that isn't there any more. */
 export const GoneLine = () => <Line icon="bin" text="Not decided, as this chat was deleted" state="cancelled" isLate={false} />;

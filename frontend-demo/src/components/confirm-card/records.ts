@@ -13,6 +13,8 @@ export interface CallRecord {
   id: string;
   call_id: string;
   tool: string;
+  /** The agent that called it. */
+  agent: string;
   /** As they were issued. */
   arguments: Json;
   /** As they ran, or would run. */

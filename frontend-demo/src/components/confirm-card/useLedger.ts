@@ -210,9 +210,10 @@ class Reader {
 
   /** The conversation as the server has it, where connecting again would not bring it. */
   async takeMessages(): Promise<void> {
-    const thread = await this.#get<Pick<Told, "run"> & { messages: Agent["messages"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
+    const thread = await this.#get<Pick<Told, "run"> & { messages: Agent["messages"]; state: Agent["state"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
     if (!thread || this.agent.isRunning || this.store.hasUnsent) return this.#forget();
     this.agent.setMessages(thread.messages);
+    if (JSON.stringify(thread.state) !== JSON.stringify(this.agent.state ?? {})) this.agent.setState(thread.state);
     this.#asked = undefined;
     if (thread.run && thread.run.status !== "running") this.#known = thread.run.key;
     this.mark();

@@ -25,9 +25,16 @@ export function shorten(text: string, to: number): string {
   return signs.length > to ? `${signs.slice(0, to - 1).join("")}…` : text;
 }
 
-/** The question itself: for clients that show no more, it begins with why the last answer wasn't taken, and ends with what already ran. */
-export function theQuestion(message: string | undefined, { refused = "", already_ran: ran }: { refused?: string; already_ran?: unknown[] }): string | undefined {
-  const asked = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+interface Besides {
+  refused?: string;
+  agent?: string;
+  already_ran?: unknown[];
+}
+
+/** The question itself: for clients that show no more, it begins with why the last answer wasn't taken and with who asks, and ends with what already ran. */
+export function theQuestion(message: string | undefined, { refused = "", agent, already_ran: ran }: Besides): string | undefined {
+  const said = message?.startsWith(refused) ? message.slice(refused.length).trim() : message;
+  const asked = agent && said?.startsWith(`${agent} asks: `) ? said.slice(`${agent} asks: `.length) : said;
   return ran?.length ? asked?.replace(/ ?Already ran in this thread: .*$/s, "") : asked;
 }
 

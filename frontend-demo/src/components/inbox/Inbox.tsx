@@ -12,6 +12,8 @@ interface Props {
   current: string;
   /** What a chat is called, where that is known. */
   titleOf: (threadId: string) => string | undefined;
+  /** Whether pages talk to that agent; of others it is said that they ask. */
+  isEntry?: (agent: string) => boolean;
   onOpenChat: (threadId: string) => void;
 }
 
@@ -35,7 +37,7 @@ const TITLE = 60; // characters
 const heading = ({ count, hasMore }: Props["inbox"]) => (count > 0 ? `Waiting for you (${count}${hasMore ? "+" : ""})` : "Waiting for you");
 
 /** What waits in all chats, oldest first, over the page. What was decided stays until the person closes the list. */
-function List({ inbox, current, titleOf, onOpenChat }: Props) {
+function List({ inbox, current, titleOf, isEntry = () => true, onOpenChat }: Props) {
   const { store, entries, count, hasMore, isAway, show } = inbox;
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -75,7 +77,7 @@ function List({ inbox, current, titleOf, onOpenChat }: Props) {
         <ul>
           {entries.map((entry) => (
             <li key={entry.record.id}>
-              <InboxItem entry={entry} store={store} startsOpen={entries.length === 1} where={where(entry.record.thread_id)} onOpenChat={openChat} />
+              <InboxItem entry={entry} store={store} startsOpen={entries.length === 1} agent={isEntry(entry.record.agent) ? undefined : entry.record.agent} where={where(entry.record.thread_id)} onOpenChat={openChat} />
             </li>
           ))}
         </ul>

@@ -12,13 +12,15 @@ interface Props {
   store: InboxStore;
   /** Open from the beginning: where it is the only one. */
   startsOpen: boolean;
+  /** The agent that asks, where it is not the one that the page talks to. */
+  agent?: string;
   /** Which chat it is in, in words. */
   where: string;
   onOpenChat: (threadId: string) => void;
 }
 
 /** A waiting call in two lines, which open to all there is to see and to the decision; afterwards, what became of it. */
-export function InboxItem({ entry, store, startsOpen, where, onOpenChat }: Props) {
+export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }: Props) {
   const { record } = entry;
   const [isOpen, setOpen] = useState(startsOpen);
   const line = useRef<HTMLElement>(null);
@@ -31,16 +33,17 @@ export function InboxItem({ entry, store, startsOpen, where, onOpenChat }: Props
       <summary ref={line}>
         <span className="inbox-what"><strong><Shown text={humanize(record.tool)} /></strong> <Shown text={summary(record.arguments, { unit: unitsOf(record) })} /></span>
         <span className="inbox-facts">
+          {agent && <span><Shown text={humanize(agent)} /> asks</span>}
           <Shown text={where} />
           {record.state === "pending" && <span>asked{time(record.asked_at)}</span>}
           {!isOpen && <Stand entry={entry} />}
         </span>
       </summary>
       <div className="inbox-body">
-        <div role="status"><Outcome entry={entry} /></div>
+        <div role="status"><Outcome entry={entry} agent={agent} /></div>
         {isOpen && record.state === "pending" && !entry.isGone && (
           <div hidden={!waits(entry)}>
-            <Question entry={entry} store={store} onDecide={decide} />
+            <Question entry={entry} store={store} agent={agent} onDecide={decide} />
           </div>
         )}
         {!entry.isGone && (
@@ -54,9 +57,9 @@ export function InboxItem({ entry, store, startsOpen, where, onOpenChat }: Props
   );
 }
 
-function Question({ entry, store, onDecide }: Pick<Props, "entry" | "store"> & { onDecide: (decision: Decision) => void }) {
+function Question({ entry, store, agent, onDecide }: Pick<Props, "entry" | "store" | "agent"> & { onDecide: (decision: Decision) => void }) {
   const ledger = useChatLedger(store, entry.record.thread_id);
-  return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry)} onDecide={onDecide} /></Ledger>;
+  return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry, agent)} onDecide={onDecide} /></Ledger>;
 }
 
 /** The records of its chat, so that the card says what already ran there; read again when another call of it is closed. */
@@ -69,10 +72,11 @@ function useChatLedger(store: InboxStore, threadId: string): LedgerStore {
 }
 
 /** Editing needs the tool's schema, which the chat has. */
-const toAsk = ({ record, problem }: Entry): Ask => ({
+const toAsk = ({ record, problem }: Entry, agent?: string): Ask => ({
   id: record.id,
   tool: record.tool,
   arguments: record.arguments,
+  agent,
   message: record.message ?? undefined,
   expiresAt: record.expires_at ?? undefined,
   refused: problem,
@@ -81,12 +85,12 @@ const toAsk = ({ record, problem }: Entry): Ask => ({
   unit: unitsOf(record),
 });
 
-function Outcome({ entry: { record, mine, isLate, isGone, note } }: Pick<Props, "entry">) {
+function Outcome({ entry: { record, mine, isLate, isGone, note }, agent }: Pick<Props, "entry" | "agent">) {
   if (isGone) return <GoneLine />;
-  if (record.state === "pending") return mine ? <AnswerLine ask={toAsk({ record })} decision={mine} /> : null;
+  if (record.state === "pending") return mine ? <AnswerLine ask={toAsk({ record }, agent)} decision={mine} /> : null;
   return (
     <>
-      <RecordLine record={record} mine={mine} late={isLate} />
+      <RecordLine record={record} mine={mine} late={isLate} agent={agent} />
       {note && <p className="inbox-note">The conversation doesn't go on yet. {note}</p>}
     </>
   );

@@ -62,7 +62,7 @@ function Cards({ interrupts, onAnswer }: Props) {
         const decision = decisions[interrupt.id];
         const record = closed[interrupt.id];
         if (isGone && !record) return <GoneLine key={interrupt.id} />;
-        if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} />;
+        if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} agent={ask.agent} />;
         if (decision) return <AnswerLine key={interrupt.id} ask={ask} decision={decision} />;
         return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} all={count > 0 && interrupt === open[0] ? all : undefined} />;
       })}
@@ -111,7 +111,8 @@ function useAskedAgain(reset: () => void) {
 function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt): Ask {
   const refused = typeof metadata.refused === "string" ? metadata.refused : undefined;
   const ran = Array.isArray(metadata.already_ran) ? (metadata.already_ran as EarlierCall[]) : [];
-  const message = theQuestion(asked, { refused, already_ran: ran });
+  const agent = typeof metadata.agent === "string" ? metadata.agent : undefined;
+  const message = theQuestion(asked, { refused, agent, already_ran: ran });
   const tool = typeof metadata.tool === "string" ? metadata.tool : "";
   const values = (metadata.arguments ?? {}) as Json;
   const { properties, $defs } = (responseSchema ?? {}) as Schema;
@@ -121,6 +122,7 @@ function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt)
     id,
     tool,
     arguments: values,
+    agent,
     message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
     refused,
     expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,

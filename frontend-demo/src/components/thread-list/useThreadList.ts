@@ -3,6 +3,8 @@ import { useCallback, useEffect, useState } from "react";
 /** A thread as `GET /threads` shows it. `pending`: number of approvals that wait in it; expired ones don't. */
 export interface ThreadHead {
   id: string;
+  /** The agent that it began with. */
+  agent: string;
   title: string | null;
   updated_at: string;
   pending: number;
@@ -16,9 +18,10 @@ interface Source {
 
 const RARELY = 30_000; // ms between looks while the page is visible: what waits expires, and others write too
 
-/** The server's threads, newest first, and what to do with them. A failure leaves the list as it was. */
+/** The server's threads, newest first, and what to do with them; `isRead`: the server was asked. A failure leaves the list as it was. */
 export function useThreadList({ server, headers }: Source) {
   const [threads, setThreads] = useState<ThreadHead[]>([]);
+  const [isRead, setRead] = useState(false);
   const token = headers?.authorization;
 
   const call = useCallback(
@@ -33,6 +36,7 @@ export function useThreadList({ server, headers }: Source) {
   const reload = useCallback(async () => {
     const response = await call("threads?limit=50");
     if (response?.ok) setThreads(((await response.json()) as { threads: ThreadHead[] }).threads);
+    setRead(true);
   }, [call]);
   const change = useCallback(
     async (id: string, method: string, body?: unknown): Promise<string | null> => {
@@ -54,7 +58,7 @@ export function useThreadList({ server, headers }: Source) {
       document.removeEventListener("visibilitychange", look);
     };
   }, [reload]);
-  return { threads, reload, remove, rename };
+  return { threads, isRead, reload, remove, rename };
 }
 
 /** Why the server didn't do it, in its words. */

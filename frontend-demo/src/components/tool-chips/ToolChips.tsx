@@ -1,25 +1,27 @@
 import { useAgent, useRenderTool, UseAgentUpdate } from "@copilotkit/react-core/v2";
+import type { ComponentType } from "react";
 import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
 import { useAnswer, useGone, useRecord } from "../confirm-card/Ledger";
-import { unitsOf, type CallRecord } from "../confirm-card/records";
+import { unitsOf } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
 import { useCountdown } from "../confirm-card/useCountdown";
 import { parseJson, parseObject, summary, type Json } from "../confirm-card/values";
 import { LOOKS, recordStatus, resultStatus, type Status } from "./status";
+import { cardsIn, RUN, useOpenCalls } from "./useOpenCalls";
 import "./tool-chips.css";
 
-/** Shows every tool call of the chat as a line that opens. Render it once inside `CopilotKitProvider`; it draws nothing by itself. */
-export function ToolChips() {
+/** Shows every tool call of the chat as a line that opens. Render it once inside `CopilotKitProvider`; it draws nothing by itself. `Chip`: what draws a call. */
+export function ToolChips({ Chip = ToolChip }: { Chip?: ComponentType<Call> }) {
   const open = useOpenCalls();
   const carded = useCarded();
-  useRenderTool({ name: "*", render: (call: Call) => <ToolChip {...call} {...meanwhile(open, call.toolCallId)} hasCard={carded.includes(call.toolCallId ?? "-")} /> }, [open, carded]);
+  useRenderTool({ name: "*", render: (call: Call) => <Chip {...call} {...meanwhile(open, call.toolCallId)} hasCard={carded.includes(call.toolCallId ?? "-")} /> }, [open, carded, Chip]);
   return null;
 }
 
-interface Call {
+export interface Call {
   name: string;
   toolCallId?: string;
   parameters?: unknown;
@@ -52,10 +54,10 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
         <span className="chip-preview"><Shown text={summary(values, { unit })} /></span>
         <span className="chip-status">{label}</span>
         <Icon name="chevron" />
-        {record && !hasCard && <Decided record={record} />}
+        {!hasCard && <Decided callId={toolCallId} />}
       </summary>
       <div className="chip-body">
-        {record && hasCard && <Decided record={record} />}
+        {hasCard && <Decided callId={toolCallId} />}
         <h3>Arguments</h3>
         <Arguments values={values} unit={unit} />
         <Result text={record?.result ?? (record ? undefined : text)} />
@@ -65,10 +67,11 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
 }
 
 /** Who decided, and what was changed before it ran; an answer of one's own that came too late. */
-function Decided({ record }: { record: CallRecord }) {
-  const mine = useAnswer(record.call_id);
-  const text = recordText(record, mine);
-  return text ? <span className="chip-decided" data-testid="chip-decided" data-late={isLate(record, mine)}>{text}</span> : null;
+export function Decided({ callId }: { callId: string | undefined }) {
+  const record = useRecord(callId);
+  const mine = useAnswer(record?.call_id);
+  const text = record ? recordText(record, mine) : "";
+  return record && text ? <span className="chip-decided" data-testid="chip-decided" data-late={isLate(record, mine)}>{text}</span> : null;
 }
 
 function Result({ text }: { text: string | undefined }) {
@@ -81,28 +84,10 @@ function Result({ text }: { text: string | undefined }) {
   );
 }
 
-const RUN = "run";
-
-/** `run`, or between runs until when which call waits for a person, as JSON: the string changes only when they do. */
-function useOpenCalls(): string {
-  const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
-  if (agent.isRunning) return RUN;
-  const carded = cardsIn(agent.messages).map((card) => [card.function_call_id, card.expires_at ?? ""]);
-  const interrupts = agent.pendingInterrupts.map(({ toolCallId, metadata }) => [toolCallId, metadata?.expires_at ?? ""]);
-  return JSON.stringify(Object.fromEntries([...carded, ...interrupts]));
-}
-
 /** The calls that have a card, in one string. */
 function useCarded(): string {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
   return cardsIn(agent.messages).map((card) => card.function_call_id).join(" ");
-}
-
-/** What the confirm cards in these messages say. */
-function cardsIn(messages: ReturnType<typeof useAgent>["agent"]["messages"]): Json[] {
-  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
-  const cards = calls.filter(({ function: { name } }) => name === "confirm_changes");
-  return cards.map(({ function: card }) => parseObject(card.arguments) ?? {});
 }
 
 /** Between runs nothing runs on the server: what doesn't wait was stopped with its run. */

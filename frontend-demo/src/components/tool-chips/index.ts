@@ -1,1 +1,1 @@
-export { ToolChip, ToolChips } from "./ToolChips";
+export { ToolChip, ToolChips, type Call } from "./ToolChips";

@@ -1,0 +1,3 @@
+export { TeamCall } from "./TeamCall";
+export { TeamMessage, TeamReasoning, teamActivities } from "./TeamMessage";
+export { TeamProvider } from "./useTeam";
