@@ -152,6 +152,23 @@ async def test_handoffs(teach: Teach) -> None:
         assert [tools for _, tools in told] == [support, billing, billing, billing, support]
 
 
+async def test_team(teach: Teach) -> None:
+    played = json.loads((EXAMPLES / "team.json").read_text())["turns"]  # as the emulator plays it for who has no key
+    async with teach("team", played) as lesson:
+        chat = lesson.product.chat()
+        asked = await chat.say("Refund order 1003, and tell Anna when her parcel comes")
+        (question,) = asked.interrupts
+        assert (question["message"], asked_for(asked)) == ("clerk asks: Run refund?", [{"order": "1003", "euros": 20}])
+        assert activities(asked)
+        done = await chat.resume((question["id"], YES))
+        assert done.text.endswith("I have written to Anna.")
+        letter = {"to": "Anna", "text": "Dear Anna, your parcel comes on Friday, and 20 € are on their way to you."}
+        assert (await lesson.product.get(f"/threads/{chat.thread_id}"))["state"] == {
+            "refunded": ["1003"],
+            "letter": letter,
+        }
+
+
 @shows("B15")
 async def test_client_tool(teach: Teach) -> None:
     turns = [{"output": [call("set_colour", css="navy"), call("set_colour", css="teal")]}, {"output": [say("Done.")]}]

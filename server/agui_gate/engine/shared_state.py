@@ -13,7 +13,7 @@ Four things, and one way from each to the next:
 * *told*: the client's copy. It begins as the state that came in (IN-6) or as our snapshot, and every event about the
   state is folded into it. So `tell` always knows what differs, and no delta is without its baseline (SNAP-2).
 
-Before its first delta a run restates that copy, though the state that came in would do as a baseline: CopilotKit's Node
+Before its first delta a run restates that copy, though the state that came in would do as a baseline. CopilotKit's Node
 runtime folds the events of a run by themselves, and its process ends with a patch that it can't apply.
 """
 
