@@ -4,7 +4,7 @@
     cd examples
     agui-gate serve team:agent     # "Refund order 1003, and tell Anna when her parcel comes" → Approve
 
-Without a key `agui-gate emulator --script team.json --port 8010` plays the models of one such conversation, for a server
+Without a key, `agui-gate emulator --script team.json --port 8010` plays one such conversation for a server
 that is started with `OPENAI_BASE_URL=http://127.0.0.1:8010/v1 OPENAI_API_KEY=any`.
 
 The clerk's refund waits for a person, inside of its task; the courier goes on meanwhile. The letter can be read in the
