@@ -78,3 +78,43 @@ async def test_stopping_at_the_limit_between_two_agents(first: str, second: str)
         assert "limit_reached" in str(stopped[-1])
         assert (await client.say("well?")).text == "Bye."
     assert len(client.extra["seen"].outputs) == 2
+
+
+# --- microsoft/agent-framework#4083, case by case: the Responses API as strict as it can be ---------------------------
+SEALED = {"type": "reasoning", "summary": ["Hm."], "encrypted_content": "sealed"}
+FORGETS = {"kind": "forget"}
+PASS = {"heir": call("transfer_to_heir"), "task": call("heir", task="Look.")}
+CASES: dict[str, tuple[Item, Item, Item]] = {
+    "reasoning to plain": (think("Whose?"), turn(search("two")), turn(say("Found."))),
+    "reasoning to reasoning": (think("Whose?"), turn(think("How?"), search("two")), turn(think("So."), say("Found."))),
+    "encrypted reasoning": (SEALED, turn(SEALED, search("two")), turn(SEALED, say("Found."))),
+    "full replay": (think("Whose?"), turn(think("How?"), search("two")), turn(say("Found."), fault=FORGETS)),
+    "a limit": (think("Whose?"), turn(think("How?"), search("two")), turn(think("So."), search("three"))),
+}
+
+
+@pytest.mark.parametrize("way", PASS)
+@pytest.mark.parametrize("mode", ["chain", "conversation", "stateless"])
+@pytest.mark.parametrize("case", CASES)
+@shows("S18", "S19", "S20", "S22", "S23", "B24")
+async def test_a_reasoning_agent_passes_work_on(case: str, mode: str, way: str) -> None:
+    thought, *inner = CASES[case]
+    script = [turn(thought, say("One moment."), search("one"), PASS[way]), *inner, turn(say("Bye."), repeat=True)]
+    emulator = Emulator(script, reject_call_id_replay=True, strict_reasoning_groups=True, zdr=mode == "stateless")
+    shop = Shop()
+    async with serve(emulator) as url, connecting() as http:
+        limit = 2 if case == "a limit" else 20
+        heir = Agent(name="heir", model=PROVIDERS[mode](url), tools=shop.tools, max_turns=limit)
+        tools = [*shop.tools, heir.as_tool()] if way == "task" else shop.tools
+        entry = Agent(name="entry", model=PROVIDERS[mode](url), tools=tools, max_turns=limit)
+        entry.handoffs.extend([heir] if way == "heir" else [])
+        async with serving(create_app(entry, store="memory://")) as at:
+            client = AGUIClient(http, at)
+            first = await client.say("look")
+            assert (first.error == "limit_reached") == (case == "a limit" and way == "heir")
+            assert first.results.keys() == first.calls.keys()
+            for words in ("thanks", "again"):
+                assert (await client.say(words)).error is None
+    refused = [entry for entry in emulator.refusals if case != "full replay" or entry.rule not in ("R6", "R7")]
+    assert [(entry.rule, entry.error) for entry in refused] == []
+    assert shop.searches[:2] == ["one", "two"]
