@@ -48,6 +48,7 @@ GIVEN: dict[str, tuple[Any, Any, Any]] = {
     "anything": (None, {"colour": ["blue", 1]}, {"colour": ["blue", 1]}),
     "anything, and a yes will do": (None, {"approved": True}, {"approved": True}),
     "anything, as an edit": (None, {"approved": True, "editedArgs": {"answer": [1]}}, [1]),
+    "text in an object": ({"type": "string"}, {"answer": "blue"}, "blue"),
     "an edit": (NAME, {"approved": True, "editedArgs": {"answer": {"name": "Ada"}}}, {"name": "Ada"}),
     "a no": (None, {"approved": False, "reason": "never"}, {"approved": False, "reason": "never"}),
     "a no where there is none": (NAME, {"approved": False}, "cancelled"),
@@ -68,8 +69,11 @@ async def test_an_answer_goes_on_as_it_was_given(name: str) -> None:
         (interrupt,) = asked.interrupts
         assert interrupt["message"] == "Well?"
         assert schema is None or interrupt["responseSchema"] == schema
+        assert interrupt["reason"] == ("tool_call" if schema is None else "input_required")
         assert (await resumed(chat, asked, payload)).text == "Done."
         assert answer(server) == goes_on
+        late = await resumed(chat, asked, payload)
+        assert (late.text, late.of("CUSTOM"), len(server.asked)) == ("", [], 2)
 
 
 REFUSED: dict[str, tuple[Any, Any]] = {

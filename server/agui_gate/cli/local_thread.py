@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
 from agui_gate.core.approvals import LOCAL, Approval
 from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
+from agui_gate.core.sse import SSESplitter
 from agui_gate.core.stopping import stopped
 from agui_gate.engine.belonging import tool_of
 from agui_gate.engine.engine import Engine
@@ -101,17 +102,10 @@ class LocalThread:
     async def _read(self, reader: Reader) -> bool:
         event: dict[str, Any] = {}
         while data := await reader.read():
-            for raw in _events(data):
+            for raw in SSESplitter().feed(data):  # it is whole frames
                 event = msgspec.json.decode(raw)
                 self._show(raw, event)
         if event.get("type") != "RUN_FINISHED":
             return False
         why = stopped(event)
         return why is None or why.reason is not None
-
-
-def _events(data: bytes) -> Iterator[bytes]:
-    """The JSON of each frame; comments have none."""
-    for line in data.split(b"\n"):
-        if line.startswith(b"data: "):
-            yield line[len(b"data: ") :]

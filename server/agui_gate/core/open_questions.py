@@ -56,8 +56,7 @@ def read(approval: Approval, answer: Answer) -> Answer:
     asked = of(approval)
     if asked is None or _is_no(answer):
         return answer
-    value = _value(answer)
-    problem = misfit(value, asked.get(SCHEMA, {}))
+    value, problem = _value(answer, asked.get(SCHEMA, {}))
     if problem is not None:
         return msgspec.structs.replace(answer, problem=f"the question wants another answer: {problem}")
     edited = None if value == YES else asked | (answer.edited or {}) | {ANSWER: value}
@@ -73,8 +72,13 @@ def _is_no(answer: Answer) -> bool:
     return denies or given is None
 
 
-def _value(answer: Answer) -> Any:
-    """What is to be told."""
+def _value(answer: Answer, wanted: Any) -> tuple[Any, str | None]:
+    """What is to be told, and what is wrong with it. A page may send an answer that is no object as an object."""
+    value = YES if answer.given is None else answer.given
     if answer.edited is not None:
-        return answer.edited.get(ANSWER)
-    return YES if answer.given is None else answer.given
+        value = answer.edited.get(ANSWER)
+    problem = misfit(value, wanted)
+    if problem is not None and isinstance(value, dict) and value.keys() == {ANSWER}:
+        value = value[ANSWER]
+        problem = misfit(value, wanted)
+    return value, problem

@@ -130,7 +130,7 @@ def agrees(answer: Answer, approval: Approval) -> bool:
 
     An answer that was not understood says nothing at all, so there is nothing to set right.
     """
-    made = approval.decision
+    made, answer = approval.decision, open_questions.read(approval, answer)
     if answer.problem is not None:
         return True
     if made is None or (answer.choice == "approve") is not made.approved or answer.way != made.way:

@@ -98,13 +98,13 @@ def interrupt(
     if task:
         metadata["agent"] = approval.agent
         asked = f"{approval.agent} asks: {asked}"
+    wanted = open_questions.schema(approval)
     return Interrupt(
         id=approval.id,
-        reason="tool_call",
+        reason="tool_call" if wanted is None else "input_required",
         tool_call_id=approval.call_id,
         message=_sentences(approval, refused, asked, ran),
-        response_schema=open_questions.schema(approval)
-        or replies.schema(_for_edits(approval, parameters) if approval.editable else None),
+        response_schema=wanted or replies.schema(_for_edits(approval, parameters) if approval.editable else None),
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
     )
