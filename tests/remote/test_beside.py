@@ -14,7 +14,7 @@ from agui_gate_adapters.testkit.agui import AGUIClient, Stream, connecting, serv
 from tests.client.servers import run_of, scripted
 from tests.interop.streams import Event, text
 from tests.product.shop import call, say
-from tests.remote.kit import in_front
+from tests.remote.kit import behind, in_front
 
 pytestmark = pytest.mark.anyio
 
@@ -148,6 +148,34 @@ async def test_it_is_sent_no_more_than_its_part() -> None:
             (activity,) = stream.of("ACTIVITY_SNAPSHOT")
             (kept,) = [m for m in thread["messages"] if m["role"] == "activity"]
             assert activity["subagentRunId"] == kept["subagentRunId"] == next(iter(stream.calls))
+    assert not emulator.refusals
+
+
+async def test_two_servers_share_it() -> None:
+    """What a tool of the one behind does to the state and shows of its work reaches the page of the one in front."""
+
+    @tool
+    async def add(item: str, ctx: ToolContext) -> str:
+        """Put into the cart."""
+        await ctx.activity("adding", {"item": item})
+        ctx.state.items.append(item)
+        return "ok"
+
+    emulator = Emulator(script=[{"output": [call("add", item="milk")]}, {"output": [say("Done.")], "repeat": True}])
+    async with (
+        behind(emulator, [add], state=Cart) as back,
+        in_front(f"{back}/agents/expert", state=Cart) as front,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, front, thread_id="t1", state={"items": ["bread"]})
+        stream = await chat.say("milk")
+        assert (stream.text, stream.of("ACTIVITY_SNAPSHOT")[0]["content"]) == ("Done.", {"item": "milk"})
+        thread = (await http.get(f"{front}/threads/t1")).json()
+        assert thread["state"] == {"items": ["bread", "milk"], "total": 0}
+        chat.extra = {"state": {"items": []}}
+        await chat.say("and empty it")
+        (theirs,) = (await http.get(f"{back}/threads")).json()["threads"]
+        assert (await http.get(f"{back}/threads/{theirs['id']}")).json()["state"]["items"] == []
     assert not emulator.refusals
 
 

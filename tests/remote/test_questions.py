@@ -170,6 +170,21 @@ def ask_about(call_id: str) -> Json:
     return {"id": "i", "reason": "tool_call", "toolCallId": call_id, "responseSchema": LEVEL}
 
 
+async def test_two_questions_of_one_id_are_none() -> None:
+    """A yes to one could be taken for a yes to the other."""
+    asked = {"id": "i", "reason": "confirmation"}
+    end = FINISHED | {"outcome": {"type": "interrupt", "interrupts": [asked, asked | {"message": "All of it?"}]}}
+    async with (
+        scripted(sse(STARTED, end), run_of(*text("Well again."))) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url)
+        assert (await chat.say("go")).error == "provider_unavailable"
+        assert (await http.get(f"{url}/approvals")).json()["approvals"] == []
+        assert (await chat.say("again")).text == "Well again."
+
+
 async def test_a_question_of_its_sub_agent_names_it() -> None:
     """What the sub-agent said is told as the remote's own."""
     tag = {"subagentRunId": "s-1"}

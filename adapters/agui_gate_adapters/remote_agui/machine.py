@@ -35,7 +35,7 @@ from agui_gate.adapter import (
     open_question,
     token_count,
 )
-from agui_gate.client import Fold, Json, Question, TooMuch, events
+from agui_gate.client import Fold, Json, Malformed, Question, TooMuch, events
 from agui_gate.client.questions import LEGACY, of_cards, of_interrupts, of_legacy
 
 CARD_TOOL = "confirm_changes"
@@ -86,7 +86,7 @@ class Machine:
         """Whether the run came to its end. Nothing may be fed after that."""
 
     def feed(self, event: events.AnyEvent) -> list[ModelEvent]:
-        """What an event says. Raises `TooMuch`."""
+        """What an event says. Raises `TooMuch` and `Malformed`."""
         if isinstance(event, _ITEMS):
             self._items += 1
             if self._items > MAX_ITEMS:
@@ -200,8 +200,13 @@ class Machine:
                 yield from (TextStart(key), TextDelta(key, message["content"]), TextEnd(key, {"id": key}))
 
     def _questions(self) -> list[Question]:
-        """What it asks: by interrupts; or else in one of the ways that servers have which know none."""
+        """What it asks: by interrupts; or else in one of the ways that servers have which know none.
+
+        Raises `Malformed` for two questions of one id (INT-2): a yes to one could be taken for a yes to the other.
+        """
         found = of_interrupts(self._fold.interrupts, self._fold.call, self._fold.subagents)
+        if len({question.id for question in found}) < len(found):
+            raise Malformed("The agent asks two things under one id.")
         if found:
             return found
         cards = [card for card in of_cards(list(self._begun), self._fold.call) if card.id not in self._lent]
@@ -236,7 +241,7 @@ class Machine:
         call = self._fold.call(call_id)
         told = list(self._from_snapshot(call_id))
         if call is None or (self._fold.interrupts and call["function"]["name"] == CARD_TOOL):
-            self._begun.pop(call_id)  # a card beside the interrupt that asks the same
+            self._begun.pop(call_id, None)  # a card beside the interrupt that asks the same
         elif told:
             yield from told
         elif call["function"]["name"] in self._lent:
@@ -249,8 +254,9 @@ class Machine:
             yield from self._hosted(call_id, NOBODYS.format(_name(call)), failed=True)
 
     def _from_snapshot(self, call_id: str) -> Iterator[ModelEvent]:
-        """A call with the result that only a snapshot told."""
-        result = next((m for m in self._fold.messages if m.get("toolCallId") == call_id), None)
+        """A call with the result that only a snapshot told. Those of the input are of earlier calls."""
+        told = (m for m in self._fold.messages if m.get("toolCallId") == call_id and m["id"] not in self._known)
+        result = next(told, None)
         if result is not None:
             yield from self._hosted(call_id, _text_of(result["content"]), result["id"])
 
