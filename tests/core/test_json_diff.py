@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.json_diff import MAX_DEPTH, difference, pointer
+from agui_gate.core import json_diff
+from agui_gate.core.json_diff import MAX_DEPTH, MOST, TooDifferent, difference, pointer
 from agui_gate.core.json_patch import patched
 
 Json = Any
@@ -156,3 +157,34 @@ def test_a_small_change_of_a_large_state_is_a_small_patch(change: Callable[[Json
 def test_lists_without_anything_in_common_cost_no_more_than_their_size() -> None:
     old, new = [f"a{n % 7}" for n in range(20_000)], [f"b{n % 5}" for n in range(19_000)]
     assert patched(old, difference(old, new)) == new
+
+
+def nested(leaf: int) -> Json:
+    """120,000 changes in 30,000 lists, of 400 KB."""
+    return [[[[[leaf] * 5] * 5] * 5] * 5 for _ in range(200)]
+
+
+def test_where_everything_has_changed_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    look = json_diff._lists
+
+    def counted(*given: Any) -> None:
+        nonlocal looked
+        looked += 1
+        look(*given)
+
+    monkeypatch.setattr(json_diff, "_lists", counted)
+    assert difference(nested(1), nested(2)) == [{"op": "replace", "path": "", "value": nested(2)}]
+    assert looked <= MOST
+    with pytest.raises(TooDifferent):
+        difference(nested(1), nested(2), small=False)
+
+
+def test_anchors_are_not_looked_for_in_lists_that_are_long_and_quite_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    rising = json_diff._longest_rising
+    monkeypatch.setattr(json_diff, "_longest_rising", lambda pairs: pytest.fail("slow") if pairs else rising(pairs))
+    old, new = list(range(60_000)), list(range(60_000, 0, -1))
+    assert patched(old, difference(old, new)) == new
+    assert difference(old, [*old[:30_000], "new", *old[30_000:]]) == [
+        {"op": "add", "path": "/30000", "value": "new"}
+    ], "what is the same at both ends is no matter"

@@ -5,7 +5,8 @@ Theory of operation
 Four things, and one way from each to the next:
 
 * *in hand*: one object for all tools that are at work at the same time. It is made when the first of them begins, and
-  is dropped when the last one has ended. A tool that was abandoned changes an object that is nobody's.
+  is dropped when the last one has ended. What a tool that was abandoned changes after that is nobody's; before, nobody
+  can tell it from what the others do.
 * *kept*: JSON, saved with the next commit. When a tool ends, whatever became of it, what it left in hand is kept if it
   fits: it is JSON, not too large, and what the agent's model takes. If not, it is looked at again when the next tool
   ends, as it may have been another's half of a change. When none is left, it is undone, and logged.

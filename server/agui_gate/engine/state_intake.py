@@ -20,7 +20,7 @@ import msgspec
 import structlog
 
 from agui_gate.core.journal import Journal
-from agui_gate.core.json_diff import difference
+from agui_gate.core.json_diff import TooDifferent, difference
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.preview import Place, found, put_back
@@ -108,7 +108,7 @@ def _merged(sent: Any, before: Any, kept: Any, *, again: bool) -> Any:
         return sent
     try:
         return patched(kept, difference(before, sent, small=False))
-    except NotApplicable:
+    except (NotApplicable, TooDifferent):
         return kept
 
 
