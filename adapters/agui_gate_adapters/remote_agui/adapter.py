@@ -53,7 +53,7 @@ class RemoteAgui:
         again = True
         while True:
             try:
-                machine = Machine(body["messages"], lent, request.state)
+                machine = await work_through(request, Machine, body["messages"], lent, request.state)
                 async with aclosing(self._run(body, machine, large=request.large)) as batches:
                     async for batch in batches:
                         again = False

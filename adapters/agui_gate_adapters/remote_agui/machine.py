@@ -178,7 +178,7 @@ class Machine:
     def _end(self, event: events.RunFinished) -> Iterator[ModelEvent]:
         yield from self._only_in_snapshots()
         for message_id in sorted(self._thoughts):
-            message = next((m for m in self._fold.messages if m["id"] == message_id), {})
+            message = self._fold.message(message_id) or {}
             yield ReasoningEnd(message_id, message.get("encryptedValue"), {"id": message_id})
         questions = self._questions()
         for question in questions:
