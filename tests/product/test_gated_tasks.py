@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from agui_gate import Agent, ConfigurationError, Gate, create_app, pipeline
+from agui_gate.core.approvals import Approval, State
 from agui_gate.settings import Settings
+from agui_gate.stores.memory import MemoryStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.conforming import conforms
@@ -47,12 +49,12 @@ Model = Callable[[str], OpenAIResponses]
 
 @asynccontextmanager
 async def served(
-    emulator: Emulator, team: Callable[[Model], Agent], store: str = "memory://"
+    emulator: Emulator, team: Callable[[Model], Agent], store: Any = "memory://", settings: Settings | None = None
 ) -> AsyncIterator[Product]:
     """A team of its own, made of models by their names."""
     async with serve(emulator) as url:
         entry = team(lambda name: OpenAIResponses(name, base_url=url, api_key="k"))
-        app = create_app(entry, store=store, settings=Settings())
+        app = create_app(entry, store=store, settings=settings or Settings())
         async with running(app) as at, client_of() as client:
             yield Product(emulator, app, at, client)
 
@@ -690,6 +692,78 @@ async def test_after_a_crash_who_connects_is_asked_nothing_and_the_task_goes_on(
         back = await connect(p, again)
         assert asks(back) == []
         assert (await record_of(p, again))["state"] == "done"
+
+
+async def test_a_run_that_fails_before_it_takes_no_yes_back() -> None:
+    """The next one is refused, as what is said finds no room. The one after that begins the task."""
+    emulator = Emulator(
+        script=[by("gpt-a", TASK), by("gpt-b", say("Refunded.")), by("gpt-a", say("Well."), repeat=True)]
+    )
+
+    def team(model: Model) -> Agent:
+        clerk = Agent(name="clerk", model=model("gpt-b"))
+        return Agent(name="boss", model=model("gpt-a"), tools=[clerk.as_tool(gate=True)])
+
+    async with served(emulator, team, settings=Settings(thread_bytes=20_000)) as p:
+        chat = p.chat()
+        (ask,) = (await chat.say("go")).interrupts
+        await p.decide(ask["id"], YES)
+        before = list(chat.messages)
+        full = await chat.say("more " * 5_000)
+        assert full.error == "limit_reached"
+        chat.messages = before
+        done = await chat.go()
+        assert told(done) == [("STARTED", "clerk"), ("FINISHED", "clerk")]
+        assert done.text == "Refunded.Well."
+        await settled(p, chat)
+
+
+class Slow(MemoryStore):
+    """Takes as long as a test wants to save that a task may begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
+        if to is State.DONE:
+            self.reached.set()
+            await self.go_on.wait()
+        return await super().move(approval_id, to, **more)
+
+
+@dialects
+async def test_stopped_in_the_middle_of_the_yes(version: Json) -> None:
+    """The yes is saved as a whole, and the task is ended before it began: it does not begin later."""
+    store = Slow()
+    emulator = Emulator(script=[by("gpt-a", TASK), by("gpt-b", say("?")), by("gpt-a", say("Well."), repeat=True)])
+
+    def team(model: Model) -> Agent:
+        clerk = Agent(name="clerk", model=model("gpt-b"))
+        return Agent(name="boss", model=model("gpt-a"), tools=[clerk.as_tool(gate=True)])
+
+    async with served(emulator, team, store) as p:
+        chat = p.chat(extra=version)
+        (ask,) = (await chat.say("go")).interrupts
+        async with starting(p, chat, resume=[{"interruptId": ask["id"], "status": "resolved", "payload": YES}]) as run:
+            async with asyncio.timeout(TIMEOUT):
+                await store.reached.wait()
+            stopping = asyncio.ensure_future(cancel(p, chat))
+            (live,) = p.app.state.engine._runs.values()
+            async with asyncio.timeout(TIMEOUT):
+                while not live.task.cancelling():
+                    await p.get("/healthz")
+            store.go_on.set()
+            await stopping
+            await run.end()
+        assert (await record_of(p, chat))["state"] == "done"
+        chat.messages = await shown(p, chat)
+        assert (await chat.say("hello?")).text == "Well."
+        last = [one.body for one in emulator.accepted if one.body][-1]
+        assert status(outputs(last)[0]) == "cancelled"
+        assert last["model"] == "gpt-a"
+        assert len(emulator.accepted) == 2
+        await settled(p, chat)
 
 
 @dialects

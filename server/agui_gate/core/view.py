@@ -10,6 +10,7 @@ run leaves unanswered is what a page has to answer (TOOL-6). So readers of 1.x a
 * a card that nobody can answer any more and that its page has not answered;
 * where people are asked by cards, a gated call that nobody has decided. It was held back from the stream, and stands
   where it was streamed in the end: with its result, where the run stood that decided it;
+* where the page has tools of its own, a call that delegates a task while that is at work;
 * where people are asked by interrupts, cards that are open. The gated calls are shown then, unanswered.
 
 A call whose gate let it go free was held back until its turn was over, and stands behind what the turn showed at once.

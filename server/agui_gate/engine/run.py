@@ -141,7 +141,7 @@ class Run:
             if call.kind != "client" or error is None:
                 self._scope.stopped(call)
         if self._conversing is not None:
-            self._conversing.tasks.end_idle(self._scope.stopped)
+            self._conversing.tasks.stopped(error)
             await self._closing(self._conversing.consents.ended())
         self._seq.leave_open([call.id for call in self._thread.journal.open_calls()])
         self._seq.leave_open([call.id for call in self._thread.journal.all_open_tasks()])

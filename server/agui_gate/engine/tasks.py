@@ -150,6 +150,23 @@ class Tasks:
             telling.provider_failed(error, agent.name, self._thread.thread.id, self._scope.key)
 
     # --- ending ---------------------------------------------------------------------------------------------------
+    def stopped(self, error: BaseException | None) -> None:
+        """Close what a run leaves that was stopped, or failed with ``error``. Where it failed, a yes to a task that has
+        not begun is good for the next run.
+        """
+
+        def end(call: CallPart) -> None:
+            if error is None or not self._is_due(call):
+                self._scope.stopped(call)
+
+        self.end_idle(end)
+
+    def _is_due(self, call: CallPart) -> bool:
+        """Whether a person has agreed to a task that the user's own agent delegates, and nothing of it has begun."""
+        journal = self._thread.journal
+        agreed = call.id in journal.approvals and not journal.task_of(call.id)
+        return agreed and call.id not in self._scope.begun and journal.latest_in(call.id) is None
+
     def end_idle(self, end: Callable[[CallPart], None], within: set[str] | None = None) -> None:
         """Have ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
 
