@@ -776,10 +776,8 @@ async def test_replicas_that_are_told_yes_at_once(tables: str, version: Json) ->
             chat = one.chat(extra=version)
             (ask,) = (await chat.say("refund A1")).interrupts
             other = two.chat(extra=version, thread_id=chat.thread_id, messages=list(chat.messages))
-            yes = (ask["id"], YES)
-            await asyncio.gather(
-                chat.resume(yes), other.resume(yes), one.decide(*yes), two.decide(yes[0], {**YES, "continue": True})
-            )
+            yes, go_on = (ask["id"], YES), (ask["id"], {**YES, "continue": True})
+            await asyncio.gather(chat.resume(yes), other.resume(yes), one.decide(*go_on), two.decide(*go_on))
             inside = await waiting_in(two, chat.thread_id)
             assert len(requests(one, CLERK)) == 2 * number + 1
             late = two.chat(extra=version, thread_id=chat.thread_id, messages=await shown(two, chat))
