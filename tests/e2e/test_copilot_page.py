@@ -124,7 +124,9 @@ def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, st
     ("scenario", "options"),
     cases("insideApprove", "insideEdit", "insideNested", "insideElsewhere", "handsOver", over=ALL)
     + cases("insideReject", "gatedTask", over=SOME)
-    + cases("insideStop", "sharedState", over=CARDS)
+    + cases("insideStop", "sharedState", "insideReload", "insideFails", over=CARDS)
+    + cases("insideStopsAll", "insideStopsLater", "insideUnread", over=SOME)
+    + cases("insideNarrow", over=[("direct", "card")])
     + cases("stateRefused", over=[("direct", "card"), ("browser", "card")]),
 )
 def test_a_team(stack: Stack, scenario: str, options: dict[str, str]) -> None:

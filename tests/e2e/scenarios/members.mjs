@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, refund } from "../stage.mjs";
+import { decide } from "./told.mjs";
 
 const text = (words) => ({ type: "message", text: words });
 /** A turn of that member. */
@@ -277,4 +278,128 @@ export async function stateRefused(t) {
   await t.banner(page).getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "It goes on.");
   assert.deepEqual(await boxes(page), []);
+}
+
+/** Reloaded while a sub-agent is at work: what it has said and shown is there, and what it does next comes. */
+export async function insideReload(t) {
+  await t.script(by("desk", text("I'll have it counted."), delegate("courier", "Count the stock")), by("courier", text("I'm counting."), call("stock_report", { seconds: 60 })), by("courier", text("There are 42.")), by("desk", text("It is 42.")));
+  const page = await open(t);
+  await t.say(page, "How much is there?");
+  await box(page, "courier").getByTestId("activity").waitFor();
+  await page.reload();
+  await box(page, "courier").getByTestId("activity").waitFor();
+  await becomes(() => boxes(page), ["courier:running"]);
+  await t.shot(page, "restored");
+  await t.finish();
+  await t.answered(page, "It is 42.");
+  await becomes(() => boxes(page), ["courier:done"]);
+  await counts(box(page, "courier").getByText("There are 42."), 1);
+  await counts(page.getByText("I'm counting."), 1);
+  await t.chipsAre(page, ["stock_report:done"]);
+}
+
+/** What fails inside says so, and the chat goes on. Asked again, the desk gets the chat back from who it was handed to. */
+export async function insideFails(t) {
+  await t.script(by("desk", delegate("courier", "Count the stock")), { when: { model: "courier" }, fault: { kind: "status", status: 400, code: "invalid_prompt", message: "secret" } }, by("desk", text("It could not be counted."), call("transfer_to_billing", {})), by("billing", text("Billing here.")), by("desk", text("I'll do it myself.")));
+  const page = await open(t);
+  await t.say(page, "How much is there?");
+  await t.answered(page, "Billing here.");
+  await becomes(() => boxes(page), ["courier:error"]);
+  await shows(box(page, "courier"), /could not finish/);
+  await counts(page.getByText("secret"), 0);
+  await t.shot(page, "failed");
+  await becomes(() => speakers(page), ["Desk", "Billing"]);
+  await page.locator('[data-testid="copilot-assistant-message"]', { hasText: "Billing here." }).getByTestId("copilot-regenerate-button").click();
+  await t.answered(page, "I'll do it myself.");
+  await becomes(() => speakers(page), []);
+  await counts(page.locator('[data-testid="hand-off"]'), 0);
+}
+
+/** On a narrow screen, in the dark: boxes in boxes, a card, and the state above them. */
+export async function insideNarrow(t) {
+  await t.script(
+    by("desk", call("note", { text: "Ben waits." }), delegate("clerk", "Have order 1003 packed, as quickly as anybody can, and tell me when it is done")),
+    by("clerk", text("I'll ask the packer."), delegate("packer", "Pack order 1003")),
+    by("packer", text("I'm about to pack it."), call("pack_order", { seconds: 0 })),
+    by("packer", text("It is packed.")),
+    by("clerk", text("The packer is done.")),
+    by("desk", text("It is packed, says the clerk.")),
+  );
+  const page = await open(t, { colorScheme: "dark", viewport: { width: 390, height: 844 } });
+  await t.say(page, "Pack it");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await t.shot(page, "asked");
+  await accessible(page, "a team on a narrow screen");
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing is wider than the screen");
+  await panel(page).locator("summary").click();
+  await shows(panel(page), /Ben waits\./);
+  await t.shot(page, "state");
+  await panel(page).locator("summary").click();
+  await t.press(page, "Approve");
+  await t.answered(page, "It is packed, says the clerk.");
+  await t.shot(page, "done");
+}
+
+/** Stopped while one counts and another one has something to ask: both are over, and nothing waits. */
+export async function insideStopsAll(t) {
+  await t.script(
+    by("desk", delegate("clerk", "Refund ten cents of order 1003"), delegate("courier", "Count the stock")),
+    by("clerk", text("I'll refund it."), refund()),
+    by("courier", text("I'm counting."), call("stock_report", { seconds: 60 })),
+    by("desk", text("That is how it stands.")),
+  );
+  const page = await open(t);
+  await t.say(page, "Refund it and count");
+  await box(page, "courier").getByTestId("activity").waitFor();
+  await box(page, "clerk").locator('[data-tool="refund"]').waitFor();
+  await page.getByTestId("copilot-send-button").click();
+  await t.idle(page);
+  await becomes(() => boxes(page), ["clerk:stopped", "courier:stopped"]);
+  await t.chipsAre(page, ["refund:stopped", "stock_report:stopped"]);
+  await counts(t.card(page), 0);
+  await t.shot(page, "stopped");
+  await t.say(page, "And now?");
+  await t.answered(page, "That is how it stands.");
+  await becomes(() => boxes(page), ["clerk:stopped", "courier:stopped"]);
+}
+
+/** Stopped after something inside was approved and ran: it is not told as if it waited to go on. */
+export async function insideStopsLater(t) {
+  await t.script(by("desk", delegate("courier", "Put order 1003 away, then count")), by("courier", call("archive_order", { order_id: "1003" })), by("courier", call("stock_report", { seconds: 60 })));
+  const page = await open(t);
+  await t.say(page, "Put it away and count");
+  await t.press(page, "Approve", "archive_order");
+  await box(page, "courier").getByTestId("activity").waitFor();
+  await page.getByTestId("copilot-send-button").click();
+  await t.idle(page);
+  await becomes(() => boxes(page), ["courier:stopped"]);
+  await t.chipsAre(page, ["archive_order:done", "stock_report:stopped"]);
+  await page.waitForTimeout(2500); // what was decided elsewhere would be told by now
+  await counts(page.getByTestId("unread"), 0);
+  await becomes(() => boxes(page), ["courier:stopped"]);
+}
+
+/** Decided without any page, while another task is done: this one waits to go on, and does when it is asked to. */
+export async function insideUnread(t) {
+  await t.script(
+    by("desk", delegate("clerk", "Refund ten cents of order 1003"), delegate("courier", "Who are you?")),
+    by("clerk", text("I'll refund it."), refund()),
+    by("courier", text("The courier.")),
+    by("clerk", text("Ten cents are on their way.")),
+    by("desk", text("The clerk has refunded it.")),
+  );
+  const page = await open(t);
+  await t.say(page, "Refund it, and who is the courier?");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await becomes(() => boxes(page), ["clerk:waiting", "courier:done"]);
+  await decide(t, page, "refund", { approved: true });
+  await t.chipsAre(page, ["refund:done"]);
+  await page.getByTestId("unread").waitFor();
+  await becomes(() => boxes(page), ["clerk:waiting", "courier:done"]);
+  await t.shot(page, "unread");
+  await page.getByTestId("unread").getByRole("button", { name: "Go on" }).click();
+  await t.answered(page, "The clerk has refunded it.");
+  await becomes(() => boxes(page), ["clerk:done", "courier:done"]);
 }

@@ -104,6 +104,12 @@ export function useUnread(messageId: string): boolean {
   return useSyncExternalStore(store.subscribe, () => store.unread() === messageId);
 }
 
+/** Whether it has anything to read at all. */
+export function useAnyUnread(): boolean {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, () => store.unread() !== "");
+}
+
 /** Whether the chat was deleted. */
 export function useGone(): boolean {
   const store = useContext(Context);

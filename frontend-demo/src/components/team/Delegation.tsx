@@ -2,7 +2,7 @@ import type { Message } from "@ag-ui/client";
 import { useAgent, useRenderActivityMessage, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { memo, type ReactElement } from "react";
 import { Icon } from "../confirm-card/Icon";
-import { useGone } from "../confirm-card/Ledger";
+import { useAnyUnread, useGone } from "../confirm-card/Ledger";
 import { Shown } from "../confirm-card/Shown";
 import { humanize } from "../confirm-card/values";
 import { LOOKS, resultStatus, type Status } from "../tool-chips/status";
@@ -78,14 +78,15 @@ function signOf(message: Message, messages: readonly Message[]): string {
   return JSON.stringify([message, results, messages.at(-1)?.id === message.id]);
 }
 
-/** By its result; else whether it is worked on, waits for a person somewhere inside, or was stopped with its run. */
+/** By its result; else whether it is worked on, waits for a person (somewhere inside, or to have it go on), or was stopped with its run. */
 function useStatus(id: string, result: unknown): Status {
   const open = useOpenCalls();
   const isGone = useGone();
+  const isUnread = useAnyUnread();
   const waits = useTeam((team) => !isGone && open !== RUN && waitingIn(open).some((callId) => isInside(team, callId, id)));
   if (typeof result === "string") return resultStatus(result);
   if (open === RUN) return "running";
-  return waits ? "waiting" : "stopped";
+  return waits || isUnread ? "waiting" : "stopped";
 }
 
 /** A call that isn't shown may be inside any of them. */

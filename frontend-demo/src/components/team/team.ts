@@ -40,7 +40,7 @@ export const laneOf = (message: Message): string => message.subagentRunId ?? "";
  */
 export function readTeam(messages: readonly Message[], told: ReadonlyMap<string, Told>, entry: string, delegates: Readonly<Record<string, string>>): Team {
   const calls = callsIn(messages);
-  if (told.size === 0 && !messages.some(isOthers) && !calls.some(heirOf)) return NOBODY;
+  if (!messages.some(isOthers) && !calls.some((call) => heirOf(call) || told.has(call.id))) return NOBODY;
   const lanes = new Map(calls.map(({ id, lane }) => [id, lane]));
   const names = new Map(calls.map(({ id, name }) => [id, name]));
   const tasks = new Map<string, Task & { messages: string[] }>();
