@@ -88,11 +88,12 @@ def team(provider: str) -> list[Agent]:
 
     scout = agent("scout", "Looks around.", tools=[count_shelves, draw_map, find_order])
     clerk = agent("clerk", "Looks up and refunds orders.", tools=[find_order, refund, count_shelves, scout.as_tool()])
+    courier = agent("courier", "Goes out, if somebody agrees.", tools=[credit])
     billing = agent("billing", "For invoices and points.", tools=[credit, find_order])
     desk = agent(
         "front_desk",
         "Answers whoever comes, or knows who does.",
-        tools=[clerk.as_tool(), scout.as_tool(), remember, publish, draw_map],
+        tools=[clerk.as_tool(), scout.as_tool(), courier.as_tool(gate=True), remember, publish, draw_map],
         handoffs=[billing],
         examples=["Refund order 1003"],
     )

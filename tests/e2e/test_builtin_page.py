@@ -40,13 +40,15 @@ def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
 
 
 @pytest.mark.parametrize("style", ["interrupt", "card"])
-@pytest.mark.parametrize("scenario", ["Asks", "Rejects", "Two", "Handoff", "Narrow"])
+@pytest.mark.parametrize("scenario", ["Asks", "Rejects", "Two", "Gated", "Handoff", "Narrow"])
 def test_the_built_in_page_shows_a_team(stack: Stack, scenario: str, style: str) -> None:
     """Who speaks, who hands over, what sub-agents do and ask: the same live and after a reload."""
     stack.run(f"builtinTeam{scenario}", {"style": style, "server": "team"})
 
 
-@pytest.mark.parametrize("scenario", ["Stopped", "Fails", "Again", "Restart", "State", "Activity", "Form", "Inbox"])
+@pytest.mark.parametrize(
+    "scenario", ["Stopped", "Fails", "Again", "Paused", "Down", "Restart", "State", "Activity", "Form", "Inbox"]
+)
 def test_the_built_in_page_shows_what_a_team_does(stack: Stack, scenario: str) -> None:
     """Shared state, activities of any kind, answers with a form; stops, failures and the inbox."""
     stack.run(f"builtinTeam{scenario}", {"style": "interrupt", "server": "team"})

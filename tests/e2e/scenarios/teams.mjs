@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { answer, done, open, say } from "../builtin.mjs";
+import { answer, decide, done, open, say } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call } from "../stage.mjs";
 
@@ -73,7 +73,7 @@ export async function builtinTeamAsks(t) {
   await t.script(...DELEGATED);
   const page = await open(t);
   await page.locator(".example").first().waitFor();
-  await shows(page.locator(".welcome-team"), /^Works with Billing, Clerk, and Scout\.$/);
+  await shows(page.locator(".welcome-team"), /^Works with Billing, Clerk, Scout, and Courier\.$/);
   await say(page, "Refund 1003, and count");
   await page.locator(".card").waitFor();
   await shows(page.locator(".card-agent"), /^Clerk asks$/);
@@ -378,4 +378,78 @@ export async function builtinTeamAgain(t) {
   const rest = await outline(page);
   assert.ok(rest.includes("refund: done"), rest.join("\n"));
   await stays(page, rest);
+}
+
+/** Decided elsewhere without going on: what ran is said, the task is not done, and a click goes on with it. */
+export async function builtinTeamPaused(t) {
+  await t.script(desk(task("clerk", "Refund 1003.")), clerk(refund()), clerk("Refunded."), desk("All done."));
+  const page = await open(t);
+  await say(page, "Refund 1003");
+  await page.locator(".card").waitFor();
+  await decide(t, page, { approved: true, continue: false });
+  await looks(page, ["Refund 1003", "@Front desk", "Clerk [paused]", "  refund: done", "The assistant has not read this yet.Go on"]);
+  await t.shot(page, "paused");
+  await page.reload();
+  await shows(status(page, "Clerk"), /^Not finished · 1 approved$/);
+  await page.getByRole("button", { name: "Go on" }).click();
+  await answer(page, "All done.");
+  await done(page);
+  await stays(page, ["Refund 1003", "@Front desk", "Clerk [done]", "  refund: done", "  Refunded.", "All done."]);
+}
+
+/** The server ends while one of two sub-agents works: that one is stopped, the other one is not asked again. */
+export async function builtinTeamDown(t) {
+  await t.script(
+    desk("I'll ask both.", task("clerk", "Find 1003."), task("scout", "Count.")),
+    clerk("Looking.", call("find_order", { order_id: "1003" })),
+    clerk("It is delivered."),
+    scout("I count.", call("count_shelves", { seconds: 60 })),
+  );
+  const page = await open(t);
+  page.allow(/ERR_|Failed to fetch|status of 50/);
+  await say(page, "Find and count");
+  await shows(status(page, "Clerk"), /^Done$/);
+  await page.locator(".activity").waitFor();
+  await t.restart("team");
+  await page.locator(".notice").waitFor();
+  await t.shot(page, "killed");
+  await t.script(scout("I had to stop."), desk("One of two."));
+  await page.getByRole("button", { name: "Retry" }).click();
+  await answer(page, "One of two.");
+  await done(page);
+  await t.shot(page, "again");
+  const told = await outline(page);
+  await page.reload();
+  await looks(page, told);
+  assert.deepEqual(told.filter((line) => /clerk|scout/i.test(line)), ["Clerk [done]", "Scout [stopped]"], told.join("\n"));
+}
+
+/** A task that waits for a yes itself: a card first, then what the sub-agent does, with who agreed to what. */
+export async function builtinTeamGated(t) {
+  await t.script(desk("I'd send the courier.", task("courier", "Bring it to Anna.")), of("courier")("On my way.", call("credit", { customer: "Anna", points: 1 })), of("courier")("Brought."), desk("It was brought."));
+  const page = await open(t);
+  await say(page, "Send it to Anna");
+  await page.locator(".card").waitFor();
+  await shows(page.locator(".card-title"), /^Courier$/);
+  await counts(page.locator(".card-agent"), 0, "it is the chat's own agent that asks");
+  await t.shot(page, "begin");
+  await stays(page, ["Send it to Anna", "@Front desk", "I'd send the courier.", "courier: waiting"]);
+  await press(page, "Approve");
+  await shows(page.locator(".card-agent"), /^Courier asks$/);
+  await stays(page, ["Send it to Anna", "@Front desk", "I'd send the courier.", "Courier [waiting]", "  On my way.", "  credit: waiting"]);
+  await t.shot(page, "inside");
+  await press(page, "Approve");
+  await answer(page, "It was brought.");
+  await done(page);
+  await shows(status(page, "Courier"), /^Done · 1 approved$/);
+  await page.locator(".task-line > summary").click();
+  await becomes(() => page.locator(".tool-decision:visible").count(), 2);
+  await t.shot(page, "done");
+  await stays(page, ["Send it to Anna", "@Front desk", "I'd send the courier.", "Courier [done]", "  On my way.", "  credit: done", "  Brought.", "It was brought."]);
+  await t.script(desk(task("courier", "Again.")), desk("Then not."));
+  await say(page, "Once more");
+  await press(page, "Reject");
+  await page.keyboard.press("Enter");
+  await answer(page, "Then not.");
+  await becomes(async () => (await outline(page)).slice(-3), ["Once more", "@Front desk", "courier: rejected", "Then not."].slice(-3));
 }
