@@ -162,3 +162,9 @@ test("the inbox says who asks where that is not the chat's agent", () => {
   assert.equal(toItem({ ...entry, record: { ...record, agent: "support" } }, about).asker, null);
   assert.equal(toItem(entry, { ...about, threads: [] }).asker, "clerk");
 });
+
+test("a task that was changed before it began is shown as it began", () => {
+  const state = begun(...call("c1", "ask_clerk", task("refund all")), started("c1", "clerk"), ...inside("c1", ...says("m1", "clerk", "Two then")), result("c1", "Two then"), finished());
+  const record = { id: "x", state: "done", task: true, decision: { approved: true }, arguments: { task: "refund all" }, effective_arguments: { task: "refund two" } };
+  assert.equal(toRows({ ...state, records: { c1: record } }).find(({ kind }) => kind === "task").task, "refund two");
+});

@@ -434,8 +434,12 @@ export async function builtinTeamGated(t) {
   await counts(page.locator(".card-agent"), 0, "it is the chat's own agent that asks");
   await t.shot(page, "begin");
   await stays(page, ["Send it to Anna", "@Front desk", "I'd send the courier.", "courier: waiting"]);
-  await press(page, "Approve");
+  await press(page, "Edit");
+  await page.fill(".card .field :is(input, textarea)", "Bring it to Ben.");
+  await press(page, "Approve with changes");
   await shows(page.locator(".card-agent"), /^Courier asks$/);
+  await shows(page.locator(".task-brief"), /^Bring it to Ben\.$/);
+  await shows(page.locator(".task-body > .tool-decision"), /^Approved at .* · Task “Bring it to Anna\.” → “Bring it to Ben\.”$/);
   await stays(page, ["Send it to Anna", "@Front desk", "I'd send the courier.", "Courier [waiting]", "  On my way.", "  credit: waiting"]);
   await t.shot(page, "inside");
   await press(page, "Approve");

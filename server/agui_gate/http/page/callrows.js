@@ -2,7 +2,7 @@
 
 import { parseObject } from "./json.js";
 import { heirOf, wouldHandTo } from "./lanes.js";
-import { CARD_TOOL, hasRun, isBegun, isClosed } from "./records.js";
+import { CARD_TOOL, bothArguments, hasRun, isBegun, isClosed } from "./records.js";
 
 /**
  * The rows of the calls in a message. `view` is the conversation (`rows.js`), `voice` the agent that calls; `rowsOf(task,
@@ -31,8 +31,8 @@ function taskRow(view, call, voice, rowsOf) {
   const ask = view.asks.find((candidate) => candidate.callId === call.id);
   if (!lanes.has(call.id) && (ask || (isClosed(record ?? undefined) && !hasRun(record) && record.state !== "claimed"))) return null;
   const agent = behind ?? nameOf(view, call.id) ?? call.function.name;
-  const task = parseObject(call.function.arguments)?.task;
-  const said = typeof task === "string" ? task : call.function.arguments;
+  const task = bothArguments(record, parseObject(call.function.arguments)).ran.task; // as a person changed it
+  const said = typeof task === "string" ? task : state.openCalls.includes(call.id) ? "" : call.function.arguments;
   return { ...taskParts(view, call.id, rowsOf(call.id, agent)), name: agent, task: said, record };
 }
 

@@ -3,7 +3,7 @@
 import { createList, h, icon, same, setText } from "./dom.js";
 import { humanize, shorten } from "./fields.js";
 import { reveal, shown } from "./reveal.js";
-import { decisionLine } from "./words.js";
+import { changesOf, decisionLine } from "./words.js";
 
 const nameOf = (agent) => reveal(humanize(agent));
 
@@ -108,7 +108,8 @@ function showBody(view, { status, task, note, record }) {
   view.brief.hidden = !task;
   const line = record ? decisionLine(record) : null;
   view.decision.hidden = !line;
-  if (line) view.decision.replaceChildren(icon(record.decision?.approved ? "check" : "cross"), h("span", { dir: "auto" }, shown(line)));
+  const parts = line ? [line, ...changesOf(record, { task }, () => null)] : [];
+  if (line) view.decision.replaceChildren(icon(record.decision?.approved ? "check" : "cross"), h("span", { dir: "auto" }, shown(parts.join(" · "))));
   view.note.hidden = !note;
   view.note.dataset.status = status;
   view.note.replaceChildren(...(note ? [h("strong", {}, status === "done" ? "Result: " : `${LABELS[status] ?? "Ended"}: `), ...shown(note)] : []));
