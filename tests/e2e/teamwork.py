@@ -93,7 +93,14 @@ def team(provider: str) -> list[Agent]:
     desk = agent(
         "front_desk",
         "Answers whoever comes, or knows who does.",
-        tools=[clerk.as_tool(), scout.as_tool(), courier.as_tool(gate=Gate(editable=["task"])), remember, publish, draw_map],
+        tools=[
+            clerk.as_tool(),
+            scout.as_tool(),
+            courier.as_tool(gate=Gate(editable=["task"])),
+            remember,
+            publish,
+            draw_map,
+        ],
         handoffs=[billing],
         examples=["Refund order 1003"],
     )
