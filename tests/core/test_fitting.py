@@ -45,6 +45,8 @@ CASES: list[tuple[Any, Any, bool]] = [
     (NODE, {"id": 1, "next": {"id": 2}}, True),
     (NODE, {"id": 1, "next": {}}, False),
     ({"type": [{"a": 1}]}, 1, True),
+    ({"enum": "x"}, "x", False),
+    ({"required": [{}], "properties": 1, "minimum": "x"}, {}, True),
 ]
 
 
@@ -100,6 +102,41 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
     max_leaves=6,
 )
+
+
+KEYWORDS = [
+    "type",
+    "enum",
+    "const",
+    "properties",
+    "required",
+    "items",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "$ref",
+    "minimum",
+]
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3)
+)
+ANYTHING = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(schema=ANYTHING, value=ANYTHING)
+def test_what_is_no_schema_harms_nobody(schema: Any, value: Any) -> None:
+    said = misfit(value, schema)
+    assert said is None or said
+
+
+def test_large_numbers_are_numbers() -> None:
+    assert misfit(10**400, {"type": "integer", "minimum": 1}) is None
+    assert misfit(1e300, {"type": "integer"}) is None
 
 
 @given(schema=SCHEMAS, value=VALUES)

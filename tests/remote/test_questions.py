@@ -170,6 +170,19 @@ def ask_about(call_id: str) -> Json:
     return {"id": "i", "reason": "tool_call", "toolCallId": call_id, "responseSchema": LEVEL}
 
 
+@pytest.mark.parametrize("schema", [{"properties": 5}, {"properties": {"approved": 1}}, {"type": 7, "required": [{}]}])
+async def test_a_schema_that_is_none_is_asked_about_all_the_same(schema: Json) -> None:
+    async with (
+        scripted(asks(schema), run_of(*text("Done."))) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url)
+        asked = await chat.say("go")
+        assert (await resumed(chat, asked, {"approved": True})).text == "Done."
+        assert answer(server) == {"approved": True}
+
+
 async def test_two_questions_of_one_id_are_none() -> None:
     """A yes to one could be taken for a yes to the other."""
     asked = {"id": "i", "reason": "confirmation"}

@@ -28,15 +28,13 @@ from agui_gate.adapter import (
     TextDelta,
     TextEnd,
     TextStart,
-    TurnDone,
-    Usage,
     is_deeper,
-    misfit,
     open_question,
-    token_count,
 )
 from agui_gate.client import Fold, Json, Malformed, Question, TooMuch, events
 from agui_gate.client.questions import LEGACY, of_cards, of_interrupts, of_legacy
+
+from .ending import answering, done
 
 CARD_TOOL = "confirm_changes"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
@@ -187,7 +185,7 @@ class Machine:
             yield from self._left(call_id, asks=bool(questions))
         for call_id in list(self._open):
             yield from self._from_snapshot(call_id)
-        yield _done(event)
+        yield done(event)
 
     def _only_in_snapshots(self) -> Iterator[ModelEvent]:
         """Words that were never streamed."""
@@ -216,7 +214,7 @@ class Machine:
         """A call that the remote asks about. Where it asks about no call, the question is one. A card is one, too."""
         call_id = question.id if question.way == "card" else question.call_id
         call = self._fold.call(call_id) if call_id else None
-        kept = _answering(question)
+        kept = answering(question)
         asked, editable = question.arguments, question.editable
         if "wants" in kept:
             asked, editable = open_question(asked, question.schema), (ANSWER,)
@@ -261,21 +259,6 @@ class Machine:
             yield from self._hosted(call_id, _text_of(result["content"]), result["id"])
 
 
-def _answering(question: Question) -> Private:
-    """How the question is answered: the word for yes and no, whether a no can be said, and with a reason.
-
-    ``wants``: it wants more than a yes, or nobody says what it wants.
-    """
-    schema = question.schema or {}
-    (word,) = question.approve().payload
-    kept: Private = {"ask": question.id, "word": word, "way": question.way}
-    kept["no"] = misfit({word: False}, schema) is None
-    kept["reasons"] = "reason" in question.reject("x").payload
-    if not question.approval or misfit({word: True}, schema) is not None:
-        kept["wants"] = True
-    return kept
-
-
 def _name(call: Json) -> str:
     """The call's name for people."""
     return _named(call["function"]["name"])
@@ -291,35 +274,3 @@ def _text_of(parts: str | list[Json]) -> str:
     if isinstance(parts, str):
         return parts
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
-
-
-def _done(event: events.RunFinished) -> TurnDone:
-    stopped = (event.outcome or {}).get("type") == "cancelled"
-    usage = _usage(event.usage or [])
-    return TurnDone("incomplete", "stopped_by_the_remote_agent", usage) if stopped else TurnDone(usage=usage)
-
-
-def _usage(told: list[Json]) -> Usage | None:
-    """All that was reported, under the names of the first."""
-    counts: Usage | None = None
-    for entry in told:
-        one = Usage(
-            _word(entry.get("provider")),
-            _word(entry.get("model")),
-            **{name: token_count(entry.get(wire)) for name, wire in _COUNTS.items()},
-        )
-        counts = one if counts is None else counts.plus(one)
-    return counts
-
-
-_COUNTS = {
-    "input_tokens": "inputTokens",
-    "output_tokens": "outputTokens",
-    "cached_input_tokens": "cachedInputTokens",
-    "reasoning_tokens": "reasoningTokens",
-    "cache_write_input_tokens": "cacheWriteInputTokens",
-}
-
-
-def _word(value: Any) -> str:
-    return value[:100] if isinstance(value, str) else ""

@@ -61,7 +61,7 @@ class Question:
 
     def reject(self, reason: str = "") -> Answer:
         """No. The reason goes along where there is a place for it."""
-        properties = (self.schema or {}).get("properties", {"reason": {}})
+        properties = _dict((self.schema or {}).get("properties", {"reason": {}}))
         told = {"reason": reason} if reason and "reason" in properties else {}
         return Answer(self, {self._word: False} | told)
 
@@ -75,7 +75,7 @@ class Question:
 
     @property
     def _word(self) -> str:
-        properties = (self.schema or {}).get("properties", {})
+        properties = _dict((self.schema or {}).get("properties"))
         if self.way == "card":
             return "accepted"
         return "accepted" if "accepted" in properties and "approved" not in properties else "approved"

@@ -11,7 +11,7 @@ from agui_gate.core.jsontext import canonical, is_deeper
 from agui_gate.core.schemas import target
 
 MAX_STEPS = 20_000
-MAX_LEVELS = 64
+MAX_LEVELS = 60
 
 Rules = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "boolean": lambda value: isinstance(value, bool),
     "string": lambda value: isinstance(value, str),
     "number": _is_number,
-    "integer": lambda value: _is_number(value) and float(value).is_integer(),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
 }
@@ -91,8 +91,8 @@ class _Check:
         known = rules.get("properties")
         known = known if isinstance(known, Mapping) else {}
         for name in _list(rules.get("required")):
-            if name not in value:
-                yield f"{_inner(where, str(name))} is missing"
+            if isinstance(name, str) and name not in value:
+                yield f"{_inner(where, name)} is missing"
         for name, item in value.items():
             if name in known:
                 yield from self.problems(item, known[name], _inner(where, name))
@@ -107,7 +107,7 @@ def _plain(value: Any, rules: Rules, where: str) -> Iterator[str]:
     if kinds and not any(kind in _TYPES and _TYPES[kind](value) for kind in kinds):
         yield f"{where} has to be of type {' or '.join(kinds)}"[:200]
     if "enum" in rules and not any(_same(value, one) for one in _list(rules["enum"])):
-        yield f"{where} has to be one of {canonical(rules['enum'])}"[:500]
+        yield f"{where} has to be one of {canonical([rules['enum']])[1:-1]}"[:500]
     if "const" in rules and not _same(value, rules["const"]):
         yield f"{where} has to be {canonical([rules['const']])[1:-1]}"[:200]
     for keyword, size, breaks in _BOUNDS:
