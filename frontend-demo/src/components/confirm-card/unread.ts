@@ -14,11 +14,14 @@ export function isUnread(messages: readonly Message[], records: ReadonlyMap<stri
   return !isOpen && ((record !== undefined && !record.replaced) || goesOn(messages, records));
 }
 
-/** Whether a call was decided inside a task that has no result yet. */
+/** Whether a task that has no result yet has got as far as calls that are all done, one of them by a decision. */
 function goesOn(messages: readonly Message[], records: ReadonlyMap<string, CallRecord>): boolean {
   const done = new Set(messages.map((message) => (message.role === "tool" ? message.toolCallId : "")));
-  const inside = messages.flatMap((message) => (message.role === "assistant" && message.subagentRunId && !done.has(message.subagentRunId) ? (message.toolCalls ?? []) : []));
-  return inside.some(({ id }) => done.has(id) && records.get(id)?.decision && !records.get(id)?.replaced);
+  const latest = new Map(messages.flatMap((message) => (message.subagentRunId && (message.role === "assistant" || message.role === "reasoning") ? [[message.subagentRunId, message]] : [])));
+  return [...latest].some(([task, message]) => {
+    const ids = message.role === "assistant" && !done.has(task) ? (message.toolCalls ?? []).map(({ id }) => id) : [];
+    return ids.every((id) => done.has(id)) && ids.some((id) => records.get(id)?.decision && !records.get(id)?.replaced);
+  });
 }
 
 function isCard(message: Message, cards: ReadonlySet<string>): boolean {
