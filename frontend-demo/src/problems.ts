@@ -23,13 +23,10 @@ const ADVICE: Record<string, string> = {
   lease_lost: "Reload the page to see what stands, then send your message again if it was not answered.",
   interrupted: "Send your message again if it was not answered.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
-  approval_refused: "Look at what is asked, and answer again.",
-  gone: "It is no longer kept. Start a new chat.",
-  internal: "Try again. If it happens again, look at the server's log.",
-  invalid_request: "Correct what it names, then try again.",
-  output_unfit: "Try again, or say what is missing.",
-  tool_failed: "Send your message again, or say it in other words.",
-  unsupported_media_type: "Something between this page and the server changes requests. Look at the proxy.",
+  approval_refused: "The decision did not fit what was asked. Decide again, or say something new.",
+  gone: "Start a new chat.",
+  output_unfit: "Try again, or say more about what is wanted.",
+  tool_failed: "Try again, or ask for something else.",
   approval_pending: "Decide the open approvals first.",
   rate_limited: "The model's provider asks for patience. Try again in a moment.",
   provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
@@ -42,7 +39,7 @@ const ADVICE: Record<string, string> = {
   network: "Is the server still running? Check the connection, then try again.",
 };
 const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "wrong_address", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
-const DEFAULT = ADVICE.internal!;
+const DEFAULT = "Try again. If it happens again, look at the server's log.";
 
 /** A report of `onError` as a problem to show, or null if it is none of the person's business. */
 export function toProblem({ error, code }: Reported): Problem | null {
