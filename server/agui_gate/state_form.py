@@ -40,6 +40,10 @@ class StateForm:
         """The state of a thread that has none yet. Raises `Unfit` where it has to be said."""
         return b"null" if self.model is None else guarded(lambda model: model(), self.model)
 
+    def shown(self, kept: Any) -> Any:
+        """What a thread's clients are shown of the state that is kept. Where there is none: the model's defaults."""
+        return (msgspec.json.decode(self.default()) or {}) if kept is None else kept
+
 
 DICT = StateForm()
 

@@ -11,7 +11,7 @@ from agui_gate import ToolContext, ToolError, tool
 from tests.conforming import conforms
 from tests.product.kit import CARD_TOOL, TIMEOUT, Chat, Product, Stream, product
 from tests.product.live import connect
-from tests.product.shop import call, script
+from tests.product.shop import call, say, script
 from tests.product.test_emit import state_of
 from tests.requirements import shows
 
@@ -172,6 +172,15 @@ async def test_a_page_that_says_nothing_is_shown_the_models_defaults() -> None:
             again = await chat.say("and?", state=nothing)
             assert again[1] == {"type": "STATE_SNAPSHOT", "snapshot": after}
         assert await kept(p, chat) == after
+
+
+async def test_where_nothing_is_kept_whoever_looks_is_shown_the_models_defaults() -> None:
+    async with product([add], script(say("Hello.")), state=Cart) as p:
+        chat = p.chat()
+        defaults = {"items": [], "note": ""}
+        assert state_of(await chat.say("hello")) == defaults
+        assert state_of(await connect(p, p.chat(thread_id=chat.thread_id))) == defaults
+        assert await kept(p, chat) == defaults
 
 
 async def test_a_state_is_shown_as_the_model_reads_it() -> None:

@@ -156,7 +156,7 @@ def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrame
     journal = _journal(thread)
     asked = _asked(team, run, journal, thread.now, frames.dialect)
     style: Style = "interrupt" if asked else style_of(team.entry, run, frames.dialect)
-    _conversation(thread, journal, frames, style)
+    _conversation(team, thread, journal, frames, style)
     _say_if_interrupted(thread, frames)
     frames.sequencer.finish(_interrupts(team, journal, asked))
     return frames.take()
@@ -166,7 +166,7 @@ def cut_off(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) ->
     """The end of what a client followed whose process has died: as `as_it_stands`, or RUN_ERROR if nothing waits."""
     if _journal(thread).waits:
         return as_it_stands(team, run, thread, frames)
-    _conversation(thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
+    _conversation(team, thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
     _say_if_interrupted(thread, frames)
     return failed(frames, Interrupted())
 
@@ -185,7 +185,7 @@ def _say_if_interrupted(thread: Thread, frames: PrivateFrames) -> None:
 
 def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
     """The frames of a thread on which something is at work: what was saved until now."""
-    _conversation(thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
+    _conversation(team, thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
     frames.sequencer.other(ev.Custom("agui-gate:at_work", {"runKey": thread.run_key}))
     return frames.take()
 
@@ -194,13 +194,13 @@ def _journal(thread: Thread) -> Journal:
     return Journal(thread.entries, map(outcomes.completed, thread.approvals))
 
 
-def _conversation(thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:
+def _conversation(team: Team, thread: Thread, journal: Journal, frames: PrivateFrames, style: Style) -> None:
     approvals = list(journal.approvals.values())
     entries = [*thread.entries, *_to_be_told(journal, approvals)]
     messages = conversation_json(entries, approvals, view_of(frames.dialect, style))
     if thread.run_status == "interrupted":
         messages = frames.with_unsaved(messages)
-    frames.conversation(messages, {} if thread.state is None else thread.state)
+    frames.conversation(messages, team.entry.state_form.shown(thread.state))
 
 
 def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Entry]:

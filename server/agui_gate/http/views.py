@@ -21,6 +21,7 @@ from agui_gate.off_loop import if_large, json_list
 from agui_gate.protocol.cards import iso
 from agui_gate.protocol.messages import agui_messages
 from agui_gate.protocol.records import record
+from agui_gate.state_form import DICT
 from agui_gate.stores.base import MAX_LISTED, Calls, Thread, ThreadHead
 from agui_gate.stores.tombstones import Tombstone
 from agui_gate.team import Team
@@ -86,6 +87,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
     """A thread's snapshot. Overdue approvals count as expired, whether or not the store has noticed yet."""
     approvals = [outcomes.completed(approval) for approval in thread.approvals]
     pending = [a for a in approvals if a.waits_at(thread.now)]
+    agent = agents.get(thread.agent)
     return {
         "id": thread.id,
         "agent": thread.agent,
@@ -95,7 +97,7 @@ def thread_view(thread: Thread, agents: Agents) -> dict[str, Any]:
         "archived": thread.archived,
         "run": {"key": thread.run_key, "status": thread.run_status} if thread.run_key else None,
         "messages": agui_messages(thread.entries, approvals),
-        "state": {} if thread.state is None else thread.state,
+        "state": (agent.state_form if agent else DICT).shown(thread.state),
         "approvals": [approval_view(approval, agents) for approval in pending],
         "calls": [approval_view(approval, agents) for approval in approvals],
         "window": window_view(thread.entries),
