@@ -83,7 +83,11 @@ class Emitter:
         self.show(kind, kind, content)
 
     def show(self, key: str, kind: str, content: dict[str, Any]) -> None:
-        """Show the activity ``key``, or what has changed of it. Raises ValueError for one that there is no room for."""
+        """Show the activity ``key``, or what has changed of it. Raises ValueError for one that there is no room
+        for, and for one that is no object.
+        """
+        if not isinstance(content, dict):
+            raise ValueError("an activity's content is an object")
         kind, after = _json(kind), _json(content)
         before = self._shown.get(key)
         if before is None or before.kind != kind:

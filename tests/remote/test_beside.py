@@ -244,3 +244,19 @@ async def test_custom_events_are_passed_on_but_for_those_that_mean_something_her
             ("shop:late", 2),
         ]
         assert [e["name"] for e in (await chat.say("again")).of("CUSTOM")] == ["shop:progress"]
+
+
+async def test_an_activity_that_a_change_makes_no_object_of_is_left_out() -> None:
+    change = {"type": "ACTIVITY_DELTA", "messageId": "a-1", "activityType": "plan"}
+    spoil = change | {"patch": [{"op": "replace", "path": "", "value": [1]}]}
+    async with (
+        scripted(run_of(shown({"step": 1}), spoil, *text("Half.")), run_of(*text("Done.", "m-2"))) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url, thread_id="t1")
+        stream = await chat.say("go")
+        assert (stream.error, stream.text, stream.of("ACTIVITY_DELTA")) == (None, "Half.", [])
+        assert (await chat.say("again")).text == "Done."
+        kept = (await http.get(f"{url}/threads/t1")).json()["messages"]
+        assert [m["content"] for m in kept if m["role"] == "activity"] == [{"step": 1}]

@@ -14,14 +14,14 @@ import structlog
 
 from agui_gate.adapter import Activity, StateChanged
 from agui_gate.agent import Agent
-from agui_gate.core.json_diff import difference
+from agui_gate.core.json_diff import TooDifferent, difference
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import StateEntry
 from agui_gate.emitting import Emitter, Shown, Told
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.toolbox import MAX_BACK
-from agui_gate.state_form import Unfit, replace
+from agui_gate.state_form import Unfit, replace, written
 
 BUDGET = 64 * 1024 * 1024
 """Bytes of state and activities, as JSON, that are looked at in one turn."""
@@ -81,25 +81,30 @@ class Beside:
         fitted = self._agent.state_form.fitted(_encode(value))
         if len(fitted) > limit:
             raise ValueError("the state is too large")
-        new = _decode(fitted)
-        kept = {} if shared.value is None else shared.value
+        new, problem = _decode(fitted), ""
+        live = shared.begin()
         try:
-            merged = patched(kept, difference(self._known, new, small=False))
-        except NotApplicable:
-            merged = kept | new
-        self._known = new
-        live, problem = shared.begin(), ""
-        try:
-            replace(live, merged)
+            replace(live, _changed(_decode(written(live)), self._known, new))
         except ValueError:  # it would quote values
             problem = "it doesn't fit the state of the thread"
-        back, undone = shared.end(limit)
+        finally:
+            back, undone = shared.end(limit)
         self._back = [*back, *self._back]
         shared.tell(self._lane.other)
         if problem or undone:
             raise ValueError(problem or undone)
+        self._known = new
 
     def _tell(self, told: Told) -> None:
         if isinstance(told, Shown):
             self._thread.activities.show(told.entry, later=True)
             self._lane.other(told.event)
+
+
+def _changed(held: dict[str, Any], known: Any, new: dict[str, Any]) -> dict[str, Any]:
+    """What tools have in hand, with what the model has changed; where that can't be told apart, with all it has."""
+    try:
+        changed: dict[str, Any] = patched(held, difference(known, new, small=False))
+    except (NotApplicable, TooDifferent):
+        return held | new
+    return changed
