@@ -142,3 +142,18 @@ def test_large_numbers_are_numbers() -> None:
 @given(schema=SCHEMAS, value=VALUES)
 def test_it_says_what_jsonschema_says(schema: Any, value: Any) -> None:
     assert (misfit(value, schema) is None) is Draft202012Validator(schema).is_valid(value)
+
+
+REFERRED: list[dict[str, Any]] = [
+    {"enum": [{"a": number} for number in range(3_000)]},
+    {"enum": ["x" * 100] * 3_000},
+    {"const": {"a": "x" * 300_000}},
+    {"type": ["x"] * 3_000},
+    {"required": ["x"] * 3_000},
+]
+
+
+@pytest.mark.parametrize("part", REFERRED, ids=lambda part: next(iter(part)))
+def test_a_long_list_counts_as_often_as_it_is_referred_to(part: dict[str, Any]) -> None:
+    schema = {"$defs": {"part": part}, "anyOf": [{"$ref": "#/$defs/part"}] * 3_000}
+    assert misfit({"approved": True}, schema) == "its schema can't be checked"

@@ -7,11 +7,18 @@ takes too long is one that nothing fits.
 from collections.abc import Callable, Iterator, Mapping, Sized
 from typing import Any
 
+import msgspec
+
 from agui_gate.core.jsontext import canonical, is_deeper
 from agui_gate.core.schemas import target
 
 MAX_STEPS = 20_000
 MAX_LEVELS = 60
+BYTES_A_STEP = 64
+"""Of what one part of a schema has to be compared with, however often that part is referred to."""
+
+_LONG = ("type", "enum", "const", "required", "$ref")
+_encode = msgspec.json.encode
 
 Rules = Mapping[str, Any]
 
@@ -54,13 +61,12 @@ class _Check:
 
     def problems(self, value: Any, rules: Any, where: str) -> Iterator[str]:
         """All that is wrong with ``value``, found as far as it is asked for."""
-        self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise _TooLong
+        self._spend(1)
         if rules is False:
             yield f"{where or 'it'} can't be anything"
         if not isinstance(rules, Mapping):
             return
+        self._spend(_weight(value, rules))
         reference = rules.get("$ref")
         meant = self._root if reference == "#" else target(reference, self._root)
         if meant is not None:
@@ -72,6 +78,11 @@ class _Check:
         if isinstance(value, list) and "items" in rules:
             for number, item in enumerate(value):
                 yield from self.problems(item, rules["items"], f"{where}[{number}]")
+
+    def _spend(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise _TooLong
 
     def _fits(self, value: Any, rules: Any) -> bool:
         return next(self.problems(value, rules, ""), None) is None
@@ -100,6 +111,14 @@ class _Check:
                 yield from self.problems(item, rules.get("additionalProperties", True), _inner(where, name))
 
 
+def _weight(value: Any, rules: Rules) -> int:
+    """The steps that one part of a schema costs besides, by how much there is to go through each time."""
+    size = sum(len(_encode(rules[keyword])) for keyword in _LONG if keyword in rules)
+    if isinstance(value, dict | list) and ("enum" in rules or "const" in rules):
+        size += len(_encode(value)) * (1 + len(_list(rules.get("enum"))))
+    return size // BYTES_A_STEP
+
+
 def _plain(value: Any, rules: Rules, where: str) -> Iterator[str]:
     """What one part of a schema says of the value itself."""
     kinds = rules.get("type", [])
@@ -117,7 +136,9 @@ def _plain(value: Any, rules: Rules, where: str) -> Iterator[str]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and canonical([one]) == canonical([other])
+    if type(one) is not type(other):
+        return False
+    return bool(canonical([one]) == canonical([other]) if isinstance(one, dict | list) else one == other)
 
 
 def _number(value: Any) -> Any:
