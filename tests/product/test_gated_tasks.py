@@ -568,6 +568,29 @@ async def test_regenerated_after_it_was_done(tools: list[Json], version: Json) -
         await settled(p, chat)
 
 
+@styles
+@dialects
+async def test_agreed_to_and_edited_away_before_it_began(tools: list[Json], version: Json) -> None:
+    office = gated(by(BOSS, TASK), by(BOSS, TASK), by(BOSS, say("Fine."), repeat=True))
+    async with office.server() as p:
+        chat = p.chat(tools=tools, extra=version)
+        await chat.say("refund A1")
+        (waiting,) = (await p.get("/approvals"))["approvals"]
+        await p.decide(waiting["id"], YES)
+        del chat.messages[1:]
+        chat.messages[0]["content"] = "refund A1, please"
+        again = await chat.go()
+        assert len(asks(again)) == 1, "it is asked anew"
+        assert requests(p, CLERK) == []
+        assert "have run already" not in requests(p, BOSS)[1]["instructions"]
+        (asked,) = (await p.get("/approvals"))["approvals"]
+        assert "lready ran" not in json.dumps([asked, *again.interrupts, *chat.messages])
+        assert "already_ran" not in json.dumps([asked, *again.interrupts, *chat.messages])
+        done = await replying(chat, again)((asks(again)[0], NO))
+        assert done.text == "Fine."
+        await settled(p, chat)
+
+
 async def test_a_yes_is_good_for_no_other_agent_behind_the_tool(tmp_path: Path) -> None:
     emulator = Emulator(script=[by("gpt-a", call("helper", task="Do it.")), by("gpt-a", say("Oh."), repeat=True)])
     ask: Json = {}

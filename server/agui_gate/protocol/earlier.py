@@ -50,6 +50,7 @@ def _earlier(approval: Approval, approvals: Iterable[Approval], entries: Iterabl
         _Call(a.effective_arguments, a.state, a.output.content if a.output else None, a.decided_at, a.replaced)
         for a in approvals
         if a.state in RAN and a.id != approval.id and (a.tool, a.source) == (approval.tool, approval.source)
+        if not (a.is_begun and a.replaced)  # its turns are gone, and nobody knows whether it had any
     ]
     free = [
         _Call(call.arguments, State.DONE, call.output.content, None, replaced=True)
