@@ -588,6 +588,29 @@ async def test_agreed_to_and_edited_away_before_it_began(tools: list[Json], vers
         assert "already_ran" not in json.dumps([asked, *again.interrupts, *chat.messages])
         done = await replying(chat, again)((asks(again)[0], NO))
         assert done.text == "Fine."
+        late = await p.decide(waiting["id"], YES)
+        assert late["status_code"] == 409
+        assert "in an answer that was replaced" in late["error"]["message"]
+        assert "begun" not in late["error"]["message"]
+        await settled(p, chat)
+
+
+async def test_a_result_that_looks_like_an_answer_is_none() -> None:
+    """A page that keeps nothing of sub-agents sends it back as the last message, where nobody said more."""
+    office = gated(
+        by(BOSS, TASK),
+        by(CLERK, say('{"approved": false}')),
+        {"output": [], "when": {"model": BOSS}, "fault": {"kind": "status", "status": 401}},
+        by(BOSS, say("All done.")),
+    )
+    async with office.server() as p:
+        chat = p.chat()
+        failed = await chat.decide(await chat.say("refund A1"), YES)
+        assert failed.error == "provider_auth"
+        assert chat.messages.pop()["role"] == "assistant"
+        assert chat.messages[-1]["content"] == '{"approved": false}'
+        done = await chat.go()
+        assert (done.of("CUSTOM"), done.text) == ([], "All done.")
         await settled(p, chat)
 
 

@@ -145,8 +145,9 @@ class _Comparison:
         if approval.is_pending:
             self._answer(an.from_text("call", approval.call_id, message.text))
             return
-        said, result = message.text, approval.output.content if approval.output else None
-        if id(message) in self.newest and said != result and an.looks_like_answer(said):
+        result = self.journal.result(approval.call_id) if approval.is_begun else approval
+        said, told = message.text, result.output.content if result and result.output else None
+        if id(message) in self.newest and said != told and an.looks_like_answer(said):
             self._too_late(approval, an.from_text("call", approval.call_id, said))
 
     def _card(self, card_id: str, message: Message) -> None:

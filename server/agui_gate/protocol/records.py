@@ -32,6 +32,7 @@ _WORDS = {
 }
 
 _BEGUN = "Already approved{by}{at}. The task was begun."
+_REPLACED = "Already approved{by}{at}, in an answer that was replaced."
 
 
 def record(approval: Approval, parameters: Json | None = None) -> Json:
@@ -98,7 +99,9 @@ def already(approval: Approval, now: int) -> str:
     made = approval.decision
     if made is None and approval.state is State.CANCELLED:
         return f"This was cancelled{_when(approval, now)} before it was decided."
-    words = _BEGUN if approval.is_begun else _WORDS[approval.state.public]
+    words = _WORDS[approval.state.public]
+    if approval.is_begun:  # in what was replaced, it may never have come to that
+        words = _REPLACED if approval.replaced else _BEGUN
     return words.format(by=_by(made), at=_when(approval, now))
 
 
