@@ -83,6 +83,7 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "another type": ({"type": "string"}, 7),
     "a number for a yes": (LEVEL, {"approved": 1, "level": "low"}),
     "nothing": (NAME, None),
+    "null, which is no yes": ({"type": ["string", "null"]}, {"approved": True, "editedArgs": {"answer": None}}),
     "an edit of what is asked": (NAME, {"approved": True, "editedArgs": {"answer": {"name": "A"}, "asked": {"a": 1}}}),
     "a schema that nobody can check": ({"$ref": "#", "allOf": [{"$ref": "#"}]}, "x"),
 }

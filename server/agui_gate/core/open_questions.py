@@ -81,4 +81,6 @@ def _value(answer: Answer, wanted: Any) -> tuple[Any, str | None]:
     if problem is not None and isinstance(value, dict) and value.keys() == {ANSWER}:
         value = value[ANSWER]
         problem = misfit(value, wanted)
+    if value is None and problem is None:  # the place of the answer stays empty, which is a plain yes
+        problem = misfit(YES, wanted)
     return value, problem
