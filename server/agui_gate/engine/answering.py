@@ -35,7 +35,7 @@ class Answering:
         self.spec: OutputSpec | None = form.spec if told else None
         self.said: bytes | None = None
         self._unfit = ""
-        self._again = False
+        self._again = self._without = False
 
     @property
     def asks_again(self) -> bool:
@@ -43,10 +43,13 @@ class Answering:
         return bool(self._unfit)
 
     def tell_in_words(self) -> bool:
-        """The provider refuses the form: tell the model in the instructions. False if it is told so already."""
+        """The provider seems to refuse the form: tell the model in the instructions. False if it is told so already.
+
+        That it was the form is known once the provider takes the request without it.
+        """
         if self.spec is None:
             return False
-        self.spec, self._form.refused = None, True
+        self.spec, self._without = None, True
         log.warning("form_refused", form=self._form.spec.name)
         return True
 
@@ -57,6 +60,7 @@ class Answering:
     def judged(self, turn: TurnEntry, done: TurnDone) -> TurnEntry:
         """``turn``, with what is wrong with it if it is an answer that doesn't fit."""
         self.said, self._unfit = None, ""
+        self._form.refused |= self._without
         if turn.awaited or done.refused or done.status == "incomplete":
             return turn
         try:
