@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from ag_ui.core import Message as OfficialMessage
 from hypothesis import given
@@ -26,6 +27,8 @@ from agui_gate.core.transcript import (
     TurnEntry,
     UserEntry,
 )
+from agui_gate.core.view import View
+from agui_gate.engine.conversation import Conversation
 from agui_gate.protocol.messages import agui_messages, result_id
 from tests.conforming import conforms
 from tests.core.histories import CHECKED, conversations, histories
@@ -284,6 +287,18 @@ def test_b21_results_follow_their_message_in_the_order_in_which_they_were_shown(
     done = [approval("c2", State.DONE, Output("2"))]
     assert ids(shown([turn, *late], done)) == ["m1", "x3", "x1", "c2-result", "u"]
     assert ids(shown([turn, ReportedEntry("c2"), *late], done)) == ["m1", "c2-result", "x3", "x1", "u"]
+
+
+@conforms("TOOL-2")
+@pytest.mark.parametrize("view", View)
+def test_who_joins_a_run_is_not_shown_what_the_run_is_about_to_tell(view: View) -> None:
+    """Decided elsewhere before the run began: it says so first, to whoever follows it from its beginning."""
+    turn = TurnEntry("t1", (msgspec.structs.replace(call("c1"), kind="gated", shown="when_decided"),))
+    done = [approval("c1", State.DONE, Output("refunded"))]
+    before = Conversation([user("u"), turn], done, view)
+    assert [m["role"] for m in msgspec.json.decode(before()) if m["role"] == "tool"] == []
+    after = Conversation([user("u"), turn, ReportedEntry("c1")], done, view)
+    assert [m["id"] for m in msgspec.json.decode(after()) if m["role"] == "tool"] == ["c1-result"]
 
 
 def test_many_calls_with_one_id_on_one_message_keep_their_results() -> None:

@@ -16,7 +16,9 @@ from agui_gate.stores.base import Thread
 
 
 class Conversation:
-    """A thread as it was at one moment; called, it gives its messages, made the first time that somebody asks.
+    """A thread as it was at one moment of a run; called, it gives its messages, made the first time that somebody asks.
+
+    What the run has not told yet is not in them.
 
     Content has the shapes of 1.x, for whoever joins to bring it into its own.
     """
@@ -30,7 +32,7 @@ class Conversation:
     def __call__(self) -> msgspec.Raw:
         """The messages, as a JSON list."""
         if self._made is None:
-            self._made = json_list(agui_messages(self._entries, self._approvals, view=self._view))
+            self._made = json_list(agui_messages(self._entries, self._approvals, view=self._view, untold=False))
         return self._made
 
     async def prepare(self) -> None:

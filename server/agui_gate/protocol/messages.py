@@ -56,14 +56,17 @@ RAN_BEFORE = "Ran in an answer that was replaced; what it did stays done."
 """What a message says that holds such calls, for pages that know nothing of its metadata."""
 
 
-def agui_messages(entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0) -> list[Message]:
+def agui_messages(
+    entries: Sequence[Entry], approvals: Sequence[Approval], *, view: View = View.V0, untold: bool = True
+) -> list[Message]:
     """The messages of a thread with these ``entries`` and ``approvals``, oldest first. Linear.
 
     ``view``: what of it is shown, and where; by default everything, as readers of 0.x are shown it. Content has the
-    shapes of 1.x whatever the view.
+    shapes of 1.x whatever the view. ``untold``: outcomes that no stream has told yet are shown, too. Where a run goes
+    on from here they are not: it tells them itself (TOOL-2).
     """
     kept = distinct(entries)
-    shown = _Shown(kept, approvals, view)
+    shown = _Shown(kept, approvals, view, untold=untold)
     results = iter(pair(kept))
     for entry in kept:
         if isinstance(entry, TurnEntry):
@@ -81,8 +84,8 @@ def result_id(call_id: str) -> str:
 class _Shown:
     """Messages in the making: groups of one message and the results that follow it."""
 
-    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], view: View) -> None:
-        self._view = view
+    def __init__(self, entries: Sequence[Entry], approvals: Sequence[Approval], view: View, *, untold: bool) -> None:
+        self._view, self._untold = view, untold
         self._shown_cards = view.cards(entries)
         self._undecided: dict[
             str, tuple[TurnEntry, CallPart, ResultEntry | None]
@@ -207,6 +210,8 @@ class _Shown:
         """Add what the call came to, if it is known: by the ledger's word, else as the journal has it."""
         record = self._records.get((entry.id, part.id))
         if record is not None and record.output is not None:
+            if not self._untold and part.id not in self._reported:
+                return
             message = self._with(record, tool_message(result_id(part.id), part.id, record.output))
             place = self._reported.get(part.id, self._never)
         elif paired is not None:
