@@ -1,4 +1,4 @@
-/** Assertions about a page, which may take a moment: they are tried until they hold, and fail as they did the last time. */
+/** What takes a moment: assertions are tried until they hold, and fail as they did the last time; requests are held until all are made. */
 
 import assert from "node:assert/strict";
 import { TIMEOUT } from "./browser.mjs";
@@ -26,3 +26,17 @@ export const shows = (locator, pattern) => eventually(async () => assert.match(a
 
 /** There are, in the end, so many of them. */
 export const counts = (locator, number, message) => becomes(() => locator.count(), number, message);
+
+/** From here on what the pages send to `pattern` is held until each of them has sent something: none can hear of another's before. */
+export async function together(pattern, ...pages) {
+  const sent = new Set();
+  let release;
+  const allSent = new Promise((resolve) => (release = resolve));
+  const hold = (page) => async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    if (sent.add(page).size === pages.length) release();
+    await allSent;
+    return route.continue();
+  };
+  for (const page of pages) await page.route(pattern, hold(page));
+}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { see } from "../browser.mjs";
-import { becomes, counts } from "../eventually.mjs";
+import { becomes, counts, together } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
 import { decide } from "./told.mjs";
@@ -98,8 +98,9 @@ export async function inboxRaced(t) {
   const theirs = await item(second, chat.title);
   const posts = [];
   for (const page of [first, second]) page.on("request", (request) => request.method() === "POST" && request.url().includes("/approvals/") && posts.push(request.url()));
-  const click = (details) => details.querySelector(".primary").click();
-  await Promise.all([mine.evaluate((details) => [1, 2].forEach(() => details.querySelector(".primary").click())), theirs.evaluate(click)]);
+  await together(/\/approvals\/[^?/]+$/, first, second);
+  await mine.evaluate((details) => [1, 2].forEach(() => details.querySelector(".primary").click()));
+  await theirs.evaluate((details) => details.querySelector(".primary").click());
   for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · refund`) }).waitFor();
   assert.ok(posts.length <= 2, "a double click is one answer");
   const told = [await line(mine).textContent(), await line(theirs).textContent()]; // both are the server's word by now

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { answer, decide, decision, done, open, say, toolsAre } from "../builtin.mjs";
-import { becomes, counts, shows } from "../eventually.mjs";
+import { becomes, counts, shows, together } from "../eventually.mjs";
 import { item, openInbox, waiting } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
@@ -206,10 +206,9 @@ export async function builtinRace(t) {
   const second = await t.tab(first);
   second.allow(/409/);
   await second.getByRole("button", { name: "Reject" }).click();
-  await Promise.all([
-    first.evaluate(() => document.querySelector(".card .primary").click()),
-    second.evaluate(() => document.querySelector(".card form").requestSubmit()),
-  ]);
+  await together(/\/agents\/\w+$/, first, second);
+  await first.evaluate(() => document.querySelector(".card .primary").click());
+  await second.evaluate(() => document.querySelector(".card form").requestSubmit());
   const { calls: records } = await settled(t, first);
   const status = { done: "refund:done", rejected: "refund:rejected" }[records[0].state];
   for (const page of [first, second]) {
