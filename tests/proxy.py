@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
+from tests.servers import free_port
+
 Look = Callable[[int, bytes], Awaitable[None]]
 """Is awaited with the number of a connection and each piece of it, before that goes on. `ConnectionError` cuts it."""
 
@@ -27,7 +29,8 @@ class Proxy:
         self._pairs: set[asyncio.StreamWriter] = set()
         self._flowing = asyncio.Event()
         self._flowing.set()
-        self.port = 0
+        self._cut = 0
+        self.port = free_port()
         self.delay = 0.0
         self.accepted = 0
         """Connections that were made so far."""
@@ -53,7 +56,6 @@ class Proxy:
         """Take connections, at the same port as before."""
         if self._server is None:
             self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
-            self.port = self._server.sockets[0].getsockname()[1]
 
     def lead_to(self, port: int) -> None:
         """Forward new connections to another port."""
@@ -68,6 +70,7 @@ class Proxy:
 
     def cut(self) -> None:
         """Reset every connection. New ones are taken."""
+        self._cut = self.accepted  # those that are about to reach the other end, too
         for writer in self._pairs:
             writer.transport.abort()
 
@@ -85,18 +88,20 @@ class Proxy:
         self._connections.add(task)
         self.accepted += 1
         try:
-            await self._connect(reader, writer)
+            await self._connect(self.accepted, reader, writer)
         except (OSError, asyncio.CancelledError):  # the latter by the end of the proxy
             pass
         finally:
             writer.transport.abort()
             self._connections.discard(task)
 
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection(*self._target)
-        ends, number = {writer, far_writer}, self.accepted
+        ends = {writer, far_writer}
         self._pairs |= ends
         try:
+            if number <= self._cut:
+                return
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._forward(reader, far_writer, lambda piece: self.asked(number, piece)))
                 group.create_task(self._forward(far_reader, writer, lambda piece: self.answered(number, piece)))

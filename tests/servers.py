@@ -36,6 +36,7 @@ USER: dict[str, Any] = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_gr
 """As whom PostgreSQL runs, for `subprocess`."""
 
 _databases = count(1)
+_held: list[socket.socket] = []
 
 _EMPTY = b"""
     SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
@@ -236,11 +237,20 @@ class Valkey(Server):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses now."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
+    """A port of 127.0.0.1 where nobody listens. Whoever names it may, time and again, as servers do (SO_REUSEADDR).
+
+    Nobody is given it who takes any port: it is held for as long as this process lives. (On Linux; elsewhere nobody
+    could listen at a port that is held.)
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    port: int = held.getsockname()[1]
+    if sys.platform == "linux":
+        _held.append(held)
+    else:
+        held.close()
+    return port
 
 
 def package(name: str) -> Path:

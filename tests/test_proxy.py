@@ -20,7 +20,7 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @pytest.fixture
 async def proxy() -> AsyncIterator[Proxy]:
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(60),
         await asyncio.start_server(_echo, "127.0.0.1", 0) as server,
         Proxy(server.sockets[0].getsockname()[1]) as made,
     ):
@@ -44,6 +44,17 @@ async def test_what_is_cut_is_closed_and_new_ones_are_taken(proxy: Proxy) -> Non
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     writer.write(b"a")
     assert await reader.read(1) == b"a"
+    proxy.cut()
+    with contextlib.suppress(ConnectionResetError):
+        assert await reader.read() == b""
+    writer.close()
+    await there_and_back(proxy)
+
+
+async def test_what_is_about_to_reach_the_other_end_is_cut_too(proxy: Proxy) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+    while not proxy.accepted:  # noqa: ASYNC110  (it has no event)
+        await asyncio.sleep(0)
     proxy.cut()
     with contextlib.suppress(ConnectionResetError):
         assert await reader.read() == b""

@@ -2,6 +2,7 @@
 
 import pwd
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,19 @@ def test_servers_end_with_the_process_that_started_them() -> None:
         process.kill()
         assert ended.wait(30) == 0
     shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody could listen at a port that is held")
+def test_a_free_port_is_refused_and_taken_by_its_number_alone() -> None:
+    """Another process took it between two lives of a server, once in a hundred runs."""
+    port = servers.free_port()
+    for _ in range(2):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        with socket.create_server(("127.0.0.1", port)):
+            socket.create_connection(("127.0.0.1", port)).close()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
 
 
 @pytest.mark.skipif(not servers.NOBODY, reason="only root can become somebody else")

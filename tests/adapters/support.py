@@ -138,7 +138,7 @@ class Turn:
 
 async def watch(model: Adapter, request: TurnRequest, shown: list[ModelEvent]) -> None:
     """Stream a turn that may fail, noting its events; bounded."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(model.stream(request)) as batches:
             async for batch in batches:
                 assert batch, "an empty batch"

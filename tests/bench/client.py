@@ -78,7 +78,7 @@ async def open_upstream(port: int) -> int:
     """How many streams the provider at ``port`` has open."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /stats HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         head = await reader.readuntil(b"\r\n\r\n")
         body = await reader.readexactly(int(head.rpartition(b":")[2]))
     writer.close()

@@ -82,7 +82,7 @@ async def hears(listening: SharedBus, telling: Bus) -> None:
     come = asyncio.Event()
     signal = Signal("written", "alice", "t")
     listening.listen(lambda heard: come.set() if heard == signal else None)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not come.is_set():
             telling.tell(signal)
             await asyncio.wait([asyncio.ensure_future(come.wait())], timeout=0.05)
@@ -90,7 +90,7 @@ async def hears(listening: SharedBus, telling: Bus) -> None:
 
 async def back(bus: SharedBus) -> None:
     """Until the bus can be asked again."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await bus.find("nothing")
@@ -218,7 +218,7 @@ async def test_closing_while_it_is_away_ends_soon(far: Far) -> None:
     await far.proxy.away()
     publisher.append(frame(0))
     publisher.end()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await bus.aclose()
 
 

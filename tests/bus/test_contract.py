@@ -59,7 +59,7 @@ async def late(bus: Bus) -> Reader:
 async def until(reader: Reader, size: int) -> bytes:
     """What it reads, to so many bytes."""
     data = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(data) < size:
             data += await reader.read()
     return data
@@ -68,7 +68,7 @@ async def until(reader: Reader, size: int) -> bytes:
 async def to_the_end(reader: Reader) -> bytes:
     """What it reads, to the end."""
     data = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while piece := await reader.read():
             data += piece
     reader.close()
@@ -77,7 +77,7 @@ async def to_the_end(reader: Reader) -> bytes:
 
 async def kept(bus: Bus, number: int) -> None:
     """Until the bus has so many frames of the run."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (run := await bus.find("run")) is None or run.next < number:  # noqa: ASYNC110  (it has no event)
             await asyncio.sleep(0)
 
@@ -122,7 +122,7 @@ async def test_a_pinged_reader_says_something_and_a_closed_one_ends(bus: Bus) ->
     await bus.open("run", "alice", "t")
     for reader in (await reader_of(bus), await late(bus)):
         waiting = asyncio.ensure_future(reader.read())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not waiting.done():
                 reader.ping()
                 await asyncio.sleep(0)
@@ -288,7 +288,7 @@ class Ears:
 
     async def until(self, *signals: Signal) -> None:
         """Until it has heard all of these."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self._heard.issuperset(signals):
                 self._more.clear()
                 await self._more.wait()

@@ -59,7 +59,7 @@ def never_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def still(publisher: Publisher) -> None:
     """Until nobody follows it any more."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while followed(publisher):  # noqa: ASYNC110  (it has no event)
             await asyncio.sleep(0)
 
@@ -75,7 +75,7 @@ async def test_what_comes_while_something_is_read_is_read_next(
     wire.then = looked.set
     wire.go.clear()
     publisher.append(frame(1))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await looked.wait()
     publisher.append(frame(2))
     await sent(place, 3)
@@ -128,7 +128,7 @@ async def test_who_goes_before_its_reader_is_there_is_no_follower(here: SharedBu
     publisher.append(frame(0))
     assert await there.find("run") is not None
     comes = asyncio.ensure_future(there.read("run"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not followed(publisher):  # noqa: ASYNC110  (it has no event)
             await asyncio.sleep(0)
     comes.cancel()

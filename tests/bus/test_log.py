@@ -41,7 +41,7 @@ def read_all(log: EventLog, seq: int) -> bytes:
 async def told(reader: LogReader) -> bytes:
     """What a reader gets in all."""
     data = b""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while piece := await reader.read():
             data += piece
     return data

@@ -181,7 +181,7 @@ async def test_silence_is_looked_after(tables: str, postgres: Postgres, monkeypa
         async with wire(url, "here", ears):
             before = proxy.accepted
             proxy.hold()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while proxy.accepted == before:  # noqa: ASYNC110  (it has no event)
                     await asyncio.sleep(0)
             proxy.let_go()

@@ -42,7 +42,7 @@ class Ears:
         self._more.set()
 
     async def until(self, enough: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not enough():
                 self._more.clear()
                 await self._more.wait()
@@ -172,7 +172,7 @@ async def test_a_server_that_says_nothing_any_more_is_left(valkey: Valkey, monke
     async with Proxy(valkey.port) as proxy, wire(f"redis://127.0.0.1:{proxy.port}", ears=ears) as made:
         before = proxy.accepted
         proxy.hold()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while proxy.accepted == before:  # noqa: ASYNC110  (a proxy has no event)
                 await asyncio.sleep(0)
         proxy.let_go()

@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def waiting(server: str, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """A refund of 20 that waits for Alice; rejected in the end if a test left it."""
     headers = {"Authorization": "Bearer TOKEN-A"}
-    with httpx2.Client(base_url=server, headers=headers, trust_env=False, timeout=10) as client:
+    with httpx2.Client(base_url=server, headers=headers, trust_env=False, timeout=60) as client:
         thread = f"t-{request.node.name}"
         message = {"id": "m1", "role": "user", "content": "refund 20"}
         client.post("/", json={"threadId": thread, "runId": "r1", "messages": [message]})
@@ -68,7 +68,7 @@ def test_what_is_decided_here_goes_on_and_says_that_the_shell_decided(
     outcome = json.loads(cli("approvals", "reject", waiting["id"], "--reason", "paid already", "--json").stdout)
     assert outcome["run"]["key"].startswith("run_")
     headers = {"Authorization": "Bearer TOKEN-A"}
-    with httpx2.Client(base_url=server, headers=headers, trust_env=False, timeout=10) as client:
+    with httpx2.Client(base_url=server, headers=headers, trust_env=False, timeout=60) as client:
         assert '"RUN_FINISHED"' in client.get(f"/runs/{outcome['run']['key']}/events").text
         thread = client.get(f"/threads/{waiting['thread_id']}").json()
     assert "paid already" in thread["messages"][-1]["content"]

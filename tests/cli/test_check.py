@@ -30,18 +30,18 @@ def served(fake: Answering) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     try:
         yield urls[0]
     finally:
         loop.call_soon_threadsafe(over.set)
-        thread.join(20)
+        thread.join(60)
         loop.close()
 
 
 def test_a_server_that_keeps_the_rules(cli: Cli) -> None:
     with served(Fake()) as url:
-        result = cli("check", url, "--timeout", "5")
+        result = cli("check", url, "--timeout", "60")
     assert result.exit_code == 0
     assert result.stderr == "", "progress is for terminals"
     assert "TOOL-4   MUST    kept" in result.stdout
@@ -51,8 +51,8 @@ def test_a_server_that_keeps_the_rules(cli: Cli) -> None:
 
 def test_a_broken_rule_ends_with_1_and_shows_the_frame(cli: Cli) -> None:
     with served(Fake("answers for the page")) as url:
-        result = cli("check", url, "--timeout", "5")
-        as_json = cli("check", url, "--timeout", "5", "--json")
+        result = cli("check", url, "--timeout", "60")
+        as_json = cli("check", url, "--timeout", "60", "--json")
     assert result.exit_code == as_json.exit_code == 1
     assert "TOOL-4   MUST    BROKEN" in result.stdout
     assert '"type": "TOOL_CALL_RESULT"' in result.stdout
@@ -75,7 +75,7 @@ def test_what_a_server_says_steers_no_terminal_and_adds_no_line(cli: Cli) -> Non
         writer.write(head() + sse(first, {"type": HOSTILE}, {"type": "RUN_FINISHED", **ids}))
 
     with served(odd) as url:
-        result = cli("check", url, "--timeout", "5")
+        result = cli("check", url, "--timeout", "60")
     assert result.exit_code == 1
     assert all(line.isprintable() for line in result.stdout.splitlines())
     assert "TOOL-4   MUST    kept" not in result.stdout.splitlines()
@@ -86,7 +86,7 @@ def test_a_reason_of_several_lines_is_one(cli: Cli) -> None:
         writer.write(head("500 Oops", "text/plain") + b"<html>\n\n\xc2\x9b31m<pre>Traceback")
 
     with served(failing) as url:
-        result = cli("check", url, "--timeout", "5")
+        result = cli("check", url, "--timeout", "60")
     assert result.exit_code == 2
     assert (
         result.stderr
@@ -96,7 +96,7 @@ def test_a_reason_of_several_lines_is_one(cli: Cli) -> None:
 
 def test_other_words_make_a_model_do_it(cli: Cli) -> None:
     with served(Fake()) as url:
-        result = cli("check", url, "--timeout", "5", "--say", "interrupt=Hello", "--say", "frontend=Hello")
+        result = cli("check", url, "--timeout", "60", "--say", "interrupt=Hello", "--say", "frontend=Hello")
     assert "INT-5    MUST    not tried  no interrupt came" in result.stdout
     assert "TOOL-4   MUST    not tried  the model did not call the tool" in result.stdout
 
@@ -109,7 +109,7 @@ def test_a_server_that_hangs_up_is_said_to(cli: Cli) -> None:
         writer.transport.abort()
 
     with served(closing) as url:
-        result = cli("check", url, "--timeout", "5")
+        result = cli("check", url, "--timeout", "60")
     assert result.exit_code == 2
     assert "without an answer; does it want https://" in result.stderr
 

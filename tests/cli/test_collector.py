@@ -37,7 +37,7 @@ async def test_a_provider_s_package_is_not_looked_through_again_and_again() -> N
         server = Server(configure(create_app(Agent(name="a", model=model), store="memory://"), quiet=True))
         task = asyncio.create_task(server.serve(sockets=[sock]))
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not hasattr(model, "package"):  # noqa: ASYNC110  (what it waits for has no event)
                     await asyncio.sleep(0.01)
                 await server._checking

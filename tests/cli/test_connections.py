@@ -23,7 +23,7 @@ from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("T13")]
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 CHUNKED = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
 HEALTHY = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
@@ -327,10 +327,11 @@ def run_request(thread: str, text: str = "hello") -> bytes:
 async def test_event_streams_are_never_closed_for_others_or_for_their_silence(protocol: Any) -> None:
     model = Held()
     async with serving(protocol, model, max_connections=5, header_seconds=0.5, keep_alive_seconds=0.5) as served:
-        readers = [await served.connect() for _ in range(5)]
-        for number, reader in enumerate(readers):
-            reader.send(run_request(f"t{number}"))
-            await reader.reader.readuntil(b"RUN_STARTED")
+        readers = []
+        for number in range(5):
+            readers.append(await served.connect())
+            readers[-1].send(run_request(f"t{number}"))
+            await readers[-1].reader.readuntil(b"RUN_STARTED")
         refused = await served.connect()
         assert error_of(await refused.closed()) == (503, "unavailable")
         looks = served.looks

@@ -14,7 +14,7 @@ from agui_gate.cli.commands.demo import tell_of_other_page
 from agui_gate.cli.serving.uvicorn_server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
-from tests.cli.support import call, running
+from tests.cli.support import TIMEOUT, call, running
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 URL = r"http://127\.0\.0\.1:\d+"
@@ -26,7 +26,7 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
     with running(tmp_path, "demo", "--port", "0", env={"TMPDIR": str(scratch), "AGUI_GATE_TOKENS": "a:b"}) as demo:
         url = demo.wait_for(f"is up at ({URL})")[1]
         demo.wait_for("Ctrl-C")
-        with httpx2.Client(base_url=url, trust_env=False, timeout=15) as client:
+        with httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
             assert "<html" in client.get("/").text
             message = {"id": "m1", "role": "user", "content": "Find Anna's orders and refund the first one"}
             body: dict[str, Any] = {"threadId": "t1", "runId": "r1", "messages": [message]}
@@ -51,7 +51,7 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
             assert interrupt["message"] == "clerk asks: Refund 64.9 € for order 1003?"
         assert list(scratch.iterdir()) != []
         code, seconds = demo.stop(signal.SIGINT)
-    assert (code, seconds < 5) == (0, True)
+    assert (code, seconds < TIMEOUT / 2) == (0, True)
     assert list(scratch.iterdir()) == []
     assert "Traceback" not in demo.text
     assert list(tmp_path.iterdir()) == [scratch]
@@ -64,7 +64,7 @@ async def test_the_demo_says_when_the_other_page_is_ready(tmp_path: Path, capsys
     await tell_of_other_page("http://x", built)
     assert capsys.readouterr().out == ""
     built.mkdir(parents=True)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         told = group.create_task(tell_of_other_page("http://x", built, every=0))
         await asyncio.sleep(0)
         assert not told.done()

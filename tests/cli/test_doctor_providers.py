@@ -50,7 +50,7 @@ def agent_of(name: str, url: str, model: str = "some-model") -> Agent:
 
 
 async def findings(agent: Agent, *, ask: bool = False) -> list[Finding]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return [finding async for finding in check_agent(agent, ask=ask)]
 
 

@@ -18,6 +18,7 @@ import pytest
 from tests.cli.support import TIMEOUT, environment
 from tests.cli.test_serve import run_input
 from tests.requirements import shows
+from tests.servers import free_port
 
 pytestmark = shows("T24")
 
@@ -44,7 +45,7 @@ def hosted(
     tmp_path: Path, target: str, *options: str, host: str = "uvicorn"
 ) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
     """One of the hosts with one of the targets, on a socket that is bound already where it takes one; its address."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
+    with socket.create_server(("127.0.0.1", free_port())) as sock:
         store = f"sqlite:///{tmp_path / 'x.db'}"
         port = sock.getsockname()[1]
         command = [part.format(fd=sock.fileno(), port=port) for part in HOSTS[host]]

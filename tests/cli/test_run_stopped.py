@@ -46,7 +46,7 @@ class Desk:
             play(process)
             code, seconds = process.stop(signal.SIGINT)
         assert code == 130, process.text
-        assert seconds < 5
+        assert seconds < TIMEOUT / 2
         assert "Traceback" not in process.text
         return process.text
 

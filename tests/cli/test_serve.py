@@ -18,7 +18,8 @@ from tests.cli.support import Running, call, running
 from tests.servers import Valkey, free_port
 
 URL = r"http://127\.0\.0\.1:\d+"
-LIMIT = 8.0
+TOO_LATE = "graceful shutdown exceeded"
+"""What uvicorn says where it has to cut off what does not end by itself."""
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def serving(cwd: Path, *arguments: str, **env: str) -> Iterator[tuple[Running, h
     with running(cwd, "serve", *arguments, "--port", "0", env=env) as server:
         url = server.wait_for(f"is up at ({URL})")[1]
         server.wait_for("Ctrl-C")
-        with httpx2.Client(base_url=url, trust_env=False, timeout=10) as client:
+        with httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
             yield server, client
 
 
@@ -83,10 +84,10 @@ def test_an_open_stream_does_not_hold_up_the_exit(tmp_path: Path, target: str) -
         lines = response.iter_lines()
         seen = next(line for line in lines if "Waiting" in line)
         assert seen
-        code, seconds = server.stop(signal.SIGTERM)
+        code, _ = server.stop(signal.SIGTERM)
         rest = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
     assert code == 0
-    assert seconds < LIMIT / 2
+    assert TOO_LATE not in server.text
     assert (rest[-1]["type"], rest[-1]["code"]) == ("RUN_ERROR", "abort")
     assert "Traceback" not in server.text
 
@@ -99,19 +100,21 @@ def test_a_stream_of_approvals_ends_whole_with_the_server(tmp_path: Path) -> Non
     ):
         lines = response.iter_lines()
         assert next(lines) == "event: waiting"
-        code, seconds = server.stop(signal.SIGTERM)
+        code, _ = server.stop(signal.SIGTERM)
         list(lines)  # raises if the body is cut
-    assert (code, seconds < LIMIT / 2) == (0, True)
+    assert code == 0
     assert "ERROR" not in server.text
+    assert TOO_LATE not in server.text
 
 
 def test_an_idle_connection_does_not_hold_up_the_exit(tmp_path: Path) -> None:
     with (
         serving(tmp_path, "cli_shop:agent", "--store", "memory://") as (server, client),
-        socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=5),
+        socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=60),
     ):
-        code, seconds = server.stop(signal.SIGTERM)
-    assert (code, seconds < LIMIT) == (0, True)
+        code, _ = server.stop(signal.SIGTERM)
+    assert code == 0
+    assert TOO_LATE not in server.text
 
 
 def test_tokens_open_it_to_their_bearers_only(tmp_path: Path) -> None:

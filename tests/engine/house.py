@@ -79,7 +79,7 @@ class House:
 async def house(*plan: Any, kind: type[MemoryStore] = MemoryStore) -> AsyncIterator[House]:
     clock = Clock()
     made = House(kind(clock=clock), clock, *plan)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await made.engine.start()
         yield made
         await made.engine.aclose()

@@ -62,7 +62,7 @@ async def test_runs_shows_and_connections_count_and_are_given_back() -> None:
 
     agent = Agent(name="a", model=Waiting())
     app = create_app(agent, store="memory://", settings=Settings(open_bytes=2 * MIB))
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         engine = app.state.engine
         for thread_id in ("t", "u"):
             thread = await engine.store.lease_thread("local", thread_id, "a", "r")
@@ -96,7 +96,7 @@ async def test_a_decision_counts_too_and_decides_nothing_where_there_is_no_room(
         return "refunded"
 
     app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://")
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         engine = app.state.engine
         assert (await run(app, run_body("t", user("refund")))).status == 200
         (waiting,) = await pending(engine.store, "local")
@@ -123,7 +123,7 @@ async def test_a_long_thread_is_opened_beside_the_event_loop(monkeypatch: pytest
         return "refunded"
 
     app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store="memory://")
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         store = app.state.engine.store
         thread = await store.lease_thread("local", "t", "a", "r")
         await store.commit(thread, Change(entries=said(*["x"] * (LARGE + 1)), status="finished"), "r")

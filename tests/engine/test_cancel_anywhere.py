@@ -55,7 +55,7 @@ class Shop:
         return await self.app.state.engine.store.read_thread("local", thread_id)
 
     async def cancelled_after(self, steps, live) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             for _ in range(steps):
                 await asyncio.sleep(0)
             live.cancel()
@@ -81,7 +81,7 @@ class Shop:
             assert not (call.id in results and call.id in by_call), "a call with two records"
         self.model.plan = None
         live = await self.begin(thread_id, user("next", f"{thread_id}-next"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await live.task
         after = await self.thread(thread_id)
         assert after.run_status == "finished"
@@ -128,13 +128,13 @@ async def test_cancelled_while_an_approval_is_carried_out(store: str) -> None:
             thread_id = f"t{steps}"
             shop.model.plan = [[*calls("refund", {"order_id": thread_id}), adapter.TurnDone()]]
             asking = await shop.begin(thread_id, user("go", "u1"))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await asking.task
             (approval,) = (await shop.thread(thread_id)).approvals
             yes = [{"interruptId": approval.id, "status": "resolved", "payload": {"approved": True}}]
             await shop.cancelled_after(steps, await shop.begin(thread_id, resume=yes))
             again = await shop.begin(thread_id, resume=yes)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await again.task
             after = await shop.whole(thread_id)
             (settled,) = after.approvals

@@ -74,7 +74,7 @@ async def test_stopped_while_it_is_saved_that_a_yes_is_on_its_way() -> None:
             return await super().move(approval_id, to, **more)
 
     store = Slow()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         thread, consents = await two_agreed(store)
         passing = asyncio.ensure_future(consents.pass_on(AGENT))
         await store.begun.wait()

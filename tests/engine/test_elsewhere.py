@@ -94,7 +94,7 @@ class Two:
 @asynccontextmanager
 async def two() -> AsyncIterator[Two]:
     made = Two()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await made.engine.start()
         yield made
         await made.engine.aclose()

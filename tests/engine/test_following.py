@@ -77,7 +77,7 @@ def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def elsewhere() -> AsyncIterator[Elsewhere]:
     made = Elsewhere(Clock())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await made.engine.start()
         yield made
         await made.engine.aclose()
@@ -231,7 +231,7 @@ async def test_a_run_of_another_process_over_a_bus_of_both_keeps_its_own_id() ->
     store = MemoryStore(clock=clock)
     agent = Agent(name="support", model=Stays(), hitl="interrupt")
     here, there = Engine([agent], store, bus=bus), Engine([agent], store, bus=bus)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await here.start()
         await there.start()
         live = await there.run(agent, RunInput("t", "first", [Message("user", id="u", content="go")]), "alice")

@@ -58,7 +58,7 @@ def app(store: Failing) -> Any:
 @pytest.mark.parametrize("commits", [0, 2])
 async def test_a_thread_that_could_not_be_deleted_is_free_at_once(app: Any, store: Failing, commits: int) -> None:
     """Also where giving it back fails at first, for the same reason."""
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         assert (await run(app, run_body("t", user("hi")))).status == 200
         store.failing = {"delete_thread": 1, "commit": commits}
         assert (await request(app, "DELETE", "/threads/t")).status == 503
@@ -67,7 +67,7 @@ async def test_a_thread_that_could_not_be_deleted_is_free_at_once(app: Any, stor
 
 
 async def test_a_thread_that_is_deleted_is_said_to_be_even_if_its_log_line_fails(app: Any, store: Failing) -> None:
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         assert (await run(app, run_body("t", user("hi")))).status == 200
         store.failing = {"tombstones": 1}
         assert (await request(app, "DELETE", "/threads/t")).status == 200
@@ -81,7 +81,7 @@ async def test_a_run_that_can_not_begin_gives_its_lease_back(
     def broken(*args: Any) -> None:
         raise RuntimeError("a bug")
 
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         store.failing = {"commit": 2}
         with monkeypatch.context() as patch:
             patch.setattr(leasing, "LeasedThread", broken)
@@ -105,7 +105,7 @@ async def test_where_nobody_can_say_what_was_decided_that_is_said(
         raise IllegalMove("somebody was first")
 
     app = create_app(Agent(name="a", model=Parrot(), tools=[refund]), store=store)
-    async with started(app), asyncio.timeout(20):
+    async with started(app), asyncio.timeout(60):
         assert (await run(app, run_body("t", user("refund")))).status == 200
         (waiting,) = await pending(store, "local")
         with monkeypatch.context() as patch:

@@ -28,7 +28,7 @@ async def test_it_is_followed_and_stopped_by_that_name_too(way: str) -> None:
 
     model = Parrot([[*calls("refund", {}), DONE], [*says("ok"), DONE]])
     app = create_app(Agent(name="a", model=model, tools=[refund]), store="memory://", settings=Settings())
-    async with started(app), asyncio.timeout(10):
+    async with started(app), asyncio.timeout(60):
         asked = (await run(app, run_body("t", user("refund", "u1")))).events()[-1]
         approval_id = asked["outcome"]["interrupts"][0]["id"]
         yes = {"approved": True}

@@ -40,7 +40,7 @@ class Told:
         self._more.set()
 
     async def until(self, about: str) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while about not in self.heard:
                 self._more.clear()
                 await self._more.wait()
@@ -199,7 +199,7 @@ async def test_who_stops_lets_another_one_go_on_at_once(store: Counted, monkeypa
             begun.set()
             await asyncio.Event().wait()
 
-    async with asyncio.timeout(10), working(Courier(store, "me", [Slow()])):
+    async with asyncio.timeout(60), working(Courier(store, "me", [Slow()])):
         await begun.wait()
     assert await left(store) == ["r1"]
 

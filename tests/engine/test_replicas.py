@@ -91,7 +91,7 @@ class Replicas:
 @asynccontextmanager
 async def replicas(*plan: Any, bus: MemoryBus | None = None) -> AsyncIterator[tuple[Replicas, Engine, Engine, Engine]]:
     made = Replicas(MemoryStore(clock=Clock()), bus or MemoryBus(), [*plan, DONE])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         here, there, third = [await made.another() for _ in range(3)]
         yield made, here, there, third
         for engine in made.engines:

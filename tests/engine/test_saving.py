@@ -50,7 +50,7 @@ def result(name):
 
 
 async def test_parallel_savers_write_every_entry_once() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         store = Slow()
         thread = await opened(store)
         savers = []
@@ -67,7 +67,7 @@ async def test_parallel_savers_write_every_entry_once() -> None:
 
 @shows("S29", "S31")
 async def test_a_cancelled_saver_knows_what_was_saved() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         store = Slow()
         thread = await opened(store)
         thread.append([UserEntry("u", ()), TurnEntry("turn", (CallPart("c", "c", "refund", "{}", "m", kind="gated"),))])
@@ -88,7 +88,7 @@ async def test_a_cancelled_saver_knows_what_was_saved() -> None:
 
 
 async def test_what_could_not_be_saved_is_saved_the_next_time() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         store = Slow()
         store.gate.set()
         thread = await opened(store)
@@ -103,7 +103,7 @@ async def test_what_could_not_be_saved_is_saved_the_next_time() -> None:
 
 
 async def test_to_the_end() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         done = asyncio.Event()
         go = asyncio.Event()
 
@@ -131,7 +131,7 @@ async def test_the_store_is_closed_even_if_a_model_can_not_be() -> None:
 
     store = MemoryStore()
     engine = Engine([Agent(name="a", model=Stuck())], store)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await engine.start()
         with pytest.raises(OSError, match="does not close"):
             await engine.aclose()
@@ -181,7 +181,7 @@ class Away(MemoryStore):
 @shows("T8")
 async def test_a_lease_is_renewed_while_only_a_result_is_owed() -> None:
     store = Away()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await store.start()
         await ask(store, gated())
         claimed = await store.move("a1", State.CLAIMED)
@@ -202,7 +202,7 @@ async def test_a_lease_is_renewed_while_only_the_end_of_its_run_is_owed() -> Non
         tried.set()
         await back.wait()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await store.start()
         thread = await store.lease_thread("p", "t", "a", "run_1")
         keeper = Keeper(store)

@@ -34,7 +34,7 @@ async def test_a_tool_that_is_stopped_then() -> None:
         return await asyncio.Event().wait()
 
     app = served([spoil], calls("spoil", {}))
-    async with started(app), asyncio.timeout(10):
+    async with started(app), asyncio.timeout(60):
         body = run_body("t", user("go", "u1"), state={"good": 1})
         running = asyncio.ensure_future(run(app, body))
         await spoilt.wait()

@@ -64,7 +64,7 @@ async def test_a_conversation_that_may_hold_a_request_already_is_not_continued(r
     agent = Agent(name="a", model=model, tools=[look])
     app = create_app(agent, store="memory://", settings=Settings())
     model.app = app
-    async with started(app), asyncio.timeout(10):
+    async with started(app), asyncio.timeout(60):
         for _ in range(2):
             body = json.dumps(run_body("t", user("go", "u1"))).encode()
             live = await app.state.engine.run(agent, decode(body), "local")

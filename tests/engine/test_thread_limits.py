@@ -139,7 +139,7 @@ async def test_runs_of_one_principal_have_a_limit_and_others_go_on() -> None:
 
     app = app_of(Waiting(), principal_runs=2, tokens={"alice": "A", "bob": "B"})
     hers, his = {"authorization": "Bearer A"}, {"authorization": "Bearer B"}
-    async with started(app), asyncio.timeout(10):
+    async with started(app), asyncio.timeout(60):
         tasks = [asyncio.create_task(run(app, run_body(f"t{i}", user("hello")), headers=hers)) for i in range(2)]
         await in_flight(app, 2)
         refused = await run(app, run_body("t3", user("hello")), headers=hers)
@@ -161,7 +161,7 @@ async def test_a_run_that_ends_makes_room_for_one_and_not_for_more() -> None:
             yield [*says("ok"), adapter.TurnDone()]
 
     app = app_of(WaitingWhenAsked(), principal_runs=2)
-    async with started(app), asyncio.timeout(10):
+    async with started(app), asyncio.timeout(60):
         tasks = [asyncio.create_task(run(app, run_body("t0", user("wait"))))]
         await in_flight(app, 1)
         assert last(await run(app, run_body("t1", user("hello"))))[0] == "RUN_FINISHED"

@@ -18,7 +18,7 @@ async def use(threads: ToolThreads, owner: str, work: Callable[[], object], seco
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  (what it waits for has no event)
             await asyncio.sleep(0)
 
@@ -32,7 +32,7 @@ async def test_principals_take_turns() -> None:
         tasks.append(asyncio.create_task(use(threads, owner, lambda owner=owner: order.append(owner))))  # type: ignore[misc]
         await asyncio.sleep(0)
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.gather(first, *tasks)
     assert order == ["alice", "bob", "carol", "alice", "alice"]
     assert threads.busy == 0
@@ -64,11 +64,15 @@ async def test_a_call_that_is_cancelled_while_it_waits_takes_no_slot() -> None:
 
 
 async def test_abandoned_threads_are_counted_and_never_more_than_the_slots_are_free_of_charge() -> None:
-    threads, gate = ToolThreads(2), threading.Event()
-    before = threading.active_count()
+    threads, gate, begun = ToolThreads(2), threading.Event(), threading.Semaphore(0)
+
+    def hangs() -> None:
+        begun.release()
+        gate.wait()
+
     for number in range(1, 5):
-        stuck = asyncio.create_task(use(threads, "alice", gate.wait))
-        await until(lambda: threading.active_count() == before + number)  # noqa: B023
+        stuck = asyncio.create_task(use(threads, "alice", hangs))
+        await until(lambda: begun.acquire(blocking=False))
         stuck.cancel()
         await asyncio.gather(stuck, return_exceptions=True)
         assert threads.abandoned == number
@@ -93,7 +97,7 @@ async def test_who_gives_up_leaves_nothing_behind() -> None:
             await use(threads, owner, lambda: None, seconds=0.01)
     assert {owner: len(turns) for owner, turns in threads._waiting.items()} == {"bob": 1}
     gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await hanging
         assert await stays == "bob's"
     assert not threads._waiting

@@ -51,7 +51,7 @@ def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_happens_here_needs_no_look() -> None:
     store = Looked()
     watch = over(store)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with watch.on(HERE) as watcher, watch.on(("alice", "other")) as other:
             waiting = asyncio.ensure_future(watcher.wait(LONG))
             await asyncio.sleep(0)
@@ -71,7 +71,7 @@ async def test_one_look_serves_all_who_wait() -> None:
     works = AtWork("run_1", 1)
     store = Looked(t=works)
     watch = over(store)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         knows = [watch.enter(HERE, works) for _ in range(1000)]
         asks = [watch.enter(HERE) for _ in range(1000)]
         tasks = asyncio.all_tasks()
@@ -98,7 +98,7 @@ async def test_one_look_serves_all_who_wait() -> None:
 async def test_who_finds_nothing_at_work_waits_no_more() -> None:
     """It had been refused as busy a moment before."""
     watch = over(Looked())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with watch.on(HERE) as watcher:
             waiting = asyncio.ensure_future(watcher.wait(LONG))
             await watch.look()
@@ -113,7 +113,7 @@ async def test_it_looks_by_itself_while_anybody_waits_also_when_the_store_was_aw
     store = Looked(t=AtWork("run_1", 1))
     store.away = True
     watch = over(store)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with watch.on(HERE) as watcher:
             await store.twice.wait()
             store.away, store.now = False, {}
@@ -127,7 +127,7 @@ async def test_it_looks_by_itself_while_anybody_waits_also_when_the_store_was_aw
 @pytest.mark.usefixtures("seldom")
 async def test_nobody_waits_for_a_server_that_stops() -> None:
     watch = over(Looked())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with watch.on(HERE) as watcher:
             waiting = asyncio.ensure_future(watcher.wait(LONG))
             await asyncio.sleep(0)

@@ -154,7 +154,7 @@ async def ask(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 
 
 async def test_each_request_goes_to_the_next_server_and_what_it_says_comes_at_once() -> None:
-    async with asyncio.timeout(20), server(b"one") as one, server(b"two") as two, serving([one[0], two[0]]) as front:
+    async with asyncio.timeout(60), server(b"one") as one, server(b"two") as two, serving([one[0], two[0]]) as front:
         for name, (_, heads, more) in ((b"one", one), (b"two", two)):
             reader, writer = await ask(front[0])
             assert await reader.readexactly(len(HEADERS + name)) == HEADERS + name, "the rest isn't said yet"
@@ -166,23 +166,23 @@ async def test_each_request_goes_to_the_next_server_and_what_it_says_comes_at_on
 
 
 async def test_a_server_that_is_gone_is_passed_over() -> None:
-    async with asyncio.timeout(20), server(b"one") as one, server(b"two") as two:
+    async with asyncio.timeout(60), server(b"one") as one, server(b"two") as two:
         gone = two[0]
-    async with asyncio.timeout(20), server(b"one") as one, serving([gone, one[0]]) as front:
+    async with asyncio.timeout(60), server(b"one") as one, serving([gone, one[0]]) as front:
         one[2].set()
         for _ in range(3):
             reader, writer = await ask(front[0])
             assert (await reader.read()).startswith(HEADERS)
             writer.close()
         assert front[1].answered == {gone: 0, one[0]: 3}
-    async with asyncio.timeout(20), serving([gone]) as front:
+    async with asyncio.timeout(60), serving([gone]) as front:
         reader, writer = await ask(front[0])
         assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
         writer.close()
 
 
 async def test_a_client_that_leaves_is_gone_for_the_server_too() -> None:
-    async with asyncio.timeout(20), server(b"one") as one, serving([one[0]]) as front:
+    async with asyncio.timeout(60), server(b"one") as one, serving([one[0]]) as front:
         reader, writer = await ask(front[0])
         await reader.readexactly(len(HEADERS + b"one"))
         writer.close()

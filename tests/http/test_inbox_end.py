@@ -31,7 +31,7 @@ async def test_a_stream_has_its_end_when_the_server_stops(monkeypatch: pytest.Mo
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await InboxStream(ends_soon(), {})({"type": "http", "method": "GET", "asgi": {}}, receive, send)
     assert sent[0]["status"] == 200
     assert [message.get("more_body") for message in sent[1:]] == [*[True] * 20, False]

@@ -39,7 +39,7 @@ async def test_a_body_is_read_to_its_end() -> None:
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BODY_SECONDS", 0.01)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         with pytest.raises(InvalidRequest, match="did not arrive"):
             await limits.json_body(request(sending(part(b"{", more=True))))
 
@@ -53,7 +53,7 @@ async def test_a_slow_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.M
         await asyncio.sleep(0.1)
         return part(piece, more=next(pieces) < 7)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await limits.json_body(request(receive)) == piece * 8
 
 

@@ -14,7 +14,7 @@ from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
 
-TIMEOUT = 10
+TIMEOUT = 60
 
 
 class Waits(Parrot):

@@ -52,7 +52,7 @@ async def idle(p, chat, status="cancelled"):
 
 async def ended(p, number):
     """Wait until the provider notices how its n-th answer ended."""
-    async with asyncio.timeout(2):  # half a second of grace, and what a busy machine takes
+    async with asyncio.timeout(60):
         while len(p.emulator.accepted) <= number or p.emulator.accepted[number].ended is None:
             await p.get("/healthz")  # gives everybody a turn
     return p.emulator.accepted[number].ended
@@ -349,7 +349,7 @@ async def test_a_hundred_clients_that_leave_leave_nothing_behind() -> None:
         chats = await asyncio.gather(*(visit() for _ in range(100)))
         for chat in chats:
             await idle(p, chat)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(60):
             while any(e.ended is None for e in p.emulator.accepted):
                 await p.get("/healthz")
         assert {e.ended for e in p.emulator.accepted} == {"aborted"}

@@ -208,7 +208,7 @@ async def test_after_a_cancel_and_after_a_failure() -> None:
         async with starting(p, chat, "hang") as reader:
             await reader.until("TEXT_MESSAGE_CONTENT")
             joining = asyncio.ensure_future(connect(p, chat))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 while p.app.state.engine.following("local", chat.thread_id)._readers < 2:
                     await p.get("/healthz")
             assert (await cancel(p, chat))["cancelled"] is True

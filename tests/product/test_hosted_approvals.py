@@ -587,7 +587,7 @@ async def test_stopped_while_a_yes_is_on_its_way(mode: str) -> None:
         chat = p.chat()
         asked = await chat.say("pay ada")
         answering = asyncio.create_task(chat.resume((asked.interrupts[0]["id"], YES)))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not tried(p):
                 await p.get("/healthz")
             await p.client.post(f"{p.url}/threads/{chat.thread_id}/cancel")

@@ -140,7 +140,7 @@ async def test_a_stop_ends_it() -> None:
         return await asyncio.Event().wait()  # type: ignore[return-value]  # it never does
 
     app, _ = served(instruct)
-    async with started(app), asyncio.timeout(30):
+    async with started(app), asyncio.timeout(60):
         running = asyncio.ensure_future(run(app, run_body("t", user("go", "u1"))))
         await begun.wait()
         await request(app, "POST", "/threads/t/cancel")

@@ -118,7 +118,7 @@ async def approved(p: Product, chat: Chat, shop: Shop, asked: str) -> AsyncItera
 
 async def until(p: Product, path: str, *wanted: str) -> None:
     """Until the thread's run, or the approval, is in one of these states."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             found = await p.get(path)
             if (found["run"]["status"] if "run" in found else found["state"]) in wanted:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 Answering = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def checked(answer: Answering, seconds: float = 5.0) -> Report:
+async def checked(answer: Answering, seconds: float = 60.0) -> Report:
     async with listening(answer) as url:
         return await check(url, seconds=seconds)
 
@@ -31,7 +31,7 @@ def results(report: Report) -> dict[str, str]:
 async def test_a_server_that_keeps_the_rules_has_none_broken() -> None:
     names: list[str] = []
     async with listening(Fake()) as url:
-        report = await check(url, seconds=5.0, progress=names.append)
+        report = await check(url, seconds=60.0, progress=names.append)
     assert names == ["plain text", *SCENARIOS]
     assert [str(one.finding) for line in report.lines for one in line.seen] == []
     kept = {line.id for line in report.lines if line.result == "kept"}
@@ -108,7 +108,7 @@ def saying(data: bytes) -> Answering:
 
 
 async def silent(_: bytes, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def pinging(_: bytes, writer: asyncio.StreamWriter) -> None:
@@ -153,30 +153,30 @@ async def test_what_is_no_server_ends_in_one_line_and_in_time(name: str) -> None
     answer, sentence = NO_SERVER[name]
     begun = time.monotonic()
     with pytest.raises(CantCheck) as told:
-        await checked(answer, seconds=0.5 if name in ("silence", "only pings") else 10.0)
+        await checked(answer, seconds={"silence": 0.5, "only pings": 1.5}.get(name, 120.0))
     assert sentence in str(told.value)
     assert "\n" not in str(told.value).strip()
-    assert time.monotonic() - begun < 9
+    assert time.monotonic() - begun < 60
 
 
 async def test_nobody_there() -> None:
     with pytest.raises(CantCheck, match="can't be checked: "):
-        await check("http://127.0.0.1:9/", seconds=2.0)
+        await check("http://127.0.0.1:9/", seconds=60.0)
 
 
 @pytest.mark.parametrize("url", ["http://", "http://[", "http://exa mple/", "http://127.0.0.1:99999/"])
 async def test_no_address(url: str) -> None:
     with pytest.raises(CantCheck, match="can't be checked: "):
-        await check(url, seconds=2.0)
+        await check(url, seconds=60.0)
 
 
 async def test_a_run_that_never_ends_is_judged_as_far_as_it_came() -> None:
     async def endless(body: bytes, writer: asyncio.StreamWriter) -> None:
         given = json.loads(body)
         writer.write(head() + sse({**started(), "threadId": given["threadId"], "runId": given["runId"]}, {"type": "X"}))
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
-    report = await checked(endless, seconds=0.5)
+    report = await checked(endless, seconds=1.5)
     assert {line.id for line in report.broken} == {"TR-1", "EVT-1"}
     assert report.stopped == "not tried: the first run had no end"
 
@@ -211,18 +211,18 @@ async def test_of_a_stream_that_breaks_a_rule_in_every_frame_the_first_are_told(
         given = json.loads(body)
         ids = {"threadId": given["threadId"], "runId": given["runId"]}
         writer.write(head() + sse({**started(), **ids}, *[strange] * 5) + b"data: [\n\n" * 5_000)
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
-    report = await checked(endless, seconds=2.0)
+    report = await checked(endless, seconds=4.0)
     assert {line.id: len(line.seen) for line in report.broken} == {"EVT-1": 100, "SSE-1": 100, "TR-1": 1}
     assert len(json.dumps(report.told())) < 500_000
 
 
-@pytest.mark.parametrize("seconds", [2.5, 1.0])
+@pytest.mark.parametrize("seconds", [2.5, 1.5])
 async def test_a_body_that_stays_open_after_the_end_is_told(seconds: float) -> None:
     async def lingering(body: bytes, writer: asyncio.StreamWriter) -> None:
         await Fake()(body, writer)
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     report = await checked(lingering, seconds=seconds)
     assert "SSE-3" in {line.id for line in report.broken}
@@ -237,6 +237,6 @@ async def test_a_server_that_stops_answering_is_given_up() -> None:
         await (fake(body, writer) if requests < 5 else silent(body, writer))
 
     begun = time.monotonic()
-    report = await checked(tiring, seconds=0.5)
-    assert report.stopped == "not tried: 3 answers did not come within 0.5 s"
-    assert time.monotonic() - begun < 15
+    report = await checked(tiring, seconds=1.0)
+    assert report.stopped == "not tried: 3 answers did not come within 1 s"
+    assert time.monotonic() - begun < 19, "three answers, not the twenty that it has time for"

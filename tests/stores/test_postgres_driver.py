@@ -379,7 +379,7 @@ class Holding:
 async def blocked(postgres: Postgres, number: int) -> None:
     """Wait until so many wait for a lock."""
     text = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await asyncio.to_thread(postgres.execute, text))[0][0] != number:
             pass
 

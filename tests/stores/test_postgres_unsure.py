@@ -120,7 +120,7 @@ async def test_a_lease_of_which_nobody_knows_is_given_back(
     lose(monkeypatch, changes, before=False)
     with pytest.raises(OutcomeUnknown):
         await store.lease_thread("alice", "t", "support", "r1")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await store.at_work([("alice", "t")])) != {}:
             pass
     thread = await store.lease_thread("alice", "t", "support", "r2")

@@ -18,7 +18,7 @@ from tests.stores.support import ask, gated, ids
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 @contextmanager

@@ -271,7 +271,7 @@ async def test_the_loop_goes_on_while_the_store_waits_for_a_lock(store: SQLiteSt
     assert not waiting.done()
     other.execute("COMMIT")
     other.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await waiting
 
 

@@ -90,10 +90,10 @@ def any_answer(**switches: Any) -> Emulator:
 @asynccontextmanager
 async def sdk(emulator: Emulator) -> AsyncIterator[AsyncAnthropic]:
     """The Anthropic SDK, connected over a real socket."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with serve(emulator) as base_url:
             client = AsyncAnthropic(
-                base_url=base_url.removesuffix("/v1"), api_key="test-key", max_retries=0, timeout=10
+                base_url=base_url.removesuffix("/v1"), api_key="test-key", max_retries=0, timeout=60
             )
             try:
                 yield client

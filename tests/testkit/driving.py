@@ -60,9 +60,9 @@ def error(message: str, param: str | None, code: str | None) -> dict[str, Any]:
 @asynccontextmanager
 async def sdk(emulator: Emulator) -> AsyncIterator[AsyncOpenAI]:
     """The OpenAI SDK, connected over a real socket."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with serve(emulator) as base_url:
-            client = AsyncOpenAI(base_url=base_url, api_key="test-key", max_retries=0, timeout=10)
+            client = AsyncOpenAI(base_url=base_url, api_key="test-key", max_retries=0, timeout=60)
             try:
                 yield client
             finally:

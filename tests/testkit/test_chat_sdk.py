@@ -116,7 +116,7 @@ async def test_every_profile_streams_text(profile: Any, chunk: Any) -> None:
 @asynccontextmanager
 async def in_process(emulator: Emulator) -> AsyncIterator[AsyncOpenAI]:
     """The SDK without a socket."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with httpx2.AsyncClient(transport=EmulatorTransport(emulator)) as http:
             yield AsyncOpenAI(base_url="http://emulator/v1", api_key="k", http_client=http, max_retries=0)
 

@@ -145,7 +145,7 @@ async def test_faults_never_hide_a_refusal() -> None:
 
 async def test_the_in_process_transport_streams_and_notices_leaving() -> None:
     emulator = faulty(kind="hang", after_events=4)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with httpx2.AsyncClient(transport=EmulatorTransport(emulator), base_url="http://emulator/v1") as http:
             client = openai.AsyncOpenAI(base_url="http://emulator/v1", api_key="k", http_client=http, max_retries=0)
             stream = await client.responses.create(model=MODEL, input="x", stream=True)

@@ -151,7 +151,7 @@ async def test_an_abandoned_stream_stores_nothing_and_frees_the_conversation() -
             await client.responses.create(model=MODEL, input="y", conversation=conversation.id)
         await stream.close()
         entry = emulator.accepted[0]
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while entry.ended is None:
                 await anyio.lowlevel.checkpoint()
         with pytest.raises(openai.NotFoundError):

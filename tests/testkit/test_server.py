@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from agui_gate_adapters.testkit import Emulator, serve, server
+from tests.servers import free_port
 from tests.testkit.driving import MODEL, say
 
 HEADERS = {"authorization": "Bearer k"}
@@ -19,9 +20,9 @@ HEADERS = {"authorization": "Bearer k"}
 async def test_stopping_does_not_wait_for_hanging_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_STOP_SECONDS", 3600)
     emulator = Emulator([say("x", fault={"kind": "hang"})])
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with httpx2.AsyncClient(headers=HEADERS, timeout=60) as http:
-            async with serve(emulator) as base_url:
+            async with serve(emulator, port=free_port()) as base_url:
                 body = {"model": MODEL, "input": "x", "stream": True}
                 response = await http.send(http.build_request("POST", f"{base_url}/responses", json=body), stream=True)
             assert emulator.accepted[0].ended == "aborted"
@@ -49,10 +50,10 @@ def test_as_a_program() -> None:
         )
         assert reply.json()["output"][0]["content"][0]["text"].startswith("Hello!")
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=10)
+        process.wait(timeout=60)
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def test_a_taken_port_is_an_error() -> None:
