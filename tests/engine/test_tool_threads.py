@@ -1,6 +1,7 @@
 """Threads of sync tools: bounded, shared fairly, counted where nobody waits for them (T13)."""
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable
 
@@ -83,6 +84,26 @@ async def test_abandoned_threads_are_counted_and_never_more_than_the_slots_are_f
     await until(lambda: threads.abandoned == 0)
     assert threads.busy == 0
     assert await use(threads, "bob", lambda: 7) == 7
+
+
+async def test_a_coroutine_that_comes_too_late_is_closed() -> None:
+    """It was warned of as never awaited, wherever it was collected."""
+
+    async def later() -> None: ...
+
+    threads, gate, made = ToolThreads(1), threading.Event(), later()
+
+    def makes() -> object:
+        gate.wait()
+        return made
+
+    stuck = asyncio.create_task(use(threads, "alice", makes))
+    await until(lambda: threads.busy == 1)
+    stuck.cancel()
+    await asyncio.gather(stuck, return_exceptions=True)
+    gate.set()
+    await until(lambda: threads.abandoned == 0)
+    assert inspect.getcoroutinestate(made) == inspect.CORO_CLOSED
 
 
 async def test_who_gives_up_leaves_nothing_behind() -> None:

@@ -17,6 +17,8 @@ __all__ = ["main", "serve"]
 
 _STOP_SECONDS: Final = 2.0
 _DEMO_PACE: Final = 0.015
+_KEEP_ALIVE_SECONDS: Final = 3600
+"""A connection that is closed just as its client sends the next request fails that request."""
 
 
 @asynccontextmanager
@@ -71,6 +73,7 @@ def _config(emulator: Emulator) -> uvicorn.Config:
         access_log=False,
         ws="none",
         timeout_graceful_shutdown=1,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
     )
 
 

@@ -73,6 +73,8 @@ class ToolThreads:
                 self._came_back(slot)
             if not future.done():
                 future.set_exception(error) if error else future.set_result(result)
+            elif asyncio.iscoroutine(result):
+                result.close()  # nobody will await it
 
         work = _work(contextvars.copy_context(), function, loop, deliver)
         threading.Thread(target=work, name="agui-gate-tool", daemon=True).start()

@@ -8,7 +8,9 @@ from typing import Any
 
 import uvicorn
 
-_SHUTDOWN_SECONDS = 20.0
+_SHUTDOWN_SECONDS = 60.0
+_KEEP_ALIVE_SECONDS = 3600
+"""A connection that is closed just as its client sends the next request fails that request."""
 
 
 @asynccontextmanager
@@ -21,7 +23,14 @@ async def serving(app: Any) -> AsyncIterator[str]:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.bind(("127.0.0.1", 0))
     sock.listen(512)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, ws="none", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        ws="none",
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+    )
     server = uvicorn.Server(config)
     server.config.load()
     server.lifespan = config.lifespan_class(config)
