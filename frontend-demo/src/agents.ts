@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { SERVER } from "./connection";
 import type { Problem } from "./problems";
 import { toProblem } from "./problems";
@@ -25,14 +25,19 @@ export interface AgentInfo {
 export function useAgents(headers: Record<string, string>) {
   const [agents, setAgents] = useState<AgentInfo[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const asked = useRef(0);
   const load = useCallback(async () => {
+    const turn = (asked.current += 1);
+    const isLatest = () => turn === asked.current; // what an older token was told counts no more
     try {
       const response = await fetch(new URL("agents", SERVER), { headers });
-      if (!response.ok) throw Object.assign(new Error(`HTTP ${response.status}`), { status: response.status, payload: await response.json() });
-      setAgents(((await response.json()) as { agents: AgentInfo[] }).agents);
+      const said: unknown = await response.json();
+      if (!isLatest()) return;
+      if (!response.ok) throw Object.assign(new Error(`HTTP ${response.status}`), { status: response.status, payload: said });
+      setAgents((said as { agents: AgentInfo[] }).agents);
       setProblem(null);
     } catch (error) {
-      setProblem(toProblem({ error: error as Error, code: "" }));
+      if (isLatest()) setProblem(toProblem({ error: error as Error, code: "" }));
     }
   }, [headers]);
   useEffect(() => void load(), [load]);

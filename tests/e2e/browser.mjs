@@ -15,7 +15,7 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-export const TIMEOUT = 30_000; // ms; for every single wait, on a busy machine too
+export const TIMEOUT = 60_000; // ms; for every single wait, on a busy machine too
 const SHOTS = join(fileURLToPath(new URL(".", import.meta.url)), "shots");
 
 mkdirSync(SHOTS, { recursive: true });
@@ -55,10 +55,11 @@ async function takeOver(url) {
 /** Close a page: its context too if it is its own, else what it has stored; or park it in a new chat, if nothing of it is special. */
 export async function closePage(page, reusable) {
   if (page.context() !== usual) return page.context().close();
+  await page.unrouteAll({ behavior: "ignoreErrors" }); // what it was told on purpose is told to nobody else
   const [url] = page.url().split("#");
   await page.evaluate(() => localStorage.clear()).catch(() => {}); // a page that failed to load has no storage
   const isBusy = async () => (await page.locator("[data-theme], dialog[open]").count()) > 0;
-  if (!reusable || page.provoked || !url.includes("/copilot/?") || parked.has(url) || (await isBusy())) return page.close();
+  if (!reusable || page.provoked || page.isRetimed || !url.includes("/copilot/?") || parked.has(url) || (await isBusy())) return page.close();
   await page.evaluate(() => (location.hash = `t=${crypto.randomUUID()}`));
   await see(page, "hidden"); // else it keeps one of the six connections to its server
   parked.set(url, page);
@@ -69,17 +70,35 @@ export async function closePage(page, reusable) {
  * and a request that is on its way could bring that again.
  */
 async function lookAgain(page) {
-  const isQuiet = () => page.looks.begun === page.looks.ended;
+  const isQuiet = () => page.looks.begun === page.looks.ended && page.reads.size === 0;
   await until(isQuiet);
   const before = page.looks.begun;
   await see(page, "visible");
   await until(() => page.looks.begun > before && isQuiet());
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))); // it is drawn
+  await drawn(page);
 }
+
+/** Wait until the page has all that it has asked of the server's records: what happens from here on it can't have read. */
+export const quiet = (page) => until(() => page.reads.size === 0);
+
+/** From here on a timer of the page for `from` ms or more, and less than `to`, is one for `ms`. */
+export async function retime(page, { from, to = Infinity, ms }) {
+  page.isRetimed = true; // it is nobody else's
+  await page.evaluate(
+    ([least, most, instead]) => {
+      const set = window.setTimeout.bind(window);
+      window.setTimeout = (run, wait, ...more) => set(run, wait >= least && wait < most ? instead : wait, ...more);
+    },
+    [from, to, ms],
+  );
+}
+
+/** Wait until the page has drawn what it knows. */
+export const drawn = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 
 async function until(isTrue) {
   for (const end = Date.now() + TIMEOUT; !isTrue(); await new Promise((resolve) => setTimeout(resolve, 20))) {
-    if (Date.now() > end) throw new Error("the page did not look at what waits");
+    if (Date.now() > end) throw new Error("the page is still reading");
   }
 }
 
@@ -112,6 +131,10 @@ function watch(page) {
   page.on("request", (request) => {
     if (/^https?:/.test(request.url()) && new URL(request.url()).hostname !== "127.0.0.1") seen.push(`elsewhere: ${request.url()}`);
   });
+  page.reads = new Set(); // of the records, on their way
+  const isRead = (request) => request.method() === "GET" && /[?&]view=calls|\/approvals(\?|\/(?!events)[^/]+$)/.test(request.url());
+  page.on("request", (request) => (request.isNavigationRequest() ? page.reads.clear() : isRead(request) && page.reads.add(request)));
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => page.reads.delete(request));
   page.looks = { begun: 0, ended: 0 };
   const count = (what) => (request) => (page.looks[what] += /\/approvals\?/.test(request.url()) ? 1 : 0);
   page.on("request", count("begun"));

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { becomes, shows } from "../eventually.mjs";
+import { drawn, see } from "../browser.mjs";
+import { becomes, counts, eventually, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const menu = (page, title) => page.getByRole("button", { name: `More about “${title}”` });
@@ -18,9 +19,11 @@ export async function threadMenu(t) {
   const mine = t.thread(page, title);
   await mine.waitFor();
   await shows(mine.locator("time"), /\d\d:\d\d/);
-  const [shown, whole] = await mine.locator(".thread-title").evaluate((node) => [node.clientHeight, node.scrollHeight]);
-  assert.ok(shown > 30, "two lines of it are shown");
-  assert.ok(whole <= 3 * shown);
+  await eventually(async () => {
+    const [shown, whole] = await mine.locator(".thread-title").evaluate((node) => [node.clientHeight, node.scrollHeight]);
+    assert.ok(shown > 30, "two lines of it are shown");
+    assert.ok(whole <= 3 * shown);
+  });
   await mine.hover();
   await menu(page, title).click();
   await item(page, "Delete…").waitFor();
@@ -51,6 +54,38 @@ export async function threadMenu(t) {
   await dialog.getByRole("button", { name: "Delete" }).click();
   await page.waitForSelector(".welcome");
   await becomes(() => stored(), 404, "it is deleted on the server");
+}
+
+/** A list that was asked for before a change, and comes after it, doesn't take it back. */
+export async function listedLate(t) {
+  await t.script(says("It is on its way."));
+  const page = await t.open();
+  await t.say(page, "Where is order 1002?");
+  await t.answered(page, "It is on its way.");
+  await t.thread(page, "Where is order 1002?").waitFor();
+  let release, asks;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  const isAsked = new Promise((resolve) => (asks = resolve));
+  const late = async (route) => {
+    const response = await route.fetch();
+    asks(route.request());
+    await isReleased;
+    await route.fulfill({ response });
+  };
+  await page.route(/\/threads\?/, late, { times: 1 });
+  await see(page, "visible");
+  const request = await isAsked;
+  await t.thread(page, "Where is").hover();
+  await menu(page, "Where is order 1002?").click();
+  await item(page, "Rename").click();
+  await page.getByRole("textbox", { name: "Title" }).fill("Order 1002");
+  await page.keyboard.press("Enter");
+  await t.thread(page, "Order 1002").waitFor();
+  release();
+  await (await request.response()).finished();
+  await drawn(page);
+  await counts(t.thread(page, "Order 1002"), 1);
+  assert.equal(await t.thread(page, "Where is").count(), 0);
 }
 
 /** A chat says that it waits, as long as it does: not once nobody answered in time. */

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 
 /** A thread as `GET /threads` shows it. `pending`: number of approvals that wait in it; expired ones don't. */
 export interface ThreadHead {
@@ -33,9 +33,15 @@ export function useThreadList({ server, headers }: Source) {
     },
     [server, token],
   );
+  const turns = useRef({ asked: 0, shown: 0 });
   const reload = useCallback(async () => {
+    const turn = (turns.current.asked += 1);
     const response = await call("threads?limit=50");
-    if (response?.ok) setThreads(((await response.json()) as { threads: ThreadHead[] }).threads);
+    const listed = response?.ok ? ((await response.json()) as { threads: ThreadHead[] }).threads : null;
+    if (listed && turn > turns.current.shown) {
+      turns.current.shown = turn; // what was asked before it and comes later is older
+      setThreads(listed);
+    }
     setRead(true);
   }, [call]);
   const change = useCallback(
