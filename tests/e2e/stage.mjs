@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { addPage, closePage, openPage, shot, TIMEOUT } from "./browser.mjs";
+import { eventually } from "./eventually.mjs";
 
 const CARD = '[data-testid="gate-card"]';
 const GUARDED = { authorization: "Bearer wonderland" };
@@ -119,13 +120,26 @@ export class Stage {
   // --- the chat ---
 
   async say(page, text) {
+    await page.getByTestId("copilot-chat-textarea").fill(text);
+    await this.send(page);
+  }
+
+  /** The chat takes nothing while it still looks for its agent: press again, as a person would. An empty field would stop the run. */
+  async send(page) {
     const input = page.getByTestId("copilot-chat-textarea");
-    await input.fill(text);
-    // The chat takes nothing while it still looks for the thread's past: press again, as a person would.
-    for (let tries = 0; (await input.inputValue()) !== "" && tries < 200; tries += 1) {
-      await page.keyboard.press("Enter");
-      await page.waitForFunction((field) => field.value === "", await input.elementHandle(), { timeout: 150 }).catch(() => {});
-    }
+    await eventually(async () => {
+      if ((await input.inputValue()) !== "") await input.press("Enter");
+      assert.equal(await input.inputValue(), "", "the chat doesn't take the message");
+    });
+  }
+
+  /** Wait until nothing is at work in the page's chat by the server's word, which may take longer than what the page shows of it. */
+  async rests(page) {
+    const id = new URL(page.url()).hash.slice(3);
+    await eventually(async () => {
+      const { run } = await (await fetch(`${this.own ?? this.urls.server}/threads/${id}?view=calls`)).json();
+      assert.notEqual(run?.status, "running");
+    });
   }
 
   /** Wait until the chat shows `text` from the assistant and nothing runs. */

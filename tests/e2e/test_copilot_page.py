@@ -55,6 +55,9 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
     ("scenario", "options"),
     cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", "editWhileAsked", over=ALL)
     + cases("askedAgain", "raced", "expiresInTime", over=SOME)
+    + cases("decidedAtOnce", over=[("direct", "card"), ("direct", "interrupt"), ("runtime", "interrupt")])
+    + cases("asksAtOnce", over=[("direct", "interrupt")])
+    + cases("saidMeanwhile", over=[("runtime", "card")])
     + cases(
         "namesWho",
         "hiddenCharacters",
@@ -84,7 +87,7 @@ def test_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, option
 @pytest.mark.parametrize(
     ("scenario", "options"),
     cases("threadMenu", "waitsForYou", over=[("direct", "card"), ("browser", "card")])
-    + cases("connections", over=[("direct", "card")]),
+    + cases("connections", "listedLate", over=[("direct", "card")]),
 )
 def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)

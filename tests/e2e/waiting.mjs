@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { eventually } from "./eventually.mjs";
 import { says } from "./stage.mjs";
 
-export const SOON = 8000; // ms in which what was decided elsewhere settles: three seconds, and what a busy machine needs
 export const AT = String.raw`at \d\d:\d\d`;
 export const OUTSIDE = ", outside the chat";
 
@@ -30,14 +30,13 @@ export async function openInbox(page) {
 }
 
 /** The record of the first call of a chat, when it is as `state` says. */
-export async function settled(t, chat, state) {
-  for (let tries = 0; tries < 200; tries += 1) {
+export const settled = (t, chat, state) =>
+  eventually(async () => {
     const { calls: [record], run } = await (await fetch(`${t.urls.server}/threads/${chat.id}?view=calls`)).json();
-    if (record.state === state && run?.status !== "running") return record;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`it never became ${state}`);
-}
+    assert.equal(record.state, state);
+    assert.notEqual(run?.status, "running");
+    return record;
+  });
 
 /** The item of a chat, opened. */
 export async function item(page, title, tool) {

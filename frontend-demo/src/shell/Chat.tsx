@@ -40,8 +40,8 @@ export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBac
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
 export function Chat({ agent, delegates, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
-  const { store, isOpen } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
-  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store });
+  const { store, isOpen, read } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
+  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store, read });
   useEffect(() => {
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);

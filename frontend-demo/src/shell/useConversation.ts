@@ -17,6 +17,8 @@ export interface RunUsage {
 
 interface Options {
   store: LedgerStore;
+  /** Reads its records now. */
+  read: () => Promise<void>;
   onSend: () => void;
   onRunOver: () => void;
   /** A stream ended without the event that ends a run (`began`), or without any; CopilotKit takes that for success. */
@@ -38,7 +40,7 @@ function ranIn(messages: readonly Message[], store: LedgerStore) {
 }
 
 /** What the page does with the conversation besides showing it. */
-export function useConversation({ store, onSend, onRunOver, onCut, onStopped }: Options) {
+export function useConversation({ store, read, onSend, onRunOver, onCut, onStopped }: Options) {
   const { agent } = useAgent({ updates: [] });
   const { copilotkit } = useCopilotKit();
   const [usage, setUsage] = useState<RunUsage | null>(null);
@@ -92,7 +94,8 @@ export function useConversation({ store, onSend, onRunOver, onCut, onStopped }: 
 
   /** Ask the question again that a message answers: the answer, what led to it and all that came after are taken back. */
   const regenerate = useCallback(
-    ({ id }: Pick<Message, "id">) => {
+    async ({ id }: Pick<Message, "id">) => {
+      await read(); // what ran a moment ago is named too
       const at = agent.messages.findIndex((message) => message.id === id);
       const question = agent.messages.slice(0, at).findLastIndex(({ role }) => role === "user");
       if (agent.isRunning || question < 0) return;
@@ -101,18 +104,19 @@ export function useConversation({ store, onSend, onRunOver, onCut, onStopped }: 
       if (records.length === 0) go();
       else setUndoing({ records, onConfirm: go, onClose: () => setUndoing(null) });
     },
-    [agent, goOnFrom, store],
+    [agent, goOnFrom, read, store],
   );
 
   /** Say a message in other words, and go on from there. */
   const edit = useCallback(
-    ({ message }: { message: Message }) => {
+    async ({ message }: { message: Message }) => {
+      await read();
       const at = agent.messages.findIndex(({ id }) => id === message.id);
       if (agent.isRunning || message.role !== "user" || typeof message.content !== "string") return;
       const onSend = (content: string) => goOnFrom([...agent.messages.slice(0, at), { ...message, content }]);
       setEditing({ text: message.content, records: ranIn(agent.messages.slice(at), store), onSend, onClose: () => setEditing(null) });
     },
-    [agent, goOnFrom, store],
+    [agent, goOnFrom, read, store],
   );
 
   const say = useCallback(

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { drawn, quiet } from "../browser.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { SOON } from "../waiting.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
 const AT = String.raw`at \d\d:\d\d`;
@@ -13,12 +13,32 @@ const HERE = ", in the chat";
 const line = (page) => page.getByTestId("gate-decision");
 const thread = (page) => new URL(page.url()).hash.slice(3);
 
+const looks = (url) => url.searchParams.get("view") === "calls";
+
 /** A tab that doesn't notice anything by itself, until what this returns is called. */
-async function blind(page) {
-  const looks = (url) => url.searchParams.get("view") === "calls";
-  await page.route(looks, (route) => route.fulfill({ status: 204 }));
+export async function blind(page, answer = { status: 204 }) {
+  await page.route(looks, (route) => route.fulfill(answer));
+  await quiet(page); // what it asked before could tell it still
   return () => page.unroute(looks);
 }
+
+/** A tab that waits for the records that it asks for, until what this returns is called. */
+async function slow(page) {
+  let release;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  await page.route(looks, async (route) => {
+    await isReleased;
+    await route.continue();
+  });
+  return release;
+}
+
+/** It sees again once its next run is on its way: what it answers was answered before it could know. */
+const seesAfterwards = (t, page, see) =>
+  page.route(t.via === "browser" ? "**/agents/support" : "**/run", async (route) => {
+    await see();
+    await route.continue();
+  });
 
 /** `POST /approvals/{id}` for the call of `tool` that waits in the page's thread. */
 export async function decide(t, page, tool, decision) {
@@ -42,7 +62,7 @@ export async function toldInTheRun(t) {
   const page = await t.open();
   await asked(t, page);
   page.allow(/503/);
-  await page.route(/view=calls/, (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "…" } } }));
+  await blind(page, { status: 503, json: { error: { code: "unavailable", message: "…" } } });
   await decide(t, page, "refund", { approved: true });
   await t.press(page, "Reject");
   await page.keyboard.press("Enter");
@@ -62,11 +82,7 @@ export async function staleReject(t) {
   const see = await blind(second);
   await t.press(first, "Approve");
   await t.answered(first, "Refunded once.");
-  const runs = t.via === "browser" ? "**/agents/support" : "**/run";
-  await second.route(runs, async (route) => {
-    await see(); // the answer is on its way before the page could know
-    await route.continue();
-  });
+  await seesAfterwards(t, second, see);
   await t.press(second, "Reject");
   await second.keyboard.press("Enter");
   const said = t.style === "card" ? line(second) : second.getByTestId("chip-decided");
@@ -138,13 +154,58 @@ export async function goesOn(t) {
   await asked(t, page);
   const { run } = await decide(t, page, "refund", { approved: true, continue: true });
   assert.ok(run.key);
-  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'), null, { timeout: SOON });
+  await counts(t.card(page), 0);
   await t.answered(page, "It was refunded, and I went on.");
   await t.chipsAre(page, ["refund:done"]);
   await t.shot(page, "settled");
+  await t.rests(page);
   await t.script(says("All fine."));
   await t.say(page, "Thanks");
   await t.answered(page, "All fine.");
+  await becomes(() => t.userMessages(page), 2);
+}
+
+/** All of that while the page still reads the records of its own run: they name a call as done of which it has no result. */
+export async function decidedAtOnce(t) {
+  await t.script(REAL_TURN, says("It went on at once."));
+  const page = await t.open();
+  const see = await slow(page);
+  await asked(t, page);
+  await decide(t, page, "refund", { approved: true, continue: true });
+  const messages = async () => (await (await fetch(`${t.urls.server}/threads/${thread(page)}`)).json()).messages;
+  await becomes(async () => (await messages()).at(-1).content, "It went on at once.");
+  await t.rests(page);
+  see();
+  await t.answered(page, "It went on at once.");
+  await t.chipsAre(page, ["refund:done"]);
+  await counts(t.card(page), 0);
+}
+
+/** What is said here while the page reads how the conversation stood before stays. */
+export async function saidMeanwhile(t) {
+  await t.script(REAL_TURN, says("I see."));
+  const page = await t.open();
+  await asked(t, page);
+  let release, asks;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  const isAsked = new Promise((resolve) => (asks = resolve));
+  const whole = /\/threads\/[^/?]+$/;
+  const late = async (route) => {
+    const response = await route.fetch();
+    asks();
+    await isReleased;
+    await route.fulfill({ response });
+  };
+  await page.route(whole, late, { times: 1 });
+  await decide(t, page, "refund", { approved: true });
+  await isAsked;
+  await t.say(page, "What happened?");
+  await t.answered(page, "I see.");
+  const came = page.waitForResponse(whole);
+  release();
+  await (await came).finished();
+  await drawn(page);
+  assert.equal(await page.getByText("I see.").count(), 1);
   await becomes(() => t.userMessages(page), 2);
 }
 
@@ -154,7 +215,7 @@ export async function settlesInTime(t) {
   const page = await t.open();
   await asked(t, page);
   await decide(t, page, "refund", { approved: false, reason: "no receipt" });
-  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'), null, { timeout: SOON });
+  await counts(t.card(page), 0);
   await t.chipsAre(page, ["refund:rejected"]);
   const said = t.style === "card" ? line(page) : page.getByTestId("chip-decided");
   await said.filter({ hasText: new RegExp(`^Rejected ${AT}, outside the chat · .*“no receipt”$`) }).waitFor();
@@ -169,7 +230,7 @@ export async function expiresInTime(t) {
   const page = await t.open();
   await t.say(page, "Close the shop");
   await page.getByTestId("tool-chip").waitFor();
-  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"] button:enabled'), null, { timeout: SOON });
+  await page.waitForFunction(() => !document.querySelector('[data-testid="gate-card"] button:enabled'));
   await t.chipsAre(page, ["close_shop:expired"]);
   await t.say(page, "And now?");
   await t.answered(page, "It stays open.");
@@ -182,11 +243,14 @@ export async function deletedElsewhere(t) {
   page.allow(/404/);
   await asked(t, page);
   const looks = [];
+  await quiet(page);
   page.on("response", (response) => response.status() === 404 && looks.push(response.url()));
   assert.equal((await fetch(`${t.urls.server}/threads/${thread(page)}`, { method: "DELETE" })).status, 200);
-  await line(page).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
+  await line(page).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
   await counts(t.card(page), 0);
   await page.evaluate(() => dispatchEvent(new Event("focus"))); // the person comes back to it
+  await page.evaluate(() => fetch("../agents").then((response) => response.text())); // whatever was asked before it has begun by now
+  await quiet(page);
   await t.shot(page, "gone");
   assert.equal(looks.length, 1);
 }
@@ -249,6 +313,20 @@ export async function regenerate(t) {
   await t.chipsAre(page, ["refund:done"]);
 }
 
+/** It asks first also where the page hasn't read yet what ran. */
+export async function asksAtOnce(t) {
+  await t.script(REAL_TURN, says("Refunded once."), says("It was not asked."));
+  const page = await t.open();
+  await asked(t, page);
+  const see = await slow(page);
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded once.");
+  await page.getByTestId("copilot-regenerate-button").last().click();
+  see();
+  await page.getByRole("dialog", { name: "Ask again?" }).getByText("This already ran, and stays done:").waitFor();
+  await counts(page.getByText("Refunded once."), 1);
+}
+
 /** Saying a message in other words goes back too: what ran after it is named first, and stays done. */
 export async function editMessage(t) {
   await t.script(REAL_TURN, says("Refunded once."), says("Nothing more to do."));
@@ -303,14 +381,8 @@ export async function askedAgain(t) {
   const body = { threadId: thread(page), runId: "other", messages: [...messages, answer], tools, context: [], state: {}, forwardedProps: {} };
   const run = await fetch(`${t.urls.server}/agents/support`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   assert.match(await run.text(), /RUN_FINISHED/);
-  await see();
-  await t.press(page, "Approve", t.style === "card" ? "refund" : "archive_order");
-  if (t.style === "card") await t.press(page, "Approve", "archive_order");
-  else {
-    const again = t.card(page, "refund").getByRole("button", { name: "Approve", exact: true });
-    await again.or(page.getByText("Both are settled.")).first().waitFor();
-    if (await again.isVisible()) await again.click({ timeout: 2000 }).catch(() => {}); // the page may notice just now that it was decided
-  }
+  await seesAfterwards(t, page, see);
+  for (const tool of ["refund", "archive_order"]) await t.press(page, "Approve", tool);
   await t.answered(page, "Both are settled.");
   await t.chipsAre(page, ["refund:done", "archive_order:done"]);
 }
@@ -322,8 +394,7 @@ export async function hiddenCharacters(t) {
   const page = await t.open();
   await t.say(page, "Write to Ben");
   await t.card(page).waitFor();
-  const marks = await t.card(page).locator("dd .gate-mark").allTextContents();
-  assert.deepEqual(marks, ["U+200B", "U+202E"]);
+  await becomes(() => t.card(page).locator("dd .gate-mark").allTextContents(), ["U+200B", "U+202E"]);
   await shows(t.card(page), /👨‍👩‍👧 می‌خواهم/); // what belongs to the writing stays
   await shows(page.getByTestId("tool-chip").locator(".chip-preview"), /Ben⟦U\+200B⟧ · Pay ⟦U\+202E⟧05.001 to Ann/);
   await t.shot(page, "card");

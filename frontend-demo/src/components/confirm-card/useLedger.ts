@@ -3,8 +3,9 @@ import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { isClosed, type CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
+import { openCalls } from "./open";
 import { isUnread } from "./unread";
-import { parseJson, parseObject } from "./values";
+import { parseJson } from "./values";
 
 interface Source {
   /** Where the server is, with a slash at the end. */
@@ -29,10 +30,10 @@ const AFTERWARDS = 6000; // ms in which the conversation may go on after a decis
 
 /**
  * The server's word about the gated calls of this chat: after every run, and every 1.5 s while something is open and the
- * page is visible. What was decided elsewhere is shown by itself: the conversation is read again. Call it once inside
+ * page is visible; `read` does so now. What was decided elsewhere is shown by itself: the conversation is read again. Call it once inside
  * `CopilotKitProvider`, and give what it returns to `Ledger`.
  */
-export function useLedger({ server, headers, hasRuntime = false, isListed = false }: Source): { store: LedgerStore; isOpen: boolean } {
+export function useLedger({ server, headers, hasRuntime = false, isListed = false }: Source): { store: LedgerStore; isOpen: boolean; read: () => Promise<void> } {
   const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
   const { copilotkit } = useCopilotKit();
   const [store] = useState(() => new LedgerStore());
@@ -77,7 +78,8 @@ export function useLedger({ server, headers, hasRuntime = false, isListed = fals
       }),
     [agent, copilotkit, hasRuntime, store],
   );
-  return { store, isOpen: isOpen && !isGone };
+  const [read] = useState(() => async () => void (await reader.current?.read()));
+  return { store, isOpen: isOpen && !isGone, read };
 }
 
 type Agent = ReturnType<typeof useAgent>["agent"];
@@ -107,13 +109,17 @@ class Reader {
   #known = "";
   /** While the conversation is read again: the latest run before that, whose end it will have. */
   #asked: string | undefined;
+  /** Calls that were open here until the records said that they are closed. As such they are news until the conversation is read again. */
+  readonly #closed = new Set<string>();
+  /** How many times the records were asked for, and which of the answers is the latest here. */
+  #turns = { asked: 0, taken: 0 };
 
   constructor(readonly store: LedgerStore) {}
 
   /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
   isWanted(): boolean {
     if (this.agent.isRunning || this.#isReading) return false;
-    return openCalls(this.agent).length > 0 || this.#isOpen || this.#isMissing || this.#isBehind() || this.#watched !== "" || this.#isExpectant();
+    return openCalls(this.agent).length > 0 || this.#closed.size > 0 || this.#isOpen || this.#isMissing || this.#isBehind() || this.#watched !== "" || this.#isExpectant();
   }
 
   /** The conversation may go on elsewhere, and be over before anybody looked. */
@@ -122,6 +128,7 @@ class Reader {
   /** Notes the message after which the assistant has something to read. */
   mark(): void {
     const { isRunning, messages } = this.agent;
+    if (isRunning) this.#closed.clear();
     this.store.mark((!isRunning && isUnread(messages, this.store.records()) && messages.at(-1)?.id) || "");
   }
 
@@ -161,12 +168,16 @@ class Reader {
     if (!this.agent.isRunning) this.#asked = undefined;
   }
 
-  /** The records as they are now; null if the server doesn't say. A chat without an answer has none. */
+  /** The records as they are now; null if the server doesn't say, or said something newer meanwhile. A chat without an answer has none. */
   async read(): Promise<Told | null> {
     if (!this.#isBehind() && !this.agent.messages.some(({ role }) => role === "assistant")) return null;
+    const turn = (this.#turns.asked += 1);
     const told = await this.#get<Told>(`threads/${encodeURIComponent(this.agent.threadId)}?view=calls`);
-    if (!told) return null;
+    if (!told || turn < this.#turns.taken) return null;
+    this.#turns.taken = turn;
+    const open = this.agent.isRunning ? [] : openCalls(this.agent);
     this.store.take(told.calls);
+    for (const id of open) if (isClosed(this.store.records().get(id))) this.#closed.add(id);
     this.#isOpen = told.calls.some(({ state }) => state === "pending" || state === "claimed");
     this.mark();
     return told;
@@ -174,10 +185,9 @@ class Reader {
 
   /** Whether something that is open here was closed elsewhere, or the conversation goes on without this page; null if the server doesn't say. */
   async news(): Promise<News | "none" | null> {
-    const open = openCalls(this.agent);
     const told = await this.read();
     if (!told) return null;
-    const closed = open.flatMap((id) => (isClosed(this.store.records().get(id)) ? [[id, this.store.records().get(id)?.state]] : []));
+    const closed = [...this.#closed].map((id) => [id, this.store.records().get(id)?.state]);
     const isRunning = told.run?.status === "running";
     if (!this.#isExpectant()) this.#know(told.run);
     const run = told.run && (isRunning || told.run.key !== this.#known || this.#watched === told.run.key) ? [told.run.key, told.run.status, this.hasRuntime && told.updated_at] : null;
@@ -210,8 +220,11 @@ class Reader {
 
   /** The conversation as the server has it, where connecting again would not bring it. */
   async takeMessages(): Promise<void> {
+    const last = this.agent.messages.at(-1);
     const thread = await this.#get<Pick<Told, "run"> & { messages: Agent["messages"]; state: Agent["state"] }>(`threads/${encodeURIComponent(this.agent.threadId)}`);
-    if (!thread || this.agent.isRunning || this.store.hasUnsent) return this.#forget();
+    const isOld = this.agent.isRunning || this.agent.messages.at(-1) !== last; // something was said here meanwhile
+    if (!thread || isOld || this.store.hasUnsent) return this.#forget();
+    this.#closed.clear();
     this.agent.setMessages(thread.messages);
     if (JSON.stringify(thread.state) !== JSON.stringify(this.agent.state ?? {})) this.agent.setState(thread.state);
     this.#asked = undefined;
@@ -229,13 +242,4 @@ class Reader {
       return null; // away for the moment; what the person does next will say so
     }
   }
-}
-
-/** The gated calls that this page shows as open: by cards without an answer, and by interrupts. */
-function openCalls({ messages, pendingInterrupts }: Agent): string[] {
-  const answered = new Set(messages.map((message) => (message.role === "tool" ? message.toolCallId : null)));
-  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
-  const cards = calls.filter(({ id, function: { name } }) => name === "confirm_changes" && !answered.has(id));
-  const carded = cards.map(({ function: card }) => parseObject(card.arguments)?.function_call_id);
-  return [...carded, ...pendingInterrupts.map(({ toolCallId }) => toolCallId)].filter((id) => typeof id === "string");
 }
