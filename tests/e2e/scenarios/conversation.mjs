@@ -11,7 +11,7 @@ const streamed = (deltas) => ({ output: [{ type: "message", deltas, text: deltas
 const stop = (page) => page.click('[data-testid="copilot-send-button"]');
 
 export async function stopText(t) {
-  await t.script(slowly(streamed(WORDS), 30), says("Back again."));
+  await t.script(slowly(streamed(WORDS), 150), says("Back again."));
   const page = await t.open();
   await t.say(page, "Tell me a long story");
   await page.getByText("word5 ").waitFor();
@@ -19,6 +19,7 @@ export async function stopText(t) {
   await t.idle(page);
   assert.ok(!(await page.textContent("main")).includes("word399"));
   await t.shot(page, "stopped");
+  await t.rests(page);
   await t.say(page, "And now?");
   await t.answered(page, "Back again.");
   await counts(t.banner(page), 0, "stopping is no error");
@@ -35,6 +36,7 @@ export async function stopTool(t) {
   await stop(page);
   await t.idle(page);
   await t.chipsAre(page, ["stock_report:stopped"]);
+  await t.rests(page);
   await t.say(page, "Never mind");
   await t.answered(page, "Let's not count.");
   await t.chipsAre(page, ["stock_report:stopped"]);
@@ -52,6 +54,7 @@ export async function approvesThenStops(t) {
   await stop(page);
   await t.idle(page);
   await t.chipsAre(page, ["refund:done", "set_theme:done", "stock_report:stopped"]);
+  await t.rests(page);
   await t.say(page, "And now?");
   await t.answered(page, "Where were we?");
   await counts(t.banner(page), 0);
@@ -80,8 +83,8 @@ export async function longAnswer(t) {
     await t.answered(page, "w1999.");
   });
   assert.deepEqual(long, [], "frames longer than 200 ms");
-  const text = await page.locator('[data-testid="copilot-assistant-message"]').last().textContent();
-  assert.deepEqual(text.match(/w\d+/g), deltas.map((_, at) => `w${at}`));
+  const text = () => page.locator('[data-testid="copilot-assistant-message"]').last().textContent();
+  await becomes(async () => (await text()).match(/w\d+/g), deltas.map((_, at) => `w${at}`));
 }
 
 /** Twenty turns with a tool each: nothing is there twice, nothing is stuck, and a reload brings back the same. */

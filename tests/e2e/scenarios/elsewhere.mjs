@@ -2,7 +2,7 @@
 
 import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { decide } from "./told.mjs";
+import { blind, decide } from "./told.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
 
@@ -26,6 +26,7 @@ export async function twoTabs(t) {
   await counts(second.getByText("I'll refund it."), 1);
   await becomes(() => second.inputValue('[data-testid="copilot-chat-textarea"]'), "half a thought");
   await t.shot(second, "second");
+  await t.rests(second);
   await t.script(says("Both can go on."));
   await t.say(second, "And now?");
   await t.answered(second, "Both can go on.");
@@ -72,12 +73,14 @@ export async function lateAnswer(t) {
   await t.card(first).waitFor();
   await t.idle(first);
   const second = await t.tab(first);
-  await second.route(/view=calls/, (route) => route.fulfill({ status: 204 })); // it doesn't notice
   await t.card(second).waitFor();
+  await t.idle(second);
+  await blind(second);
   await t.press(first, "Approve");
   await t.answered(first, "Refunded once.");
+  const late = second.waitForResponse((response) => response.request().method() === "POST" && /\/(run|agents\/support)$/.test(response.url()));
   await t.press(second, "Approve");
-  await second.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'));
+  await (await late).finished();
   await t.idle(second);
   await second.reload();
   await t.answered(second, "Refunded once.");

@@ -95,6 +95,7 @@ export async function staysAtEnd(t) {
   await t.answered(page, "That is the end.");
   await isInSight("That is the end.");
   await t.shot(page, "end");
+  await t.rests(page);
   await t.say(page, "Once more");
   await t.card(page).waitFor();
   await t.idle(page);
@@ -102,8 +103,19 @@ export async function staysAtEnd(t) {
   await page.mouse.wheel(0, -1500);
   await page.getByTestId("copilot-scroll-to-bottom").waitFor();
   const at = () => page.getByTestId("copilot-scroll-content").evaluate((node) => Math.round(node.getBoundingClientRect().top));
-  const before = await at();
+  const before = await atRest(page, at);
   await decide(t, page, "refund", { approved: true, continue: true });
   await t.answered(page, "The very end.");
   await becomes(() => at(), before);
+}
+
+/** What `read` says once it has said the same for ten frames: a wheel's way takes some. */
+async function atRest(page, read) {
+  let [now, since] = [await read(), 0];
+  while (since < 10) {
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    const next = await read();
+    [now, since] = [next, next === now ? since + 1 : 0];
+  }
+  return now;
 }

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { see } from "../browser.mjs";
+import { quiet, retime, see } from "../browser.mjs";
 import { becomes, counts, together } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
+import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled } from "../waiting.mjs";
 import { decide } from "./told.mjs";
 
 /** What the server answers to decisions of this page. */
@@ -71,9 +71,10 @@ export async function inboxChanges(t) {
   await line(first).filter({ hasText: /^Your answer: approve · pack order|it is running$/ }).waitFor();
   await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 60 · it is running$`) }).waitFor();
   await fetch(`${t.urls.server}/threads/${gone.id}`, { method: "DELETE" });
-  await line(second).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
+  await line(second).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
   await counts(second.getByRole("button", { name: "Open chat" }), 0);
   await page.route(/\/approvals(\?|\/[^/]+$)/, (route) => (route.request().method() === "GET" ? route.fulfill({ status: 204 }) : route.continue())); // it doesn't notice
+  await quiet(page);
   await fetch(`${t.urls.server}/threads/${late.id}`, { method: "DELETE" });
   await third.getByRole("button", { name: "Approve" }).click();
   await line(third).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
@@ -81,9 +82,36 @@ export async function inboxChanges(t) {
   await t.finish();
   await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 60$`) }).waitFor();
   await t.shot(page, "settled");
-  const soon = await elsewhere(t, calls("I'll lend it.", call("lend_ladder", {})));
-  await line(await item(page, soon.title)).filter({ hasText: "Expired before it was decided" }).waitFor();
+  await settled(t, slow, "done"); // else its last turn would be the next script's first
+  const soon = await elsewhere(t, calls("I'll close it.", call("close_shop", {})));
+  await waitsStill(t, page, soon);
+  await lookAgain(page);
+  const missed = await item(page, soon.title);
+  await settled(t, soon, "expired");
+  await lookAgain(page);
+  await line(missed).filter({ hasText: "Expired before it was decided" }).waitFor();
   await page.keyboard.press("Escape");
+}
+
+/** A stream of what is new that is opened again begins with a look. */
+async function lookAgain(page) {
+  const looked = page.waitForResponse(/\/approvals\?/);
+  await see(page, "hidden");
+  await see(page, "visible");
+  await looked;
+}
+
+/** The page's next look finds a call that waits, however long ago the machine let it look. */
+async function waitsStill(t, page, { id }) {
+  const { calls: [record] } = await (await fetch(`${t.urls.server}/threads/${id}?view=calls`)).json();
+  const waiting = { ...record, state: "pending", thread_id: id, asked_at: new Date().toISOString(), expires_at: null, editable: [] };
+  const withIt = async (route) => {
+    const response = await route.fetch();
+    const said = await response.json();
+    const others = said.approvals.filter((other) => other.id !== record.id);
+    await route.fulfill({ response, json: { ...said, approvals: [...others, waiting] } });
+  };
+  await page.route(/\/approvals\?/, withIt, { times: 1 });
 }
 
 /** Two tabs approve at the same moment, one of them with a double click: it runs once, and each says what is true. */
@@ -106,8 +134,8 @@ export async function inboxRaced(t) {
   const told = [await line(mine).textContent(), await line(theirs).textContent()]; // both are the server's word by now
   assert.ok(told.filter((text) => text.startsWith("Already")).length <= 1, told.join(" | "));
   await settled(t, chat, "done");
-  const answers = (await (await fetch(`${t.urls.server}/threads/${chat.id}`)).json()).messages.filter(({ content }) => content === "Once.");
-  assert.equal(answers.length, 1);
+  const messages = async () => (await (await fetch(`${t.urls.server}/threads/${chat.id}`)).json()).messages;
+  await becomes(async () => (await messages()).filter(({ content }) => content === "Once.").length, 1);
 }
 
 /** The other way round: decided in the chat of another tab, and the open item settles; a click that comes too late is told what is true. */
@@ -122,9 +150,10 @@ export async function inboxSettles(t) {
   const first = await item(page, t.label, "refund");
   const second = await item(page, t.label, "archive_order");
   await decide(t, chat, "refund", { approved: true });
-  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · refund`) }).waitFor({ timeout: SOON });
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · refund`) }).waitFor();
   await page.route(/\/approvals\?/, (route) => route.fulfill({ status: 204 })); // it doesn't notice
   await page.route(/\/approvals\/[^?/]+$/, (route) => (route.request().method() === "GET" ? route.fulfill({ status: 204 }) : route.continue()));
+  await quiet(page);
   await decide(t, chat, "archive_order", { approved: true });
   await second.getByRole("button", { name: "Reject" }).click();
   page.allow(/409/);
@@ -139,13 +168,14 @@ const EVENTS = /\/approvals\/events$/;
 const asked = (t) => elsewhere(t, calls("I'll refund it.", refund()));
 const remove = (t, { id }) => fetch(`${t.urls.server}/threads/${id}`, { method: "DELETE" });
 
-/** The number grows with each of some calls, one after the other, sooner than looking every 10 s could see it. */
+/** The number grows with each of some calls, one after the other, though the page's clock would have it look at none of them. */
 async function follows(t, page) {
+  await retime(page, { from: 5000, ms: 1_000_000 });
   const chats = [];
   for (let count = 1; count <= 3; count += 1) {
     chats.push(await asked(t));
     const { approvals } = await (await fetch(`${t.urls.server}/approvals?limit=100`)).json();
-    await button(page).filter({ hasText: `(${approvals.length})` }).waitFor({ timeout: SOON });
+    await button(page).filter({ hasText: `(${approvals.length})` }).waitFor();
   }
   for (const chat of chats) await remove(t, chat);
 }
@@ -165,7 +195,7 @@ export async function inboxFollows(t) {
   await openInbox(page);
   const waiting = await item(page, chat.title);
   await remove(t, chat);
-  await line(waiting).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor({ timeout: SOON });
+  await line(waiting).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
 }
 
 /** Where the stream is refused, as an older server does, the page looks again and again; once it is taken, it is followed. */

@@ -1,6 +1,5 @@
 /** How it looks and how it is operated: themes, narrow screens, the keyboard, axe. */
 
-import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
 import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
@@ -59,8 +58,9 @@ export async function keyboard(t) {
   await becomes(() => page.evaluate(() => document.activeElement.className), "skip");
   await page.focus('[data-testid="copilot-chat-textarea"]');
   await page.keyboard.type("Refund ten cents of order 1003");
-  await page.keyboard.press("Enter");
+  await t.send(page);
   await t.card(page).waitFor();
+  await t.idle(page);
   await page.focus("main");
   for (let at = 0; at < 25; at += 1) {
     await page.keyboard.press("Tab");
@@ -110,7 +110,7 @@ export async function narrow(t) {
   await accessible(page, "narrow edit");
   await page.getByRole("button", { name: "Approve with changes" }).click();
   await t.answered(page, "Done on a small screen.");
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling");
+  await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, "no sideways scrolling");
   await page.getByRole("button", { name: "Chats" }).click();
   await page.getByRole("button", { name: "New chat" }).first().waitFor();
   await page.waitForFunction(() => document.activeElement?.className === "new-chat");
@@ -122,6 +122,6 @@ export async function narrow(t) {
   await page.route("**/run", (route) => route.fulfill({ status: 401, json: { error: { code: "unauthorized", message: "Authentication is required." } } }));
   await t.say(page, "And more");
   await t.banner(page, "unauthorized").waitFor();
-  assert.ok((await t.banner(page).boundingBox()).height < 200, "its words have room next to the form");
+  await becomes(async () => (await t.banner(page).boundingBox()).height < 200, true, "its words have room next to the form");
   await t.shot(page, "banner");
 }

@@ -1,7 +1,7 @@
 /** Several agents in one chat: who speaks, hand-offs, work that is delegated, questions inside it, what all of them share. */
 
-import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
+import { drawn, quiet, retime } from "../browser.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, refund } from "../stage.mjs";
 import { decide } from "./told.mjs";
@@ -139,6 +139,7 @@ export async function gatedTask(t) {
   await becomes(() => boxes(page), ["auditor:done"]);
   await t.chipsAre(page, ["archive_order:done"]);
   await t.shot(page, "done");
+  await t.rests(page);
   await t.script(by("desk", audit), by("desk", text("Then not.")));
   await t.say(page, "Once more");
   await t.press(page, "Reject", "auditor");
@@ -197,6 +198,7 @@ export async function insideStop(t) {
   await t.idle(page);
   await becomes(() => boxes(page), ["courier:stopped"]);
   await t.shot(page, "stopped");
+  await t.rests(page);
   await t.say(page, "Never mind");
   await t.answered(page, "What else?");
   await page.reload();
@@ -274,10 +276,11 @@ export async function stateRefused(t) {
   await t.say(page, "Go on");
   await t.banner(page, "invalid_request").waitFor();
   await t.shot(page, "refused");
+  await t.idle(page);
   await panel(page).getByRole("button", { name: "Take back" }).click();
   await t.banner(page).getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "It goes on.");
-  assert.deepEqual(await boxes(page), []);
+  await becomes(() => boxes(page), []);
 }
 
 /** Reloaded while a sub-agent is at work: what it has said and shown is there, and what it does next comes. */
@@ -331,7 +334,7 @@ export async function insideNarrow(t) {
   await t.idle(page);
   await t.shot(page, "asked");
   await accessible(page, "a team on a narrow screen");
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing is wider than the screen");
+  await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, "nothing is wider than the screen");
   await panel(page).locator("summary").click();
   await shows(panel(page), /Ben waits\./);
   await t.shot(page, "state");
@@ -359,6 +362,7 @@ export async function insideStopsAll(t) {
   await t.chipsAre(page, ["refund:stopped", "stock_report:stopped"]);
   await counts(t.card(page), 0);
   await t.shot(page, "stopped");
+  await t.rests(page);
   await t.say(page, "And now?");
   await t.answered(page, "That is how it stands.");
   await becomes(() => boxes(page), ["clerk:stopped", "courier:stopped"]);
@@ -371,11 +375,14 @@ export async function insideStopsLater(t) {
   await t.say(page, "Put it away and count");
   await t.press(page, "Approve", "archive_order");
   await box(page, "courier").getByTestId("activity").waitFor();
+  await retime(page, { from: 1600, to: 5000, ms: 0 }); // what was decided elsewhere is told at once
   await page.getByTestId("copilot-send-button").click();
   await t.idle(page);
   await becomes(() => boxes(page), ["courier:stopped"]);
   await t.chipsAre(page, ["archive_order:done", "stock_report:stopped"]);
-  await page.waitForTimeout(2500); // what was decided elsewhere would be told by now
+  await t.rests(page);
+  await quiet(page);
+  await drawn(page);
   await counts(page.getByTestId("unread"), 0);
   await becomes(() => boxes(page), ["courier:stopped"]);
 }

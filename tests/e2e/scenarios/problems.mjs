@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { becomes, counts } from "../eventually.mjs";
-import { refund, calls, says } from "../stage.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
 
 const REFUSED = /Failed to load resource|HTTP \d|Runtime (info|answered)|agent|connect|fetch|CopilotKit|ERR_/i;
 
@@ -17,6 +17,7 @@ export async function providerFails(t) {
   assert.ok((await t.banner(page).textContent()).length > 30);
   await t.shot(page, "banner");
   await t.script(says("Whole this time."), broken);
+  await t.idle(page);
   await page.getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "Whole this time.");
   await counts(page.getByText("This will"), 0, "the half answer is gone");
@@ -38,6 +39,7 @@ export async function serverAway(t) {
   await t.say(page, "Anybody there?");
   await t.banner(page).waitFor();
   await t.shot(page, "banner");
+  await t.idle(page);
   await t.start("server");
   await page.getByRole("button", { name: "Try again" }).click();
   await t.answered(page, "Welcome back.");
@@ -69,6 +71,7 @@ export async function guarded(t) {
   await t.banner(page, "unauthorized").waitFor();
   await t.shot(page, "banner");
   await page.unroute(/agents|copilotkit/);
+  await t.idle(page);
   await page.fill("input[name=token]", "wonderland");
   await page.keyboard.press("Enter");
   await t.answered(page, "Alice again.");
@@ -87,6 +90,7 @@ export async function tooLarge(t) {
   await t.say(page, "x".repeat(70_000));
   await t.banner(page, "too_large").waitFor();
   await t.shot(page, "banner");
+  await t.idle(page);
   await page.getByRole("button", { name: "Take it back" }).click();
   await t.say(page, "In short");
   await t.answered(page, "Short enough.");
@@ -96,23 +100,25 @@ export async function tooLarge(t) {
 
 /** Two tabs write to one thread at once: the later one is told that it is busy, and can go on afterwards. */
 export async function busy(t) {
-  const deltas = Array.from({ length: 60 }, (_, at) => `word${at} `);
-  const slow = { output: [{ type: "message", deltas, text: deltas.join("") }], fault: { kind: "slow", ms: 60 } };
-  await t.script(slow, says("Your turn."), says("Both are through."));
+  await t.script(calls("Counting.", call("stock_report", { seconds: 120 })), says("There are 42."), says("Your turn."), says("Both are through."));
   const first = await t.open();
   await first.waitForSelector(".welcome");
   const second = await t.tab(first);
   second.allow(REFUSED);
   await second.waitForSelector(".welcome");
   await t.say(first, "Start");
-  await first.getByText("word1 ").waitFor();
+  await t.chipsAre(first, ["stock_report:running"]);
   await t.say(second, "Me too");
   await t.banner(second, t.via === "runtime" ? "no_answer" : "thread_busy").waitFor(); // the runtime just ends the stream
   await t.shot(second, "banner");
-  await t.answered(first, "word59");
+  await t.finish();
+  await t.answered(first, "There are 42.");
+  await t.rests(first);
+  await t.idle(second);
   await second.getByRole("button", { name: "Try again" }).click();
   await t.answered(second, "Your turn.");
   await counts(t.banner(second), 0);
+  await t.rests(second);
   await t.say(first, "And now?");
   await t.answered(first, "Both are through.");
 }
@@ -153,7 +159,7 @@ export async function wrongAddress(t) {
 }
 
 /** Nothing can be decided any more: by the page's clock, then by the server's word, which takes the card away. */
-const isOver = (page) => page.waitForFunction(() => /Expired/.test(document.querySelector("main").textContent) && !document.querySelector(".gate-card button:enabled"));
+const isOver = (page) => page.waitForFunction(() => /Expired/.test(document.querySelector("main")?.textContent) && !document.querySelector(".gate-card button:enabled"));
 
 /** Nobody answers in time: the card says so and can't be used any more, and the chat goes on. */
 export async function expired(t) {

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { becomes, counts, shows } from "../eventually.mjs";
+import { becomes, counts, eventually, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
-import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled, SOON } from "../waiting.mjs";
+import { AT, button, elsewhere, inbox, item, line, openInbox, OUTSIDE, settled } from "../waiting.mjs";
 
 /** A call of another chat is looked at and approved without opening that chat, which goes on. */
 export async function inboxApproves(t) {
@@ -61,7 +61,7 @@ export async function inboxRejects(t) {
   assert.equal((await settled(t, chat, "rejected")).decision.reason, "no receipt");
   await page.keyboard.press("Escape");
   await inbox(page).waitFor({ state: "detached" });
-  assert.notEqual(await page.evaluate(() => document.activeElement.localName), "body", "the focus is somewhere");
+  await eventually(async () => assert.notEqual(await page.evaluate(() => document.activeElement.localName), "body", "the focus is somewhere"));
 }
 
 /** The call of the open chat, decided from the list: its card settles in this tab and in another one, and the answer comes. */
@@ -79,15 +79,16 @@ export async function inboxHere(t) {
   const waiting = await item(page, "in this chat");
   await waiting.getByRole("button", { name: "Approve" }).click();
   await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE}`) }).waitFor();
-  await page.waitForFunction(() => !document.querySelector('.chat [data-testid="gate-card"]'), null, { timeout: SOON });
+  await counts(page.locator('.chat [data-testid="gate-card"]'), 0);
   await t.answered(page, "Decided from the list.");
   await t.shot(page, "behind");
   await page.keyboard.press("Escape");
   await t.chipsAre(page, ["refund:done"]);
   await other.bringToFront();
-  await other.waitForFunction(() => !document.querySelector('[data-testid="gate-card"]'), null, { timeout: SOON });
+  await counts(t.card(other), 0);
   await t.answered(other, "Decided from the list.");
   await t.chipsAre(other, ["refund:done"]);
+  await t.rests(other);
   await t.script(says("All fine."));
   await t.say(other, "Thanks");
   await t.answered(other, "All fine.");
@@ -116,20 +117,21 @@ export async function inboxTwoOfOne(t) {
 /** While the open chat runs, something of another one is decided: both go on. */
 export async function inboxMeanwhile(t) {
   const chat = await elsewhere(t, calls("I'll refund it.", refund()), { ...says("The other one."), when: { user: "Please" } });
-  const words = Array.from({ length: 120 }, (_, at) => `word${at} `);
-  await t.script({ output: [{ type: "message", deltas: words, text: words.join("") }], fault: { kind: "slow", ms: 60 }, when: { user: "story" } }, { ...says("The other one."), when: { user: "Please" } });
+  const count = calls("Counting.", call("stock_report", { seconds: 120 }));
+  await t.script({ ...count, when: { user: "How many" } }, { ...says("The other one."), when: { user: "Please" } }, { ...says("There are 42."), when: { user: "How many" } });
   const page = await t.open();
-  await t.say(page, "Tell me a story");
-  await page.getByText("word5 ").waitFor();
+  await t.say(page, "How many are there?");
+  await t.chipsAre(page, ["stock_report:running"]);
   await openInbox(page);
   const waiting = await item(page, chat.title);
   await waiting.getByRole("button", { name: "Approve" }).click();
   await line(waiting).filter({ hasText: /^Approved/ }).waitFor();
-  await counts(page.getByText("word119 "), 0, "the story is still being told");
   await waiting.getByRole("button", { name: "Open chat" }).waitFor();
-  await page.keyboard.press("Escape");
-  await t.answered(page, "word119");
   await settled(t, chat, "done");
+  await page.keyboard.press("Escape");
+  await t.chipsAre(page, ["stock_report:running"]);
+  await t.finish();
+  await t.answered(page, "There are 42.");
   await becomes(() => t.userMessages(page), 1);
 }
 
@@ -160,7 +162,7 @@ export async function inboxMany(t) {
     await mail.getByRole("button", { name: "Reject" }).click();
     await mail.scrollIntoViewIfNeeded();
     await t.shot(page, `${name}-long`);
-    assert.ok(await inbox(page).evaluate((dialog) => dialog.scrollWidth <= dialog.clientWidth), "no sideways scrolling");
+    await becomes(() => inbox(page).evaluate((dialog) => dialog.scrollWidth <= dialog.clientWidth), true, "no sideways scrolling");
     await accessible(page, `${name} long`);
   }
 }
