@@ -27,6 +27,7 @@ export function createScroller(view, button) {
       following = true;
       button.hidden = true;
       view.scrollTop = 0;
+      lastTop = 0; // this move is not the reader's, either
     },
     /** Call after drawing. */
     follow() {
