@@ -71,6 +71,10 @@ class Team:
         """The member that a journal spells like this, or None: "" is the entry agent."""
         return self.members.get(name) if name else self.first
 
+    def asker(self, agent: str, task: str) -> str:
+        """Who is named where ``agent`` asks a person, in ``task``: itself; "" where that is the entry agent's own talk."""
+        return agent if task or agent != self.entry.name else ""
+
     def delegate(self, agent: str, tool: str) -> Delegation | None:
         """The tool of the member ``agent``, spelled as in a journal, that delegates. None if it has no such tool."""
         member = self.member(agent)

@@ -67,6 +67,16 @@ def speakers(stream: Stream) -> list[str | None]:
     return [event.get("name") for event in stream.of("TEXT_MESSAGE_START")]
 
 
+def named(stream: Stream) -> str:
+    """Who asks, as the one card or interrupt says; "" for the entry agent, which isn't named."""
+    shown = [(card, card["steps"][0]["description"]) for card in stream.cards.values()]
+    shown += [(interrupt["metadata"], interrupt["message"]) for interrupt in stream.interrupts]
+    ((told, question),) = shown
+    agent: str = told.get("agent", "")
+    assert question.startswith(f"{agent} asks:") if agent else " asks:" not in question
+    return agent
+
+
 def results(stream: Stream) -> list[str]:
     return list(stream.results.values())
 
@@ -115,6 +125,7 @@ async def test_gates_on_both_sides_and_a_transfer_beside_one(mode: str, tools: l
         chat.product = p
         second = await chat.decide(first, approved=True)
         assert (second.text, speakers(second)) == ("Billing.", ["billing"])
+        assert [named(stream) for stream in (first, second)] == ["", "billing"]
         assert (desks.support.orders, desks.billing.orders) == (["A1"], [])
     async with desks.server() as p:
         chat.product = p

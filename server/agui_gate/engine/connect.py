@@ -236,4 +236,5 @@ def _interrupt(team: Team, journal: Journal, approval: Approval) -> ev.Interrupt
     tool = belonging.tool_of(member and member.agent, approval)
     parameters = tool.parameters if tool else {"type": "object"}
     ran = already_ran(approval, parameters, journal.approvals.values(), journal.replaced)
-    return cards.interrupt(approval, parameters, ran, task=journal.task_of(approval.call_id))
+    task = journal.task_of(approval.call_id)
+    return cards.interrupt(approval, parameters, ran, asker=team.asker(approval.agent, task), task=task)

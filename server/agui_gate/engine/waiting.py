@@ -93,17 +93,22 @@ class Asker:
     def _interrupt(self, approval: Approval) -> ev.Interrupt:
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
-        task = self._thread.journal.task_of(approval.call_id)
-        return cards.interrupt(approval, parameters, ran, self.refused.get(approval.id), task=task)
+        asker, task = self._asker(approval)
+        return cards.interrupt(approval, parameters, ran, self.refused.get(approval.id), asker=asker, task=task)
 
     def _card(self, approval: Approval) -> CardEntry:
         self._end_cards(approval, REPLACED)
         card_id, message_id = f"card_{self._scope.new_id()}", self._scope.new_id()
         parameters = self.parameters(approval)
         ran = self._ran(approval, parameters)
-        task = self._thread.journal.task_of(approval.call_id)
-        arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran, task=task)
+        asker, _ = self._asker(approval)
+        arguments = cards.card_arguments(approval, parameters, self.refused.get(approval.id), ran, asker=asker)
         return CardEntry(card_id, message_id, approval.id, arguments)
+
+    def _asker(self, approval: Approval) -> tuple[str, str]:
+        """Who is named as the one that asks, and in which task."""
+        task = self._thread.journal.task_of(approval.call_id)
+        return self._members.team.asker(approval.agent, task), task
 
     def _ran(self, approval: Approval, parameters: dict[str, Any]) -> cards.AlreadyRan | None:
         return already_ran(approval, parameters, self._thread.approvals.values(), self._thread.journal.replaced)

@@ -36,17 +36,15 @@ def card_arguments(
     refused: str | None = None,
     ran: AlreadyRan | None = None,
     *,
-    task: str = "",
+    asker: str = "",
 ) -> str:
     """JSON arguments of the `confirm_changes` call for ``approval``; ``parameters`` is the tool's JSON Schema.
 
     ``refused``: why the last answer wasn't taken, where it is shown again. ``ran``: see `protocol/earlier.py`.
-    ``task``: the id of the task in which a sub-agent asks; then the card names that agent.
+    ``asker``: the agent that the card names; "" for none (`Team.asker`).
     """
     arguments = shown(approval.arguments, parameters)
-    asked = approval.message or f"Execute {approval.tool}"
-    if task:
-        asked = f"{approval.agent} asks: {asked}"
+    asked = _asked(asker, approval.message or f"Execute {approval.tool}")
     card: dict[str, Any] = {
         "function_name": approval.tool,
         "function_call_id": approval.call_id,
@@ -59,8 +57,8 @@ def card_arguments(
         card["restored"] = True
     if refused:
         card["refused"] = refused
-    if task:
-        card["agent"] = approval.agent
+    if asker:
+        card["agent"] = asker
     if approval.editable:
         card["editable"] = list(approval.editable)
         card["function_parameters"] = _for_edits(approval, parameters)  # as `editedArgs` is for an interrupt
@@ -75,9 +73,10 @@ def interrupt(
     ran: AlreadyRan | None = None,
     refused: str | None = None,
     *,
+    asker: str = "",
     task: str = "",
 ) -> Interrupt:
-    """The interrupt that shows ``approval``. ``parameters``, ``refused``, ``ran`` and ``task`` are as for a card.
+    """The interrupt that shows ``approval``; all but ``task`` are as for a card. ``task``: the id of the one it is in.
 
     No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
     business (docs/clients.md#one-style-a-run). It is in the metadata for pages that count down. What is in the metadata
@@ -94,10 +93,9 @@ def interrupt(
         metadata["restored"] = True
     if refused:
         metadata["refused"] = refused
-    asked = approval.message or f"Run {approval.tool}?"
-    if task:
-        metadata["agent"] = approval.agent
-        asked = f"{approval.agent} asks: {asked}"
+    asked = _asked(asker, approval.message or f"Run {approval.tool}?")
+    if asker:
+        metadata["agent"] = asker
     wanted = open_questions.schema(approval)
     return Interrupt(
         id=approval.id,
@@ -108,6 +106,10 @@ def interrupt(
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
     )
+
+
+def _asked(asker: str, question: str) -> str:
+    return f"{asker} asks: {question}" if asker else question
 
 
 def _sentences(approval: Approval, refused: str | None, asked: str, ran: AlreadyRan | None) -> str:

@@ -16,7 +16,7 @@ export interface Ask {
   id: string;
   tool: string;
   arguments: Json;
-  /** Who asks, where it is an agent to which the work was delegated. */
+  /** Who asks, where that is not the agent of the chat. */
   agent?: string;
   /** A sentence for the person; without one the card says what it always says. */
   message?: string;

@@ -22,7 +22,7 @@ const parameters = z.object({
   editable: z.array(z.string()).optional(),
   function_parameters: z.record(z.string(), z.unknown()).optional(), // the tool's JSON Schema, where something may be edited
   expires_at: z.string().optional(),
-  agent: z.string().optional(), // the sub-agent that asks
+  agent: z.string().optional(), // who asks, where that is not the entry agent
   refused: z.string().optional(),
   already_ran: z.array(z.record(z.string(), z.unknown())).optional(),
 });
