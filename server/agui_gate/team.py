@@ -72,7 +72,7 @@ class Team:
         return self.members.get(name) if name else self.first
 
     def asker(self, agent: str, task: str) -> str:
-        """Who is named where ``agent`` asks a person, in ``task``: itself; "" where that is the entry agent's own talk."""
+        """Who is named where ``agent`` asks a person, in ``task``: "" where the entry agent does, in no task."""
         return agent if task or agent != self.entry.name else ""
 
     def delegate(self, agent: str, tool: str) -> Delegation | None:
