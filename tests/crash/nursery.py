@@ -1,8 +1,8 @@
 """Replicas by the dozen: each is forked from one process that has everything imported, and so starts in milliseconds.
 
-`python -m tests.crash.nursery` is that process. Each line on stdin is a `Start` as JSON; the answer is ``PORT PID``.
-All of them end with it, and it ends with the test. The port takes connections before the replica does, so nobody has to
-wait until it is ready.
+`python -m tests.crash.nursery MODULE` is that process. The module has a struct `Start` and a function `serve`, which a
+replica runs. Each line on stdin is a `Start` as JSON; the answer is ``PORT PID``. All of them end with it, and it ends
+with the test. The port takes connections before the replica does, so nobody has to wait until it is ready.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tests.crash.busy import LOADED
-from tests.crash.replica import Start, serve
 from tests.product.kit import TIMEOUT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +50,12 @@ class Replica:
             loop.remove_reader(self._handle)
         self.close()
 
+    async def stopped(self) -> None:
+        """Wait until each of its threads is stopped (SIGSTOP)."""
+        async with asyncio.timeout(TIMEOUT):
+            while set(_states(self.pid)) != {"T"}:  # noqa: ASYNC110 it isn't our child, so only to look tells
+                await asyncio.sleep(0.01)
+
     async def kill(self) -> None:
         """SIGKILL, and be sure that it is gone."""
         self.signal(signal.SIGKILL)
@@ -68,6 +74,12 @@ class Replica:
             self._handle = None
 
 
+def _states(pid: int) -> Iterator[str]:
+    """What the kernel says of each thread of a process: proc_pid_stat(5)."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        yield (task / "stat").read_text().rpartition(") ")[2][0]
+
+
 class Nursery:
     """Starts replicas. ``log`` is what they all say on stderr."""
 
@@ -75,8 +87,8 @@ class Nursery:
         self._process, self.log = process, log
         self._replicas: list[Replica] = []
 
-    def start(self, start: Start) -> Replica:
-        """One more: a few milliseconds."""
+    def start(self, start: msgspec.Struct) -> Replica:
+        """One more: a few milliseconds. ``start`` is its module's `Start`."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(msgspec.json.encode(start) + b"\n")
@@ -93,9 +105,9 @@ class Nursery:
 
 
 @contextmanager
-def nursery(log: Path, build: Path | None = None) -> Iterator[Nursery]:
+def nursery(log: Path, build: Path | None = None, module: str = "tests.crash.replica") -> Iterator[Nursery]:
     """A process that starts replicas; of another build than this tree, if its folder is given."""
-    command = (sys.executable, "-m", "tests.crash.nursery")
+    command = (sys.executable, "-m", "tests.crash.nursery", module)
     environment = None if build is None else {**os.environ, "PYTHONPATH": str(build)}
     with log.open("ab") as errors:
         process = subprocess.Popen(
@@ -109,8 +121,9 @@ def nursery(log: Path, build: Path | None = None) -> Iterator[Nursery]:
 
 
 # --- in the process that starts them ---------------------------------------------------------------------------------
-def main() -> None:
+def main(module: str) -> None:
     """Start replicas until nobody asks for one any more."""
+    kind: Any = importlib.import_module(module)
     for name in LOADED:
         importlib.import_module(name)
     gc.freeze()
@@ -121,10 +134,10 @@ def main() -> None:
             if not pid:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-                serve(msgspec.json.decode(line, type=Start), sock)
+                kind.serve(msgspec.json.decode(line, type=kind.Start), sock)
                 return
             print(sock.getsockname()[1], pid, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,26 +1,41 @@
 """Server processes that share one SQLite file and one provider, and are killed without warning."""
 
 import asyncio
-import contextlib
-import sys
+import atexit
+import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from functools import cache
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 
+from agui_gate.failpoints import VARIABLE
 from agui_gate_adapters.testkit import Emulator, serve
+from tests.crash.nursery import Nursery, Replica, nursery
+from tests.crash.server import Start
 from tests.product.kit import TIMEOUT, Chat, Product, client_of
 
-ROOT = Path(__file__).resolve().parents[2]
+_numbers = count()
+
+
+@cache
+def _home() -> Nursery:
+    """Where servers come from. It ends with the tests."""
+    exits = ExitStack()
+    atexit.register(exits.close)
+    folder = exits.enter_context(TemporaryDirectory(prefix="agui-gate-servers-"))
+    return exits.enter_context(nursery(Path(folder) / "log", module="tests.crash.server"))
 
 
 class Server:
     """One process. `line` waits for the next thing it says."""
 
-    def __init__(self, process: asyncio.subprocess.Process, product: Product) -> None:
-        self.process, self.product = process, product
+    def __init__(self, process: Replica, said: asyncio.StreamReader, product: Product) -> None:
+        self.process, self._said, self.product = process, said, product
 
     def chat(self, other: Chat | None = None, **more: Any) -> Chat:
         """A new client, or a client of a dead server that goes on here."""
@@ -31,44 +46,55 @@ class Server:
         return chat
 
     async def line(self) -> str:
-        assert self.process.stdout is not None
         async with asyncio.timeout(TIMEOUT):
-            return (await self.process.stdout.readline()).decode().strip()
+            return (await self._said.readline()).decode().strip()
 
     async def kill(self) -> None:
         """SIGKILL, and be sure that it is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
-        async with asyncio.timeout(TIMEOUT):
-            await self.process.wait()
+        await self.process.kill()
 
     async def rest(self) -> list[str]:
         """Everything else it said, after it was killed."""
-        assert self.process.stdout is not None
         async with asyncio.timeout(TIMEOUT):
-            return (await self.process.stdout.read()).decode().splitlines()
+            return (await self._said.read()).decode().splitlines()
 
 
 class Machine:
     """What outlives a process: the file, the provider and how it is spoken to, an HTTP client."""
 
     def __init__(self, store: str, provider: str, mode: str, emulator: Emulator, client: httpx2.AsyncClient) -> None:
-        self.store, self._arguments = store, (store, provider, mode)
+        self.store, self._provider, self._mode = store, provider, mode
         self.emulator, self.client = emulator, client
 
     @asynccontextmanager
     async def server(self, *options: str) -> AsyncIterator[Server]:
         """A running process; killed in the end, if it still lives."""
-        command = (sys.executable, "-m", "tests.crash.server", *self._arguments, *options)
-        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
-        server = Server(process, Product(self.emulator, None, "", self.client))
+        pipe = _home().log.with_name(str(next(_numbers)))
+        os.mkfifo(pipe)
+        said = asyncio.StreamReader()
+        end = os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb")
+        loop = asyncio.get_running_loop()
+        reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(said), end)
+        server = None
         try:
-            word, port = (await server.line()).split()
-            assert word == "port"
-            server.product.url = f"http://127.0.0.1:{port}"
+            server = Server(self._start(pipe, *options), said, Product(self.emulator, None, "", self.client))
+            server.product.url = server.process.url
             yield server
         finally:
-            await server.kill()
+            if server is not None:
+                await server.kill()
+            reading.close()
+
+    def _start(self, said: Path, *options: str) -> Replica:
+        start = Start(
+            store=self.store,
+            provider=self._provider,
+            mode=self._mode,
+            options=options,
+            said=str(said),
+            failpoint=os.environ.get(VARIABLE, ""),
+        )
+        return _home().start(start)
 
 
 @asynccontextmanager

@@ -1,8 +1,8 @@
-"""A server to be killed or stopped: `python -m tests.crash.server STORE PROVIDER MODE OPTION…`.
+"""A server to be killed or stopped: `Start` says how it is started, `serve` is what it does.
 
-Prints `port N` when it listens. Its tools print what they do, a line each, so that a test knows where it is killing and
-can count executions over all processes. `stall`, `stall_again`, `linger` do their work and then never return; `doze`
-stops its own process in the middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
+Its tools say what they do, a line each, so that a test knows where it is killing and can count executions over all
+processes. `stall`, `stall_again`, `linger` do their work and then never return; `doze` stops its own process in the
+middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
 Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all tools are lent), ``team`` (a boss
 delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing``
@@ -11,6 +11,7 @@ ahead.
 """
 
 import asyncio
+import ctypes
 import os
 import signal
 import socket
@@ -18,15 +19,33 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 
 from agui_gate import Agent, ToolContext, create_app, tool
 from agui_gate.core.approvals import Approval, State
+from agui_gate.failpoints import VARIABLE
 from agui_gate.settings import Settings
 from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
+
+options: set[str] = set()
+"""Those of this process."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is started. ``said``: the named pipe that it says everything into. ``failpoint``: see
+    `agui_gate.failpoints`.
+    """
+
+    store: str
+    provider: str
+    mode: str
+    options: tuple[str, ...]
+    said: str
+    failpoint: str
 
 
 def tell(*words: str) -> None:
@@ -52,7 +71,7 @@ async def stall(order_id: str) -> str:
 async def stall_again(order_id: str, ctx: ToolContext) -> str:
     """Ship an order; the first process never comes back."""
     tell("ran", "stall_again", ctx.idempotency_key)
-    if "stalling" in sys.argv:
+    if "stalling" in options:
         await asyncio.Event().wait()
     return f"shipped {order_id}"
 
@@ -94,26 +113,31 @@ def run_ahead(path: str) -> None:
     clock.boot_clock = lambda: boot_clock() + int(Path(path).read_text())
 
 
-async def main(store: str, provider: str, mode: Any) -> None:
+async def run(store: str, provider: str, mode: Any, sock: socket.socket) -> None:
     remote = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
     model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k", hosted_tools=[remote])
-    opened = Dozing(store.removeprefix("sqlite:///")) if "dozing" in sys.argv else store
+    opened = Dozing(store.removeprefix("sqlite:///")) if "dozing" in options else store
     tools = [refund, stall, stall_again, linger, doze]
     agent = Agent(name="support", model=model, tools=tools)
-    if "team" in sys.argv:
+    if "team" in options:
         clerk = Agent(name="clerk", model=OpenAIResponses("gpt-b", base_url=provider, api_key="k"), tools=tools)
         boss = OpenAIResponses("gpt-a", base_url=provider, api_key="k")
-        agent = Agent(name="boss", model=boss, tools=[clerk.as_tool(gate="gate" in sys.argv)])
-    if "remote" in sys.argv:
+        agent = Agent(name="boss", model=boss, tools=[clerk.as_tool(gate="gate" in options)])
+    if "remote" in options:
         agent = RemoteAgent(provider, name="desk", tools=tools)
     app = create_app(agent, store=opened, settings=Settings())
-    sock = socket.create_server(("127.0.0.1", 0), backlog=128)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
-    tell("port", str(sock.getsockname()[1]))
     await server.serve(sockets=[sock])
 
 
-for option in sys.argv[4:]:
-    if Path(option).is_file():
-        run_ahead(option)
-asyncio.run(main(*sys.argv[1:4]))
+def serve(start: Start, sock: socket.socket) -> None:
+    """One server, until it is killed. It ends with its parent."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    os.dup2(os.open(start.said, os.O_WRONLY), 1)
+    os.environ[VARIABLE] = start.failpoint
+    options.update(start.options)
+    for option in start.options:
+        if Path(option).is_file():
+            run_ahead(option)
+    asyncio.run(run(start.store, start.provider, start.mode, sock))

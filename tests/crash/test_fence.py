@@ -4,7 +4,6 @@ Leases go by the boot clock. The tests set it forward, for all servers at once: 
 """
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,12 +33,12 @@ class Night:
     async def falls(self, said: str) -> None:
         """The first server has said that, and is stopped. No lease that it has is good any more."""
         assert await self.slept.line() == said
-        await asyncio.to_thread(os.waitid, os.P_PID, self.slept.process.pid, os.WSTOPPED | os.WNOWAIT)
+        await self.slept.process.stopped()
         self._clock.write_text(str(2 * LEASE_MS))
 
     def ends(self) -> None:
         """The first server goes on."""
-        self.slept.process.send_signal(signal.SIGCONT)
+        self.slept.process.signal(signal.SIGCONT)
 
     async def stream(self, body: Json) -> Stream:
         """A run of the first server, to its end."""
