@@ -5,6 +5,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MAKEFLAGS += --no-builtin-rules
+# Without what is compiled beforehand, each process of the tests compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -147,6 +149,7 @@ fix: $(VENV)/.dev ## Format and repair what can be repaired by itself
 .PHONY: .browser
 .browser: .node frontend-demo/dist/.stamp $(addsuffix /node_modules/.stamp,frontend-demo/runtime tests/e2e tests/interop/foreign)
 
+# ARGS=--every: the scenarios in the browser over every connection and in every style.
 .PHONY: e2e
 e2e: .browser $(VENV)/.test tests/interop/node_modules/.stamp tests/e2e/next/.stamp ## Real AG-UI clients in Node, the browser tests, processes that are killed
 	@$(PYTEST) --maxprocesses=2 --dist=worksteal $(if $(E2E),tests/e2e) tests/interop tests/crash $(ARGS)

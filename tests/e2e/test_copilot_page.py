@@ -5,6 +5,7 @@ for those that it provokes.
 """
 
 import json
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -13,37 +14,39 @@ from tests.e2e.stack import MIXED, Stack
 from tests.requirements import shows
 
 VIAS = ("direct", "runtime", "browser")
+STYLES = ("card", "interrupt")
 CARDS = [(via, "card") for via in VIAS]
 SOME = [("direct", "card"), ("direct", "interrupt"), ("browser", "card")]
-ALL = [*CARDS, *((via, "interrupt") for via in VIAS)]
+ALL = [(via, style) for via in VIAS for style in STYLES]
 
 
 def cases(*names: str, over: list[tuple[str, str]]) -> list[object]:
     """A test for every scenario over every connection and style."""
+    return [_case(name, *way) for name in names for way in over]
+
+
+def spread(*names: str, over: list[tuple[str, str]]) -> list[object]:
+    """The same, where two ways a scenario are enough; the others are left to `--every`.
+
+    The two have other connections and, of `ALL`, other styles. The next scenario has the next two, so that all come up
+    equally often.
+    """
+    taken = [{over[n % len(over)], over[(n + len(over) // 2) % len(over)]} for n in range(len(names))]
     return [
-        pytest.param(name, {"via": via, "style": style}, id=f"{name}-{via}-{style}")
-        for name in names
-        for via, style in over
+        _case(name, *way, marks=() if way in ways else pytest.mark.spare)
+        for name, ways in zip(names, taken, strict=True)
+        for way in over
     ]
+
+
+def _case(name: str, via: str, style: str, **more: Any) -> object:
+    return pytest.param(name, {"via": via, "style": style}, id=f"{name}-{via}-{style}", **more)
 
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases(
-        "approve",
-        "reject",
-        "edit",
-        "threeCards",
-        "approveAll",
-        "ignored",
-        "reload",
-        "twoTabs",
-        "restart",
-        "mixed",
-        "sevenCalls",
-        over=ALL,
-    )
-    + cases("decidedElsewhere", over=ALL)
+    cases("approve", "reject", "edit", "reload", "twoTabs", over=ALL)
+    + spread("threeCards", "approveAll", "ignored", "restart", "mixed", "sevenCalls", "decidedElsewhere", over=ALL)
     + cases("details", "halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
@@ -53,7 +56,9 @@ def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) 
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("staleReject", "settlesInTime", "goesOn", "editTold", "regenerate", "editMessage", "editWhileAsked", over=ALL)
+    spread(
+        "settlesInTime", "staleReject", "goesOn", "editTold", "regenerate", "editMessage", "editWhileAsked", over=ALL
+    )
     + cases("askedAgain", "raced", "expiresInTime", over=SOME)
     + cases("decidedAtOnce", over=[("direct", "card"), ("direct", "interrupt"), ("runtime", "interrupt")])
     + cases("asksAtOnce", over=[("direct", "interrupt")])
@@ -73,7 +78,7 @@ def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, option
 @shows("T4", "T6")
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("inboxApproves", "inboxHere", "unread", "goneOn", "goneOnMeanwhile", "staysAtEnd", over=ALL)
+    spread("inboxApproves", "inboxHere", "unread", "goneOn", "goneOnMeanwhile", "staysAtEnd", over=ALL)
     + cases("inboxRejects", "inboxSettles", "inboxTwoOfOne", over=SOME)
     + cases("inboxRaced", "inboxRefused", "inboxChanges", "inboxMeanwhile", "inboxMany", over=[("direct", "card")])
     + cases("inboxFollows", "inboxUntold", over=[("direct", "card")])
@@ -96,7 +101,7 @@ def test_the_list_of_chats(stack: Stack, scenario: str, options: dict[str, str])
 @pytest.mark.parametrize(
     ("scenario", "options"),
     cases("suggestions", over=[("direct", "card"), ("runtime", "card")])
-    + cases("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
+    + spread("stopText", "stopTool", "twoThreads", "longAnswer", "twentyTurns", "threads", over=CARDS),
 )
 def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
@@ -104,7 +109,7 @@ def test_a_conversation(stack: Stack, scenario: str, options: dict[str, str]) ->
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("providerFails", "serverAway", "busy", "cutStream", "tooLarge", "guarded", over=CARDS)
+    spread("providerFails", "serverAway", "busy", "cutStream", "tooLarge", "guarded", over=CARDS)
     + cases("expired", "halfExpired", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("wrongAddress", over=[("runtime", "card")]),
 )
@@ -114,7 +119,7 @@ def test_what_goes_wrong_is_told_and_mended(stack: Stack, scenario: str, options
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("accessibility", over=CARDS)
+    spread("accessibility", over=CARDS)
     + cases("narrow", over=[("direct", "card")])
     + cases("keyboard", over=[("direct", "card"), ("direct", "interrupt")]),
 )
@@ -125,9 +130,10 @@ def test_everybody_can_use_it(stack: Stack, scenario: str, options: dict[str, st
 @shows("B14", "B15")
 @pytest.mark.parametrize(
     ("scenario", "options"),
-    cases("insideApprove", "insideEdit", "insideNested", "insideElsewhere", "handsOver", over=ALL)
+    cases("insideApprove", over=ALL)
+    + spread("insideEdit", "insideNested", "insideElsewhere", "handsOver", over=ALL)
     + cases("insideReject", "gatedTask", over=SOME)
-    + cases("insideStop", "sharedState", "insideReload", "insideFails", over=CARDS)
+    + spread("insideStop", "sharedState", "insideReload", "insideFails", over=CARDS)
     + cases("insideStopsAll", "insideStopsLater", "insideUnread", over=SOME)
     + cases("insideNarrow", over=[("direct", "card")])
     + cases("stateRefused", over=[("direct", "card"), ("browser", "card")]),
@@ -136,43 +142,36 @@ def test_a_team(stack: Stack, scenario: str, options: dict[str, str]) -> None:
     stack.run(scenario, options)
 
 
-ON_1_0 = pytest.mark.parametrize(
-    ("scenario", "style"),
-    [
-        (scenario, style)
-        for scenario in ("approve", "reject", "mixed", "reload", "ignored", "stopText", "stopTool", "approvesThenStops")
-        for style in ("card", "interrupt")
-    ],
-)
+def on_1_0(turn: int, *names: str, whole: tuple[str, ...] = ()) -> pytest.MarkDecorator:
+    """Every scenario in both styles, but for `--every` only in one of them, turn by turn; those of ``whole`` always."""
+    spare = {(name, STYLES[(n + turn) % 2]) for n, name in enumerate(names)}
+    every = [(name, style) for name in (*whole, *names) for style in STYLES]
+    marked = [pytest.param(*case, marks=pytest.mark.spare if case in spare else ()) for case in every]
+    return pytest.mark.parametrize(("scenario", "style"), marked)
 
 
-@ON_1_0
+DECIDED = ("approve", "reject", "reload")
+MORE = ("mixed", "ignored", "stopText", "stopTool", "approvesThenStops")
+TEAM = ("insideApprove", "insideNested", "handsOver", "sharedState")
+
+
+@on_1_0(0, *MORE, whole=DECIDED)
 def test_a_runtime_of_1_0_before_a_browser_of_0_x(stack: Stack, scenario: str, style: str) -> None:
     """The runtime declares AG-UI 1.0, and so the server answers; what it passes on is read by client 0.0.59."""
     stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
 
 
-TEAM_ON_1_0 = pytest.mark.parametrize(
-    ("scenario", "style"),
-    [
-        (scenario, style)
-        for scenario in ("insideApprove", "insideNested", "handsOver", "sharedState")
-        for style in ("card", "interrupt")
-    ],
-)
-
-
-@TEAM_ON_1_0
+@on_1_0(0, *TEAM)
 def test_a_team_through_a_runtime_of_1_0(stack: Stack, scenario: str, style: str) -> None:
     stack.run(scenario, {"via": "runtime", "style": style, "runtime": MIXED})
 
 
-@TEAM_ON_1_0
+@on_1_0(1, *TEAM)
 def test_a_team_on_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
     stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
 
 
-@ON_1_0
+@on_1_0(1, *MORE, whole=DECIDED)
 def test_a_page_with_client_1_0(stack: Stack, scenario: str, style: str) -> None:
     """The kit's newest core, and the client that it doesn't have yet: what comes next."""
     stack.run(scenario, {"via": "direct", "style": style, "page": "next"})
