@@ -9,9 +9,9 @@ function scripted(...scripts) {
   const inputs = [];
   async function* run(agent, input, signal, began) {
     inputs.push(structuredClone(input));
-    began(`run-${inputs.length}`);
     const script = scripts.shift() ?? [];
     if (script instanceof Error) throw script;
+    began(`run-${inputs.length}`);
     for (const event of script) {
       if (event !== "hang") yield event;
       else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("stop", "AbortError"))));
@@ -242,6 +242,50 @@ test("what is decided here goes out when the last other card was decided elsewhe
   await session.look();
   await new Promise(setImmediate);
   assert.deepEqual(inputs[1].resume.map(({ interruptId, payload }) => [interruptId, payload.approved]), [["apr-c1", false]]);
+});
+
+test("what is decided here doesn't go out while the other one's tool is at work", async () => {
+  const { session, inputs, server } = scripted(gated("c1", "c2"), [result("c1", "no"), finished()]);
+  await session.send("refund both");
+  await session.decide({ key: "c1" }, { approved: false });
+  const open = { id: "t1", agent: "support", messages: session.state.messages, approvals: [{ id: "apr-c1", call_id: "c1", tool: "refund", arguments: {} }] };
+  for (const [at, state, expected] of [["later", "claimed", 1], ["last", "done", 2]]) {
+    server.calls = seen(at, [{ ...done("c2"), state }]);
+    server.thread = { ...open, ...server.calls };
+    assert.equal(await session.look(), true);
+    await new Promise(setImmediate);
+    assert.equal(inputs.length, expected, state);
+  }
+});
+
+test("how a run ended stays to be read, and to be tried again, when more is known of its chat", async () => {
+  const { session, inputs, server } = scripted([...text("a1", "Let me"), { type: "RUN_ERROR", code: "unavailable", message: "m" }], failure("network"));
+  server.calls = failure("network");
+  await session.send("hello");
+  const told = (at, key, messages = session.state.messages) => {
+    server.calls = seen(at, [], { key, status: "failed" });
+    server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
+  };
+  told("later", "run-1");
+  assert.deepEqual([await session.look(), session.state.notice?.code], [true, "unavailable"]);
+  await session.retry();
+  assert.deepEqual([inputs.length, session.state.notice.code], [2, "network"]);
+  told("last", "another");
+  assert.deepEqual([await session.look(), session.state.notice], [true, null], "another one has another end");
+});
+
+test("where somebody else's answer was first, and the thread busy with it, what came of that is shown", async () => {
+  const { session, server } = scripted(...Array.from({ length: 4 }, () => failure("thread_busy")));
+  const waiting = [{ id: "u1", role: "user", content: "refund" }, { id: "a1", role: "assistant", content: "", toolCalls: [{ id: "c1", type: "function", function: { name: "refund", arguments: ARGS } }] }];
+  server.calls = seen("now", [], { key: "r1", status: "waiting" });
+  server.thread = { id: "t1", agent: "support", messages: waiting, approvals: [{ id: "apr-c1", call_id: "c1", tool: "refund", arguments: {} }], ...server.calls };
+  await session.open("t1", "support");
+  const decided = session.decide({ key: "c1" }, { approved: true });
+  await new Promise(setImmediate);
+  server.calls = seen("later", [done("c1")], { key: "r2", status: "finished" });
+  server.thread = { ...server.thread, messages: [...waiting, { id: "c1-result", role: "tool", toolCallId: "c1", content: "ok" }, { id: "a2", role: "assistant", content: "It was first." }], approvals: [], ...server.calls };
+  await decided;
+  assert.deepEqual([session.state.messages.at(-1).content, session.state.notice], ["It was first.", null]);
 });
 
 test("a message doesn't begin another chat under the id of one that was deleted", async () => {

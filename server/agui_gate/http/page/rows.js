@@ -5,6 +5,7 @@ import { askRow, callRows, plainText, strayTaskRow } from "./callrows.js";
 import { parseObject } from "./json.js";
 import { lanesOf, voicesOf } from "./lanes.js";
 import { CARD_TOOL, fromMetadata } from "./records.js";
+import { isAwaited } from "./state.js";
 
 /**
  * Rows: `user`, `speaker`, `text`, `form`, `replaced`, `reasoning`, `activity`, `tool`, `handoff`, `task` (with `rows` of
@@ -99,9 +100,9 @@ function tail(view, rows) {
 }
 
 /** What was decided outside the chat and the assistant doesn't know yet, or a task that somebody has to go on with. */
-function isUnread({ state: { messages, records }, lanes }, rows) {
-  const awaited = Object.values(records).some(({ state }) => state === "claimed");
-  if (awaited) return false;
+function isUnread({ state, lanes }, rows) {
+  const { messages, records } = state;
+  if (isAwaited(state)) return false;
   if (rows.some(({ kind, status }) => kind === "task" && status === "paused")) return true;
   const cards = new Set(messages.flatMap((message) => message.toolCalls ?? []).filter((call) => call.function.name === CARD_TOOL).map(({ id }) => id));
   const isCard = ({ toolCallId, toolCalls, content }) => cards.has(toolCallId) || (!content && toolCalls?.every(({ id }) => cards.has(id)));

@@ -8,7 +8,7 @@ import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
 import { createId } from "./ids.js";
 import { failure, patiently, runInput, wait } from "./input.js";
 import { createSight } from "./sight.js";
-import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, atRest, startRun, withoutHalf } from "./state.js";
+import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, atRest, isAwaited, startRun, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 
 const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
@@ -21,6 +21,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   let state = initialState();
   const sight = createSight();
   let streamed = null; // the key of the run whose events came here last
+  let begun = null; // the same, but null where the last one was refused
   let redo = async () => {}; // what Retry does
   let abort = null;
 
@@ -42,6 +43,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
 
   async function run(resume = [], sent = []) {
     redo = () => retryRun(resume, sent);
+    begun = null;
     const controller = new AbortController();
     abort = controller;
     set(startRun(state, newId(), now(), sent));
@@ -52,12 +54,11 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return; // The person has moved on to another thread.
     abort = null;
-    await learn();
+    await learn(sent.length > 0);
   }
 
   async function stream(body, controller) {
-    const events = patiently(() => api.run(state.agent, body, controller.signal, (key) => (streamed = key)));
-    for await (const event of events) {
+    for await (const event of patiently(() => api.run(state.agent, body, controller.signal, (key) => (begun = streamed = key)))) {
       if (abort !== controller) return;
       set(reduce(state, event, now()));
     }
@@ -76,10 +77,10 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     await run(answers.resume, answers.sent);
   }
 
-  /** As `look`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere. */
+  /** As `look`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere, and ran. */
   async function lookAndSend() {
     const changed = await look();
-    if (changed && isReady(state)) void sendDrafts();
+    if (changed && isReady(state) && !isAwaited(state)) void sendDrafts();
     return changed;
   }
 
@@ -127,7 +128,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     sendDecisions,
     look: lookAndSend,
     /** Whether something may change elsewhere: a card is open, or what it asked about is being carried out. */
-    waits: () => !state.run && (sight.isBusy() || openAsks(state).length > 0 || Object.values(state.records).some((record) => record.state === "claimed")),
+    waits: () => !state.run && (sight.isBusy() || openAsks(state).length > 0 || isAwaited(state)),
     /** Answer the last question anew. What ran in the answer so far stays done (`ranInAnswer` says what). */
     async regenerate() {
       if (state.run) return;
@@ -169,11 +170,12 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
       sight.see(thread);
-      set({ ...restore(state, thread), ...knownOf(thread.agent) });
+      const notice = thread.run?.key === begun ? state.notice : null; // so that run ended
+      set({ ...restore(state, thread), ...knownOf(thread.agent), notice });
       if (sight.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
-      redo = () => load(threadId);
+      [redo, begun] = [() => load(threadId), null];
       set(failRun(state, error.code ?? "internal", error.message));
     }
   }
@@ -211,20 +213,21 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   }
 
   /** After a run: what the ledger says of its calls; without it they are shown as the run told them. And what began since. */
-  async function learn() {
+  async function learn(answered = false) {
     const { threadId } = state;
     const seen = await api.getCalls(threadId).catch(() => null);
     if (!seen || state.threadId !== threadId || state.run) return;
+    const isElsewhere = seen.run && seen.run.key !== streamed && (streamed || (answered && sight.isOther(seen.run)));
     sight.see(seen);
     set(learnCalls(state, seen.calls));
     if (sight.isNew(seen.run)) await follow(seen.run.key);
-    else if (streamed && seen.run && seen.run.key !== streamed) await load(threadId); // and is over by now
+    else if (isElsewhere) await load(threadId); // and is over by now
   }
 
   /** Show a run that began elsewhere: another tab, or a conversation that goes on after a decision. */
   async function follow(key) {
     sight.follows(key);
-    streamed = key;
+    begun = streamed = key;
     const controller = new AbortController();
     abort = controller;
     redo = () => retryRun([], []);

@@ -5,12 +5,14 @@ const markOf = ({ updated_at, run, calls }) => JSON.stringify([updated_at, run, 
 export function createSight() {
   let mark = null; // of the thread as it was seen last
   let busy = false; // whether something was at work on it then
+  let key = null; // of its run then
   let followed = null; // the key of what was followed last
 
   return {
     see(thread) {
       mark = markOf(thread);
       busy = thread.run?.status === "running";
+      key = thread.run?.key ?? null;
     },
     /** Whether it was ever seen. */
     knows: () => mark !== null,
@@ -18,15 +20,17 @@ export function createSight() {
     isSame: (thread) => markOf(thread) === mark,
     /** Whether something is at work that was not followed yet. A decision, and another process, stream nothing here. */
     isNew: (run) => run?.status === "running" && run.key !== followed,
-    follows(key) {
-      followed = key;
+    /** Whether it has another run by now. */
+    isOther: (run) => run.key !== key,
+    follows(next) {
+      followed = next;
     },
     /** Its stream broke off: it may be followed again. */
-    lost(key) {
-      if (followed === key) followed = null;
+    lost(one) {
+      if (followed === one) followed = null;
     },
     forget() {
-      mark = followed = null;
+      mark = key = followed = null;
       busy = false;
     },
   };

@@ -33,6 +33,9 @@ export function initialState({ threadId = "", agent = "", schemas = {}, team = {
 /** Whether the chat was deleted while it was open: what is said next begins another one. */
 export const isGone = (state) => state.notice?.code === "not_found" && state.messages.length === 0;
 
+/** Whether what somebody decided elsewhere is being carried out: the chat is busy with that. */
+export const isAwaited = ({ records }) => Object.values(records).some((record) => record.state === "claimed");
+
 /** A user's new message; anything said before stays. */
 export function addUserMessage(state, id, text) {
   return { ...state, notice: null, messages: [...state.messages, { id, role: "user", content: text }] };
