@@ -20,7 +20,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         assert (built / "index.html").is_file(), "the pages are not built: run `make e2e`"
     with running(tmp_path_factory.mktemp("e2e")) as stack:
         yield stack
-        assert_all_conform(*stack.streams)
+    assert_all_conform(*stack.streams)  # nobody writes to them any more
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

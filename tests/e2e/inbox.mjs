@@ -1,8 +1,7 @@
 /** What the scenarios of the inbox share. */
 
 import assert from "node:assert/strict";
-
-export const SOON = 8000; // ms in which a stale card settles: three seconds, and what a busy machine needs
+import { eventually } from "./eventually.mjs";
 
 /** A chat of its own, begun without a page, in which the calls of `turn` wait. Returns its id. */
 export async function waiting(t, text, turn, { server = t.urls.server, headers = {} } = {}) {
@@ -31,11 +30,19 @@ export async function expand(item) {
 }
 
 /** Wait until the chat has gone on in the background, and its assistant has said `text`. */
-export async function wentOn(t, page, thread, text) {
-  for (let tries = 0; tries < 300; tries += 1) {
+export const wentOn = (t, thread, text) =>
+  eventually(async () => {
     const { messages, run } = await (await fetch(`${t.urls.server}/threads/${thread}`)).json();
-    if (run.status !== "running" && messages.at(-1).content?.includes(text)) return;
-    await page.waitForTimeout(50);
-  }
-  throw new Error(`it did not say: ${text}`);
+    assert.notEqual(run.status, "running");
+    assert.ok(messages.at(-1).content?.includes(text), `it did not say: ${text}`);
+  });
+
+/**
+ * From here on the page is told that the same chats wait as now, whatever becomes of them: it can't notice. It is loaded
+ * anew, so that nothing it asked before is still on its way.
+ */
+export async function noticesNothing(t, page, { server = t.urls.server, headers = {} } = {}) {
+  const list = await (await fetch(`${server}/approvals?limit=100`, { headers })).json();
+  await page.route("**/approvals?limit=100", (route) => route.fulfill({ json: list }));
+  await page.reload();
 }

@@ -52,7 +52,7 @@ async def take(seconds: float) -> None:
 async def finish(_: Request) -> Response:
     """`POST /finish`: the tools that take their time are done; the first one is waited for."""
     somebody_works.clear()
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         if not at_work:
             await somebody_works.wait()
     for finished in at_work:
@@ -72,6 +72,12 @@ async def stock_report(seconds: float, ctx: ToolContext) -> dict[str, Any]:
 async def close_shop() -> str:
     """Close the shop, unless nobody agrees within a second."""
     return "closed"
+
+
+@tool(gate=Gate(expires_after=300))
+async def take_back() -> str:
+    """Take back what was lent, unless nobody agrees within five minutes."""
+    return "taken back"
 
 
 @tool(gate=Gate(expires_after=6))
@@ -147,6 +153,7 @@ def shop(provider: str, store: str, streams: str) -> Any:
             *base.tools,
             stock_report,
             close_shop,
+            take_back,
             lend_ladder,
             pack_order,
             archive_order,

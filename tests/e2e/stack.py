@@ -17,9 +17,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "frontend-demo"
-START = 60.0
-"""Seconds for a process to come up."""
-SCENARIO = 240.0
+START = 120.0
+"""Seconds for a process to come up, or to end."""
+SCENARIO = 480.0
 """Seconds for one scenario."""
 NAMES = ("provider", "server", "guarded", "runtime", "guarded runtime", "mixed runtime", "team")
 AT_ONCE = ("provider", "server", "guarded", "driver")
@@ -84,10 +84,10 @@ class Process:
         if not self._by_input:
             self.child.terminate()
         try:
-            self.child.wait(8)
+            self.child.wait(START)
         except subprocess.TimeoutExpired:
             self.child.kill()
-            self.child.wait(5)
+            self.child.wait()
         assert self.child.stdout is not None
         self.child.stdout.close()
         self.child = None

@@ -2,13 +2,12 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { answer, decide, decision, done, open, say, toolsAre } from "../builtin.mjs";
-import { becomes, counts, shows, together } from "../eventually.mjs";
-import { item, openInbox, waiting } from "../inbox.mjs";
+import { CLOCK, answer, decide, decision, done, focusIs, isPatient, open, say, threadOf, toolsAre, type } from "../builtin.mjs";
+import { becomes, counts, eventually, shows, together } from "../eventually.mjs";
+import { item, noticesNothing, openInbox, waiting } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
 const TURN = calls("I'll refund it.", refund());
-const CLOCK = "\\d\\d:\\d\\d";
 
 /** Decided without any page, with an edit: open pages settle by themselves, and see the conversation go on. */
 export async function builtinElsewhere(t) {
@@ -41,10 +40,10 @@ export async function builtinElsewhere(t) {
 export async function builtinLate(t) {
   await t.script(TURN, says("It was refunded."));
   const page = await open(t);
-  await say(page, "Refund ten cents of order 1003");
-  await page.locator(".card").waitFor();
   page.allow(/503/);
   await page.route("**/threads/*view=calls", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "…" } } }));
+  await say(page, "Refund ten cents of order 1003");
+  await page.locator(".card").waitFor();
   await decide(t, page, { approved: true });
   await page.getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
@@ -66,7 +65,7 @@ export async function builtinOvertaken(t) {
   await toolsAre(page, ["refund:done"]);
   const told = new RegExp(`^Already approved at ${CLOCK}, outside the chat\\. What you were about to answer was not sent\\.$`);
   await shows(decision(page), told);
-  await becomes(() => page.evaluate(() => document.activeElement.localName), "summary", "the focus is where the card was");
+  await focusIs(page, "summary", "the focus is where the card was");
   await page.keyboard.type(" for this");
   await becomes(() => page.inputValue("#input"), "", "what is typed on does not become a message");
   await t.shot(page, "overtaken");
@@ -112,20 +111,18 @@ export async function builtinNamed(t) {
   const page = await open(t, {}, t.urls.guarded);
   page.allow(/401/);
   await page.locator("#token").fill("wonderland");
-  await page.keyboard.press("Enter");
+  await page.locator("#token").press("Enter");
+  await page.locator("#token-dialog").waitFor({ state: "hidden" });
   await say(page, "Refund ten cents of order 1003");
   await page.getByRole("button", { name: "Approve" }).click();
   await answer(page, "Refunded for Alice.");
   await shows(decision(page), new RegExp(`^Approved by alice at ${CLOCK}, in the chat$`));
   const headers = { authorization: "Bearer wonderland" };
   const thread = await waiting(t, "Refund once more", TURN, { server: t.urls.guarded, headers });
-  await page.evaluate(() => dispatchEvent(new Event("focus"))); // the list is read at once when one comes back, else every twenty seconds
+  await noticesNothing(t, page, { server: t.urls.guarded, headers });
   await openInbox(page, thread);
-  await page.route("**/approvals?limit=100", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "…" } } }));
-  page.allow(/409|503/);
-  const { approvals } = await (await fetch(`${t.urls.guarded}/approvals`, { headers })).json();
-  const { id } = approvals.find(({ thread_id }) => thread_id === thread);
-  await fetch(`${t.urls.guarded}/approvals/${id}`, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify({ approved: true }) });
+  page.allow(/409/);
+  await decide(t, page, { approved: true }, { server: t.urls.guarded, headers, thread });
   await item(page, thread).getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
   const late = new RegExp(`^Already approved by alice at ${CLOCK}, outside the chat\\. Your answer came too late and changed nothing\\.$`);
@@ -139,6 +136,7 @@ export async function builtinTryAgain(t) {
   await say(page, "Refund ten cents of order 1003");
   await page.getByRole("button", { name: "Approve" }).click();
   await answer(page, "Refunded.");
+  await shows(decision(page), /^Approved at/); // it is known by now that something ran
   const again = page.getByRole("button", { name: "Try again" });
   await again.click();
   const dialog = page.getByRole("dialog");
@@ -220,13 +218,13 @@ export async function builtinRace(t) {
 }
 
 async function settled(t, page) {
-  const url = `${t.urls.server}/threads/${new URL(page.url()).hash.slice(3)}?view=calls`;
-  for (let tries = 0; tries < 300; tries += 1) {
+  const url = `${t.urls.server}/threads/${threadOf(page)}?view=calls`;
+  return eventually(async () => {
     const thread = await (await fetch(url)).json();
-    if (thread.calls[0].decision && thread.run.status !== "running") return thread;
-    await page.waitForTimeout(50);
-  }
-  throw new Error("nobody decided");
+    assert.ok(thread.calls[0].decision, "nobody decided");
+    assert.notEqual(thread.run.status, "running");
+    return thread;
+  });
 }
 
 /** What was approved elsewhere and takes its time is shown as running, and can't be answered meanwhile. */
@@ -266,21 +264,22 @@ export async function builtinGone(t) {
   await t.script(says("Hello."), says("Hello to you."), says("A new beginning."));
   const page = await open(t);
   page.allow(/404/);
+  const looks = await watched(page, /view=calls/);
   await say(page, `Good morning (${t.label})`);
   await answer(page, "Hello.");
-  const thread = () => new URL(page.url()).hash.slice(3);
-  const first = thread();
+  const first = threadOf(page);
   const remove = async (id) => assert.equal((await fetch(`${t.urls.server}/threads/${id}`, { method: "DELETE" })).status, 200);
   await remove(first);
   await page.getByText("This chat was deleted.").waitFor();
   await t.shot(page, "told");
   await say(page, "Good morning again");
   await answer(page, "Hello to you.");
-  const second = thread();
+  const second = threadOf(page);
   assert.notEqual(second, first);
-  const said = await hold(page, /view=calls/); // the page can't know before that
+  const said = await looks.hold(); // the page can't know before that
   await remove(second);
-  await say(page, "Are you still there?");
+  await isPatient(page);
+  await type(page, "Are you still there?");
   said();
   await page.getByText("This chat was deleted.").waitFor();
   await becomes(() => page.inputValue("#input"), "Are you still there?", "nothing that was typed is lost");
@@ -289,21 +288,32 @@ export async function builtinGone(t) {
   for (const id of [first, second]) assert.equal((await fetch(`${t.urls.server}/threads/${id}`)).status, 404, "nothing comes back under an old id");
 }
 
-/** Requests of the page are held back, until what this returns is called. */
-async function hold(page, urls) {
-  let release;
-  const released = new Promise((resolve) => (release = resolve));
+/** Requests to `urls` pass by here. `hold()`: none is under way, and those that come now wait until what it returns is called. */
+async function watched(page, urls) {
+  const underWay = new Set();
+  let free = Promise.resolve();
+  const pass = async (route) => route.fulfill({ response: await route.fetch() });
   await page.route(urls, async (route) => {
-    await released;
-    await route.continue();
+    await free;
+    const passing = pass(route);
+    underWay.add(passing);
+    await passing.finally(() => underWay.delete(passing));
   });
-  return release;
+  return {
+    async hold() {
+      let release;
+      free = new Promise((resolve) => (release = resolve));
+      while (underWay.size > 0) await Promise.all(underWay);
+      return release;
+    },
+  };
 }
 
 /** One of two is decided here, and the other one elsewhere: what was decided here goes out then. */
 export async function builtinHalf(t) {
   await t.script(calls("Two things.", refund(), call("archive_order", { order_id: "1003" })), says("Both are settled."));
   const page = await open(t);
+  page.allow(/409/); // the thread may still be busy with the other decision: the page tries again by itself
   await say(page, "Do two things");
   await page.locator(".card").nth(1).waitFor();
   await page.locator(".card").first().getByRole("button", { name: "Reject" }).click();
