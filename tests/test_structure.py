@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,7 @@ MODULES = sorted([*SERVER.rglob("*.py"), *ADAPTERS.rglob("*.py")])
 
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 50
-MAX_IMPORT_SECONDS = 0.3
+MOST_MODULES = 340
 
 # Addresses of package registries, and absolute paths of somebody's machine, wherever they stand.
 ADDRESSES = re.compile(
@@ -66,11 +67,15 @@ def test_all_is_sorted_and_equals_what_is_visible() -> None:
 
 @shows("B23")
 def test_importing_the_package_is_cheap() -> None:
-    """CPU time, the best of three fresh interpreters, so that a busy machine doesn't decide."""
-    program = "import time; start = time.process_time(); import agui_gate; print(time.process_time() - start)"
-    command = [sys.executable, "-c", program]
-    seconds = [float(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout) for _ in range(3)]
-    assert min(seconds) < MAX_IMPORT_SECONDS
+    """What is loaded is counted: the time it takes is another machine's (`make bench`), and so many take 0.2 s."""
+    program = "import sys; sys.stdout.write('first\\n'); import agui_gate; print(*sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, timeout=60, text=True
+    ).stdout
+    loaded = Counter(name.partition(".")[0] for name in said.partition("\n")[2].split())
+    assert not {"anthropic", "anyio", "httpx2", "mcp", "openai", "pydantic", "starlette", "uvicorn"} & set(loaded)
+    del loaded["rich"], loaded["pygments"]  # structlog's, where a tool for development brings them
+    assert loaded.total() < MOST_MODULES, loaded.most_common(20)
 
 
 def test_core_imports_nothing_of_ours_but_errors() -> None:
