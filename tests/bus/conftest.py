@@ -8,6 +8,7 @@ from agui_gate.bus.base import Bus
 from agui_gate.bus.memory import MemoryBus
 from agui_gate.bus.postgres import PostgresWire
 from agui_gate.bus.redis import RedisWire
+from agui_gate.bus.shared import bus as shared_bus
 from agui_gate.bus.shared.bus import SharedBus
 from tests.bus.distant import DistantBus
 from tests.bus.wire_in_memory import Place, WireInMemory, across, shared
@@ -49,6 +50,13 @@ BUSES: dict[str, Callable[[pytest.FixtureRequest], tuple[Bus, Bus]]] = {
     "postgres across": lambda request: across(postgres(request)),
 }
 """Two of each that lead to the same place."""
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine has time to answer. Who asks for what nobody knows waits for all of it."""
+    for name in ("ASK_SECONDS", "UNKNOWN_SECONDS", "CALL_SECONDS"):
+        monkeypatch.setattr(shared_bus, name, 30.0)
 
 
 @pytest.fixture(params=BUSES)

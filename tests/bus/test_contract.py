@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from agui_gate.bus.base import Bus, FellBehind, Opening, Publisher, Reader, Signal
+from agui_gate.bus.shared import bus as shared_bus
 from agui_gate.protocol.encoder import PING
 from tests.bus.conftest import RUN_BYTES
 from tests.requirements import shows
@@ -150,7 +151,7 @@ async def test_a_run_never_waits_and_who_is_too_far_behind_is_told(bus: Bus) -> 
         await (await reader_of(bus, run.first - 2)).read()
 
 
-async def test_what_is_known_of_a_run(bus: Bus) -> None:
+async def test_what_is_known_of_a_run(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     publisher = await bus.open("run", "alice", "t", "r1")
     say(publisher, 0, 3)
     await kept(bus, 3)
@@ -159,6 +160,7 @@ async def test_what_is_known_of_a_run(bus: Bus) -> None:
     assert (run.run_key, run.principal, run.thread_id, run.run_id) == ("run", "alice", "t", "r1")
     assert (run.first, run.next) == (0, 3)
     publisher.end()
+    monkeypatch.setattr(shared_bus, "UNKNOWN_SECONDS", 0.1)
     assert [await bus.find("other"), await bus.read("other"), await bus.join("other", told)] == [None, None, None]
 
 

@@ -159,7 +159,7 @@ async def test_hearing_goes_on_when_the_server_was_away(valkey: Valkey) -> None:
         with pytest.raises(Unavailable):
             await made.find("run")
         await proxy.restore()
-        await ears.until(lambda: ears.missed == 1)
+        await ears.until(lambda: ears.missed >= 1)
         await made.send([batch(0, 1)], [Note("here", b"back")])
         await ears.until(lambda: ears.heard == [b"back"])
         assert await pieces(made, 0) == [Piece(0, b"0;")]
@@ -191,7 +191,7 @@ async def test_a_server_that_was_emptied_or_restarted_keeps_what_comes(valkey: V
         assert await made.find("run") == (RUN, 3, 5, False)
         valkey.kill()
         valkey.start()
-        await ears.until(lambda: ears.missed == 1)
+        await ears.until(lambda: ears.missed >= 1)
         await made.send([batch(5, 6)], [Note("here", b"back")])
         await ears.until(lambda: ears.heard == [b"back"])
         assert await made.find("run") == (RUN, 5, 6, False)

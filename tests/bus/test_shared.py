@@ -48,7 +48,10 @@ async def sent(place: Place, number: int) -> None:
 # --- how much is sent, and how often ----------------------------------------------------------------------------------
 
 
-async def test_a_short_run_that_nobody_follows_is_sent_at_once(here: SharedBus, place: Place) -> None:
+async def test_a_short_run_that_nobody_follows_is_sent_at_once(
+    here: SharedBus, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "LAZY", 1.0)
     publisher = await here.open("run", "alice", "t")
     for number in range(10):
         publisher.append(frame(number))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent
+from agui_gate.bus.shared import bus as shared_bus
 from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
 from agui_gate.http.app import create_app
 from agui_gate.stores import lease
@@ -175,6 +176,7 @@ def _serve(app: App, tools: Path, sock: socket.socket, lives: int) -> None:
     asyncio._set_running_loop(None)
     if app.apart:
         lease._machine = lambda: f"machine of {os.getpid()}"
+    shared_bus.ASK_SECONDS, shared_bus.UNKNOWN_SECONDS = 20.0, 3.0  # a busy machine has time to answer
     send_away(app.agents, tools)
     server = Server(configure(app.create()), on_started=lambda: _say(lives))
     serve_forever(server, sock)
