@@ -181,10 +181,11 @@ class Machine:
         questions = self._questions()
         for question in questions:
             yield from self._held(question)
+        results = self._results()
         for call_id in list(self._begun):
-            yield from self._left(call_id, asks=bool(questions))
+            yield from self._left(call_id, results.get(call_id), asks=bool(questions))
         for call_id in list(self._open):
-            yield from self._from_snapshot(call_id)
+            yield from self._from_snapshot(call_id, results.get(call_id))
         yield done(event)
 
     def _only_in_snapshots(self) -> Iterator[ModelEvent]:
@@ -231,13 +232,20 @@ class Machine:
                 arguments = issued
         yield CallStart(key, wire_id, name, hosted=True, asks=True)
         yield CallEnd(key, arguments, kept)
-        message = f"{question.agent} asks: {question.message}" if question.agent else question.message
-        yield CallHeld(key, None, message[:1_000], editable)
+        yield CallHeld(key, None, _asked(question)[:1_000], editable)
 
-    def _left(self, call_id: str, *, asks: bool) -> Iterator[ModelEvent]:
+    def _results(self) -> dict[str, Json]:
+        """The results of this run by their calls, also those that only a snapshot told; of several the first."""
+        found: dict[str, Json] = {}
+        for message in self._fold.messages:
+            if "toolCallId" in message and message["id"] not in self._known:  # those of the input: of earlier calls
+                found.setdefault(message["toolCallId"], message)
+        return found
+
+    def _left(self, call_id: str, result: Json | None, *, asks: bool) -> Iterator[ModelEvent]:
         """A call whose result was not streamed: it is in a snapshot, it waits, it is ours to run, or nobody's."""
         call = self._fold.call(call_id)
-        told = list(self._from_snapshot(call_id))
+        told = list(self._from_snapshot(call_id, result))
         if call is None or (self._fold.interrupts and call["function"]["name"] == CARD_TOOL):
             self._begun.pop(call_id, None)  # a card beside the interrupt that asks the same
         elif told:
@@ -251,12 +259,16 @@ class Machine:
         else:
             yield from self._hosted(call_id, NOBODYS.format(_name(call)), failed=True)
 
-    def _from_snapshot(self, call_id: str) -> Iterator[ModelEvent]:
-        """A call with the result that only a snapshot told. Those of the input are of earlier calls."""
-        told = (m for m in self._fold.messages if m.get("toolCallId") == call_id and m["id"] not in self._known)
-        result = next(told, None)
+    def _from_snapshot(self, call_id: str, result: Json | None) -> Iterator[ModelEvent]:
+        """A call with the result that only a snapshot told."""
         if result is not None:
             yield from self._hosted(call_id, _text_of(result["content"]), result["id"])
+
+
+def _asked(question: Question) -> str:
+    """The question with who asks, which a server such as this one says already."""
+    said = not question.agent or question.message.startswith(f"{question.agent} asks:")
+    return question.message if said else f"{question.agent} asks: {question.message}"
 
 
 def _name(call: Json) -> str:
