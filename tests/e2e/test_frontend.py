@@ -23,6 +23,32 @@ def test_types() -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
 
 
+UNREAD = """
+import { readFileSync } from "node:fs";
+import ts from "typescript";
+const source = readFileSync("src/components/confirm-card/unread.ts", "utf8");
+const { outputText } = ts.transpileModule(source, { compilerOptions: { module: "esnext", target: "esnext" } });
+const { isUnread } = await import(`data:text/javascript,${encodeURIComponent(outputText)}`);
+const call = { id: "c1", type: "function", function: { name: "refund", arguments: "{}" } };
+const result = { id: "r1", role: "tool", toolCallId: "c1", content: "" };
+const messages = [{ id: "a1", role: "assistant", toolCalls: [call] }, result];
+const told = (record) => isUnread(messages, new Map([["c1", { call_id: "c1", decision: null, ...record }]]));
+const undecided = ["expired", "cancelled", "pending"].map((state) => ({ state }));
+const records = [{ state: "done", decision: { approved: true } }, ...undecided];
+console.log(JSON.stringify(records.map(told)));
+"""
+
+
+def test_a_stop_is_nothing_that_the_assistant_has_to_read() -> None:
+    """What was decided elsewhere, or expired, waits to be read; what was stopped, and what still waits, doesn't."""
+    node = shutil.which("node")
+    assert node, "Node 20 or newer is needed"
+    command = [node, "--input-type=module", "--eval", UNREAD]
+    done = subprocess.run(command, cwd=PAGE, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [True, True, False, False]
+
+
 @pytest.mark.parametrize("folder", COMPONENTS, ids=lambda path: path.name)
 def test_a_component_can_be_copied(folder: Path) -> None:
     """It needs its own folder, and those that its README names; which also shows how it is used."""

@@ -55,7 +55,7 @@ export function Chat({ agent, delegates, thread, choice, headers, isListed, onSe
       {choice.style === "card" ? <ConfirmCard onDecide={onDecide} /> : <Interrupts onDecide={onDecide} />}
       <ToolChips Chip={TeamCall} />
       <ThemeTool />
-      <div className="conversation" data-agent={agent.name}>
+      <div className="conversation" data-agent={agent.name} data-open={isOpen}>
         <EmptyOnly>
           <Welcome agent={agent} onChoose={say} />
         </EmptyOnly>

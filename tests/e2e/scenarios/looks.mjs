@@ -105,6 +105,7 @@ export async function narrow(t) {
   await t.card(page).waitFor();
   await t.shot(page, "card");
   await accessible(page, "narrow card");
+  await page.getByText("A message cancels what is not decided above.").waitFor(); // in sight, not behind what the run took
   await t.press(page, "Edit");
   await t.shot(page, "edit");
   await accessible(page, "narrow edit");

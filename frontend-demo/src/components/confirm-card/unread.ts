@@ -10,8 +10,9 @@ export function isUnread(messages: readonly Message[], records: ReadonlyMap<stri
   const cards = new Set(calls.filter((call) => call.function.name === "confirm_changes").map(({ id }) => id));
   const last = messages.findLast((message) => !isCard(message, cards));
   const record = last?.role === "tool" ? records.get(last.toolCallId) : undefined;
+  const isStopped = record?.state === "cancelled" && !record.decision; // by the person: that is how it was meant to end
   const isOpen = [...records.values()].some(({ state }) => state === "pending" || state === "claimed");
-  return !isOpen && ((record !== undefined && !record.replaced) || goesOn(messages, records));
+  return !isOpen && ((record !== undefined && !record.replaced && !isStopped) || goesOn(messages, records));
 }
 
 /** Whether a task that has no result yet has got as far as calls that are all done, one of them by a decision. */
