@@ -31,9 +31,8 @@ def looks(monkeypatch: pytest.MonkeyPatch, calls: int) -> int:
     told: list[Json] = [{"id": "m", "role": "assistant", "toolCalls": made}]
     told += [{"id": f"r-{one}", "role": "tool", "toolCallId": one, "content": f"found by {one}"} for one in ids]
     machine.feed(events.MessagesSnapshot(messages=told))
-    before, messages = Counted.looks, Fold.messages.fget
-    assert messages is not None
-    monkeypatch.setattr(Fold, "messages", property(lambda fold: Counted(messages(fold))))
+    before, messages = Counted.looks, vars(Fold)["messages"]
+    monkeypatch.setattr(Fold, "messages", property(lambda fold: Counted(messages.fget(fold))))
     said = machine.feed(events.RunFinished(thread_id="t", run_id="r"))
     monkeypatch.undo()
     assert [one.content for one in said if isinstance(one, CallResult)] == [f"found by {one}" for one in ids]
