@@ -1,6 +1,7 @@
 /** Things go wrong: the page says what happened and what to do, and goes on without a reload. */
 
 import assert from "node:assert/strict";
+import { drawn } from "../browser.mjs";
 import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
@@ -103,9 +104,12 @@ export async function busy(t) {
   await t.script(calls("Counting.", call("stock_report", { seconds: 120 })), says("There are 42."), says("Your turn."), says("Both are through."));
   const first = await t.open();
   await first.waitForSelector(".welcome");
+  const read = first.context().waitForEvent("response", (response) => /\/connect$/.test(response.url()) && response.frame().page() !== first);
   const second = await t.tab(first);
   second.allow(REFUSED);
-  await second.waitForSelector(".welcome");
+  await (await read).finished(); // else it would read what the first one says, and wait for its end
+  await drawn(second);
+  await t.idle(second);
   await t.say(first, "Start");
   await t.chipsAre(first, ["stock_report:running"]);
   await t.say(second, "Me too");
