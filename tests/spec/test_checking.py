@@ -11,6 +11,7 @@ import pytest
 
 from agui_gate_adapters.testkit.spec import RULES
 from agui_gate_adapters.testkit.spec.checking import SCENARIOS, CantCheck, Report, check
+from agui_gate_adapters.testkit.spec.checking.peer import Peer
 from tests.spec.servers import Fake, head, listening, sse
 from tests.spec.streams import started, text
 
@@ -179,6 +180,19 @@ async def test_a_run_that_never_ends_is_judged_as_far_as_it_came() -> None:
     report = await checked(endless, seconds=1.5)
     assert {line.id for line in report.broken} == {"TR-1", "EVT-1"}
     assert report.stopped == "not tried: the first run had no end"
+
+
+@pytest.mark.parametrize("leave_at", ["RUN_STARTED", ""])
+async def test_a_frame_in_whose_middle_one_leaves_is_not_held_against_the_server(leave_at: str) -> None:
+    """The network cuts frames where it likes: now and then one of a hundred checks told of a broken frame."""
+
+    async def cut(body: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(head() + sse(started()) + b'data: {"type": "RUN_FIN')
+        await asyncio.Event().wait()
+
+    async with listening(cut) as url, Peer(url, {}, timeout=60.0 if leave_at else 1.5) as peer:
+        answer = await peer.post({}, leave_at=leave_at)
+    assert (answer.end, answer.body) == ("left" if leave_at else "late", sse(started()))
 
 
 SCHEMA = {"required": [{}, 5, "a"], "properties": {"a": {"type": {}, "enum": []}}}

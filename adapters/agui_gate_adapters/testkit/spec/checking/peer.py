@@ -21,6 +21,7 @@ End = Literal["whole", "late", "lingering", "large", "broken", "left"]
 """How an answer ended: by itself, not in time, not after the run's end, too large, cut off, or because we left."""
 
 _ENDS = (b'"RUN_FINISHED"', b'"RUN_ERROR"')
+_BLANKS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 CLOSED = "it closes the connection without an answer; does it want https:// (or http://) instead"
@@ -91,6 +92,8 @@ class Peer:
             if not answer.status:
                 raise Unreachable(str(error).rstrip(".") or CLOSED) from None
             answer.end = "broken"
+        if answer.streams and answer.end in ("left", "late", "large"):  # we left, perhaps in the middle of a frame
+            answer.body = answer.body[: _framed(answer.body)]
         if answer.end == "lingering":  # known by now; the others needn't take as long
             self.linger = LINGER / 20
         return answer
@@ -117,7 +120,7 @@ async def _read(response: httpx2.Response, answer: Answer, leave_at: bytes, ling
             if piece is None:
                 return
             told += piece
-            if leave_at and leave_at in told:
+            if leave_at and told.find(leave_at, 0, _framed(told)) >= 0:
                 answer.end = "left"
             elif len(told) > MAX_BYTES:
                 answer.end = "large"
@@ -125,6 +128,11 @@ async def _read(response: httpx2.Response, answer: Answer, leave_at: bytes, ling
         answer.end = "lingering" if _over(told) else "late" if answer.streams else "whole"
     finally:
         answer.body = bytes(told)
+
+
+def _framed(told: bytes | bytearray) -> int:
+    """How much of it is whole frames."""
+    return max(told.rfind(blank) + len(blank) if blank in told else 0 for blank in _BLANKS)
 
 
 def _over(told: bytes | bytearray) -> bool:
