@@ -9,6 +9,7 @@ PostgreSQL refuses to run as root. So as root it runs as ``nobody``, from a copy
 
 import atexit
 import ctypes
+import fcntl
 import os
 import pwd
 import shutil
@@ -36,7 +37,8 @@ USER: dict[str, Any] = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_gr
 """As whom PostgreSQL runs, for `subprocess`."""
 
 _databases = count(1)
-_held: list[socket.socket] = []
+_held: list[object] = []
+"""What this process keeps open to its end."""
 
 _EMPTY = b"""
     SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
@@ -51,7 +53,7 @@ class Server:
     """A process that serves at a port. Starting it waits until it answers."""
 
     def __init__(self, name: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=f"agui-gate-{name}-"))
+        self.folder = temporary(name)
         self.log = self.folder / "log"
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -253,6 +255,19 @@ def free_port() -> int:
     return port
 
 
+def temporary(name: str) -> Path:
+    """A new folder. What processes that were killed have left of theirs is removed before."""
+    for lock in Path(tempfile.gettempdir()).glob("agui-gate-*/owned"):
+        with suppress(OSError), lock.open() as taken:  # in use, somebody else's, or just being removed
+            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"agui-gate-{name}-"))
+    mine = (folder / "begun").open("w")
+    fcntl.flock(mine, fcntl.LOCK_EX)
+    _held.append(mine)
+    return (folder / "begun").rename(folder / "owned").parent
+
+
 def package(name: str) -> Path:
     """The folder of a package, which is not imported."""
     found = find_spec(name)
@@ -269,7 +284,7 @@ def programs() -> Path:
     try:
         subprocess.run([found / "postgres", "--version"], cwd="/", check=True, capture_output=True, timeout=30, **USER)
     except PermissionError:  # a virtual environment in root's home
-        copy = Path(tempfile.mkdtemp(prefix="agui-gate-programs-"))
+        copy = temporary("programs")
         copy.chmod(0o755)
         atexit.register(shutil.rmtree, copy, ignore_errors=True)
         shutil.copytree(wheel / "pginstall", copy / wheel.name / "pginstall")
