@@ -18,7 +18,7 @@ from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_foreve
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 
-LOADED = ("openai", "openai.resources.responses", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto")
+LOADED = ("httpcore2", "openai", "openai.resources.responses", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto")
 """What a server imports when it needs it."""
 
 

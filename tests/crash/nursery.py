@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from agui_gate_adapters.common import transport
 from tests.crash.busy import LOADED
 from tests.product.kit import TIMEOUT
 
@@ -126,6 +127,7 @@ def main(module: str) -> None:
     kind: Any = importlib.import_module(module)
     for name in LOADED:
         importlib.import_module(name)
+    transport._certificates()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here
     for line in sys.stdin:
