@@ -224,6 +224,18 @@ def test_an_activity_that_is_not_to_be_replaced_is_changed_as_it_was() -> None:
     assert told[1] == ev.ActivitySnapshot("c-activity-m", "k", {}, replace=False)
 
 
+def test_a_state_that_no_client_could_send_back_is_an_error() -> None:
+    told: list[ev.Event] = []
+    ctx = context(told, old=1)
+    deep: dict[str, Any] = {}
+    for _ in range(MAX_LEVELS):
+        deep = {"a": deep}
+    with pytest.raises(ValueError, match="levels"):
+        ctx.emit(StateSnapshotEvent(snapshot=deep))
+    ctx.emit(StateSnapshotEvent(snapshot=deep["a"]))
+    assert (ctx.state, len(told)) == (deep["a"], 1)
+
+
 def test_a_number_that_json_has_not_is_nothing() -> None:
     told: list[ev.Event] = []
     context(told).emit(CustomEvent(name="x", value=math.nan))

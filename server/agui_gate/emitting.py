@@ -47,7 +47,7 @@ MAX_EVENT = 1024 * 1024
 """Bytes of what one event carries, as JSON; and of all that a call's activities show."""
 
 MAX_LEVELS = 64
-"""How deep an activity may nest: as deep as what comes in."""
+"""How deep an activity, or the shared state, may nest: as deep as what comes in."""
 
 MAX_ACTIVITIES = 100
 """How many activities one call may show."""
@@ -139,6 +139,8 @@ class Emitter:
         if not isinstance(new, dict):
             raise ValueError("the shared state is an object")
         _encoded(new)
+        if is_deeper(new, MAX_LEVELS):
+            raise ValueError(f"the shared state nests up to {MAX_LEVELS} levels")
         replace(state, new)
         self._state = written(state)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
+from agui_gate.core.jsontext import NotFinite, check_finite, encoded, parse
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -59,6 +61,8 @@ def guarded(read: Any, model: "type[BaseModel]", called: str = "state") -> bytes
     except ValidationError as error:
         found = (f"{called}{''.join(f'.{part}' for part in e['loc'])}: {e['msg']}" for e in error.errors()[:5])
         raise Unfit("; ".join(found)) from None
+    except NotFinite as error:
+        raise Unfit(f"{called}: {error}") from None
     except Exception as error:
         log.exception(f"{called}_not_checked", model=model.__name__)
         raise Unfit(f"{called}: it could not be checked ({type(error).__name__})") from None
@@ -68,11 +72,22 @@ def written(live: Any) -> bytes:
     """What tools have made of the state, as JSON. Raises ValueError for what is not JSON."""
     try:
         if isinstance(live, dict):
-            return msgspec.json.encode(live)
-        text: str = live.model_dump_json(by_alias=True, warnings="none")
-        return text.encode()
+            return encoded(live)
+        return _of_model(live)
+    except NotFinite:
+        raise
     except Exception as error:  # a model's serializers are anybody's
         raise ValueError(f"what a state holds is JSON, and this is not: {error}") from error
+
+
+def _of_model(live: "BaseModel") -> bytes:
+    """A model writes NaN as null, or as it is, which is no JSON."""
+    text = live.model_dump_json(by_alias=True, warnings="none")
+    if "NaN" in text or "Infinity" in text:
+        parse(text)
+    if "null" in text:
+        check_finite(live.model_dump(warnings="none"))
+    return text.encode()
 
 
 def replace(live: Any, value: dict[str, Any]) -> None:

@@ -135,4 +135,5 @@ def test_what_is_too_long_is_not_shown_further() -> None:
         growing.add("x" * 10_000)
     growing.end('{"text":"' + "x" * 1_000_000 + '"}')
     assert len(shown) < 40
-    assert max(len(arguments["text"]) for arguments in shown) <= MAX_SHOWN + 10_000
+    assert max(len(arguments["text"]) for arguments in shown[:-1]) <= MAX_SHOWN + 10_000
+    assert shown[-1] is None, "it can't be shown whole, so it isn't shown at all"

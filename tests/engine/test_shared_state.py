@@ -1,5 +1,6 @@
 """The shared state of a thread that is worked on: what is kept, what tools have in hand, what clients were told."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -33,7 +34,7 @@ class Told(list[ev.Event]):
 
 
 def begun(stored: Any, held: Any = None) -> tuple[SharedState, Told]:
-    shared, told = SharedState(stored), Told(stored if held is None else held)
+    shared, told = SharedState(stored, LIMIT), Told(stored if held is None else held)
     shared.holds(told.held)
     return shared, told
 
@@ -41,7 +42,7 @@ def begun(stored: Any, held: Any = None) -> tuple[SharedState, Told]:
 def test_a_change_is_kept_and_told_as_a_small_patch() -> None:
     shared, told = begun({"a": 1, "text": "x" * 100})
     shared.begin()["a"] = 2
-    back, problem = shared.end(LIMIT)
+    back, problem = shared.end()
     shared.tell(told.take)
     before = {"a": 1, "text": "x" * 100}
     assert told == [ev.StateSnapshot(before), ev.StateDelta([{"op": "replace", "path": "/a", "value": 2}])]
@@ -53,16 +54,16 @@ def test_where_nothing_changes_nothing_is_said_or_saved() -> None:
     shared, told = begun({"a": 1})
     saved = shared.to_save
     shared.begin()
-    assert shared.end(LIMIT) == ([], None)
+    assert shared.end() == ([], None)
     shared.tell(told.take)
     assert told == []
     assert shared.to_save is saved
 
 
 def test_without_a_baseline_there_is_no_delta() -> None:
-    shared, told = SharedState({"a": 1}), Told(None)
+    shared, told = SharedState({"a": 1}, LIMIT), Told(None)
     shared.begin()["a"] = 2
-    shared.end(LIMIT)
+    shared.end()
     shared.tell(told.take)
     assert [type(event) for event in told] == [ev.StateSnapshot]
     assert told.held == {"a": 2}
@@ -72,7 +73,7 @@ def test_without_a_baseline_there_is_no_delta() -> None:
 def test_names_that_clients_do_not_follow_are_told_whole(name: str) -> None:
     shared, told = begun({"text": "x" * 100})
     shared.begin()[name] = 1
-    shared.end(LIMIT)
+    shared.end()
     shared.tell(told.take)
     assert [type(event) for event in told] == [ev.StateSnapshot]
 
@@ -80,19 +81,19 @@ def test_names_that_clients_do_not_follow_are_told_whole(name: str) -> None:
 def test_a_change_that_is_as_large_as_the_state_is_told_whole() -> None:
     shared, told = begun({"a": 1})
     shared.begin().update(dict.fromkeys("bcdefghijklm", 1))
-    shared.end(LIMIT)
+    shared.end()
     shared.tell(told.take)
     assert [type(event) for event in told] == [ev.StateSnapshot]
     assert told.held == shared.value
 
 
-@pytest.mark.parametrize("bad", [object(), "x" * LIMIT, {1, 2, object()}])
+@pytest.mark.parametrize("bad", [object(), "x" * LIMIT, {1, 2, object()}, math.nan, [None, {"a": -math.inf}]])
 def test_what_does_not_fit_is_undone(bad: Any) -> None:
     shared, told = begun({"a": [1]})
     state = shared.begin()
     state["a"].append(2)
     state["bad"] = bad
-    _, problem = shared.end(LIMIT)
+    _, problem = shared.end()
     shared.tell(told.take)
     assert problem in ("state_not_json", "state_too_large")
     assert (shared.value, told) == ({"a": [1]}, [])
@@ -105,10 +106,10 @@ def test_what_another_tool_has_half_done_is_looked_at_when_that_ends() -> None:
     assert first is second
     first["half"] = object()
     second["mine"] = 1
-    assert shared.end(LIMIT) == ([], None)
+    assert shared.end() == ([], None)
     assert shared.value == {}
     first["half"] = "whole"
-    assert shared.end(LIMIT)[1] is None
+    assert shared.end()[1] is None
     shared.tell(told.take)
     assert told.held == shared.value == {"half": "whole", "mine": 1}
 
@@ -116,10 +117,10 @@ def test_what_another_tool_has_half_done_is_looked_at_when_that_ends() -> None:
 def test_a_tool_that_was_abandoned_changes_nothing() -> None:
     shared, told = begun({"a": 1})
     abandoned = shared.begin()
-    shared.end(LIMIT)
+    shared.end()
     abandoned["late"] = True
     assert shared.begin() == {"a": 1}
-    shared.end(LIMIT)
+    shared.end()
     shared.tell(told.take)
     assert told == []
 
@@ -127,10 +128,10 @@ def test_a_tool_that_was_abandoned_changes_nothing() -> None:
 def test_a_state_that_is_no_object_stays_until_a_tool_puts_something_in_its_place() -> None:
     shared, _ = begun([1])
     assert shared.begin() == {}
-    shared.end(LIMIT)
+    shared.end()
     assert shared.value == [1]
     shared.begin()["a"] = 1
-    shared.end(LIMIT)
+    shared.end()
     assert shared.value == {"a": 1}
 
 
@@ -140,7 +141,7 @@ def test_what_a_tool_tells_itself_counts_as_told() -> None:
     state["a"] = 2
     event = ev.StateDelta([{"op": "add", "path": "/a", "value": 2}])
     shared.emitted(event, told.take)
-    shared.end(LIMIT)
+    shared.end()
     shared.tell(told.take)
     assert told == [ev.StateSnapshot({"a": 1}), event]
     shared.emitted(ev.StateDelta([{"op": "remove", "path": "/nowhere"}]), told.take)
@@ -170,7 +171,7 @@ EMPTY = {"items": [], "theNote": ""}
 
 
 def typed(stored: Any) -> tuple[SharedState, Told]:
-    shared = SharedState(stored)
+    shared = SharedState(stored, LIMIT)
     shared.take_form(FORM)
     told = Told(shared.shown)
     shared.holds(told.held)
@@ -183,7 +184,7 @@ def test_tools_have_an_instance_and_clients_have_its_json() -> None:
     cart = shared.begin()
     assert isinstance(cart, Cart)
     cart.items.append(Item(name="pen"))
-    shared.end(LIMIT)
+    shared.end()
     shared.tell(told.take)
     assert told.held == {"items": [{"name": "pen", "amount": 1.0}], "theNote": ""}
     assert msgspec.json.decode(shared.to_save) == told.held
@@ -198,7 +199,7 @@ def test_defaults_alone_are_not_saved() -> None:
 def test_what_the_model_does_not_take_is_undone(note: Any) -> None:
     shared, told = typed(None)
     shared.begin().note = note
-    _, problem = shared.end(LIMIT)
+    _, problem = shared.end()
     shared.tell(told.take)
     assert problem in ("state_does_not_fit", "state_not_json")
     assert (shared.value, told) == (EMPTY, [])
@@ -209,7 +210,7 @@ def test_what_was_saved_under_another_model_counts_as_none_and_stays_until_somet
     assert shared.shown == EMPTY
     assert msgspec.json.decode(shared.to_save) == {"items": 5}
     shared.begin().note = "new"
-    shared.end(LIMIT)
+    shared.end()
     assert msgspec.json.decode(shared.to_save) == {"items": [], "theNote": "new"}
 
 
@@ -245,7 +246,7 @@ def test_what_a_client_has_made_of_it_is_always_what_is_kept(steps: list[tuple[A
             case ("end",) if at_work:
                 at_work.pop()
                 before = shared.value
-                back, _ = shared.end(LIMIT)
+                back, _ = shared.end()
                 assert patched(shared.value, back) == before
             case ("tell",):
                 shared.tell(told.take)

@@ -223,6 +223,51 @@ async def test_a_preview_that_the_model_would_not_take_does_not_lock_the_thread(
         assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == {"draft": {"text": "mine"}}
 
 
+# --- what a page can't send back --------------------------------------------------------------------------------------
+def nested(levels: int) -> Json:
+    return {"a": nested(levels - 1)} if levels > 1 else {}
+
+
+@pytest.mark.parametrize(
+    ("held", "more"),
+    [
+        (HELD, {"text": "x" * 200_000}),  # more than is shown
+        ({"other": "x" * 50_000}, {"text": "x" * 20_000}),  # more than a state may have
+        (HELD, {"text": TEXT, "deep": nested(63)}),  # deeper than a state may be
+    ],
+)
+async def test_what_a_page_could_not_send_back_whole_is_not_left_there(held: Json, more: Json) -> None:
+    @tool(streams_to="draft", gate=True)
+    async def post(text: str, ctx: ToolContext, deep: dict[str, Any] | None = None) -> str:
+        """Posts."""
+        return "posted"
+
+    text = json.dumps(more)
+    pieces = [text[at : at + 10_000] for at in range(0, len(text), 10_000)]
+    asking = script(call("post", **more) | {"deltas": pieces})
+    async with product([post], asking, settings=Settings(state_bytes=60_000)) as p:
+        chat = p.chat(state=held)
+        asked = await chat.say("post it")
+        chat.state = state_of([{"type": "STATE_SNAPSHOT", "snapshot": held}, *asked])
+        done = await chat.resume((asked.interrupts[0]["id"], {"approved": False}))
+        assert done.status == 200
+        assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == held
+
+
+async def test_numbers_that_a_browser_writes_in_its_own_way_are_no_word_of_the_page() -> None:
+    @tool(streams_to="order", gate=True)
+    async def order(price: float, ctx: ToolContext) -> str:
+        """Orders."""
+        return "ordered"
+
+    async with product([order], script(call("order") | {"arguments": '{"price":20.0}'})) as p:
+        chat = p.chat(state=HELD)
+        asked = await chat.say("order it")
+        chat.state = {**HELD, "order": {"price": 20}}
+        await chat.resume((asked.interrupts[0]["id"], {"approved": False}))
+        assert (await p.get(f"/threads/{chat.thread_id}"))["state"] == HELD
+
+
 async def test_a_stop_takes_it_back() -> None:
     at_work = asyncio.Event()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from typing import Any
 
 import pytest
@@ -228,6 +229,66 @@ async def test_a_state_of_before_takes_nothing_back() -> None:
         chat.state = {"tab": "a"}  # now it has seen it, so that is what it wants
         await chat.say("empty it")
         assert await kept(p, chat) == {"tab": "a"}
+
+
+async def test_a_state_of_before_takes_nothing_back_where_a_browser_writes_its_numbers() -> None:
+    @tool(gate=True)
+    async def pay(ctx: ToolContext) -> str:
+        """Pays."""
+        ctx.state["paid"] = 20.0
+        return "paid"
+
+    @tool
+    async def price(ctx: ToolContext) -> str:
+        """What nothing costs."""
+        ctx.state["paid"] = 0.0
+        return "free"
+
+    async with product([pay, price], script(call("price"), call("pay"))) as p:
+        chat = p.chat(state={"tab": "a"}, tools=[CARD_TOOL])
+        await chat.say("pay")
+        (waiting,) = (await p.get("/approvals"))["approvals"]
+        await p.decide(waiting["id"], {"approved": True})
+        await chat.say("and?", state={"tab": "b", "paid": 0})  # as JavaScript writes 0.0
+        assert await kept(p, chat) == {"tab": "b", "paid": 20.0}
+
+
+@pytest.mark.parametrize("levels", [63, 64, 200])
+async def test_a_state_that_no_page_could_send_back_is_undone(levels: int) -> None:
+    @tool
+    async def deepen(ctx: ToolContext) -> str:
+        """Leaves a state that nests so deep, and one more."""
+        inner = ctx.state
+        for _ in range(levels):
+            inner["a"] = inner = {}
+        return "done"
+
+    async with product([deepen], script(call("deepen"))) as p:
+        chat = p.chat(state={"tab": "a"})
+        stream = await chat.say("go")
+        assert list(stream.results.values()) == ["done"]
+        held = await kept(p, chat)
+        assert (held == {"tab": "a"}) == (levels > 63)
+        assert (await chat.say("and?", state=held)).status == 200
+
+
+async def test_a_number_that_json_has_not_is_undone_in_a_model_too() -> None:
+    class Sum(BaseModel):
+        total: float = 0
+        note: str | None = None
+
+    @tool
+    async def divide(ctx: ToolContext) -> str:
+        """By zero."""
+        ctx.state.total = math.inf
+        return "done"
+
+    async with product([divide], script(call("divide")), state=Sum) as p:
+        chat = p.chat(state={"total": 1})
+        await chat.say("go")
+        assert await kept(p, chat) == {"total": 1, "note": None}
+        refused = await chat.go(state={"total": "NaN"})
+        assert (refused.status, refused[0]["error"]["code"]) == (422, "invalid_request")
 
 
 async def test_what_the_page_has_changed_meanwhile_is_kept_beside_what_the_tool_did() -> None:

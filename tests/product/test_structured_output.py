@@ -257,6 +257,17 @@ async def test_what_fits_is_the_runs_result(text: str, version: Json) -> None:
         assert (again["type"], len(model.requests)) == ("RUN_FINISHED", 1), "nothing is to be answered"
 
 
+async def test_a_number_that_json_has_not_fits_no_form() -> None:
+    class Sum(BaseModel):
+        total: float
+
+    app, _ = served(answered('{"total": "NaN"}'), answered('{"total": 1e999}'), output=Sum)
+    async with started(app):
+        failed = (await run(app, run_body("t", user("go", "u1")))).events()[-1]
+        assert (failed["type"], failed["code"]) == ("RUN_ERROR", "output_unfit")
+        assert "NaN" in failed["message"]
+
+
 @pytest.mark.parametrize("text", [BAD, "Sorry, here it is.", "", f"Here: {GOOD}", "[]"])
 async def test_what_does_not_fit_is_asked_again_once(text: str) -> None:
     app, model = served(answered(text), answered(text), answered(GOOD))

@@ -10,6 +10,8 @@ unpaired surrogates, and nesting deeper than `MAX_DEPTH`.
 """
 
 import re
+from collections.abc import Iterable
+from math import isfinite
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,9 +25,11 @@ _EXACT_BELOW = 1e21
 # One token of a JSON text, or what is left of one at its end. What is no JSON at all is found by parsing the whole.
 _TOKEN = re.compile(r'[{}\[\],:]|"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[^\s{}\[\],:"]+', re.DOTALL)
 _CHARACTERS = re.compile(r"[^\\]*(?:(?:\\[^u]|(\\u[0-9a-fA-F]{4}))[^\\]*)*", re.DOTALL)
+_HOLDERS = (dict, list, tuple, set, frozenset)
 _LITERALS = ("true", "false", "null")
 
 _decode = msgspec.json.Decoder().decode
+_as_it_is = msgspec.json.Encoder().encode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -57,7 +61,7 @@ def canonical(text_or_value: Any) -> str:
     """
     value = parse(text_or_value) if isinstance(text_or_value, str) else text_or_value
     try:
-        return _encode(_plain(value, MAX_DEPTH)).decode()
+        return _encode(plain(value)).decode()
     except (TypeError, UnicodeError, OverflowError) as error:
         raise ValueError(f"not JSON: {error}") from None
 
@@ -161,8 +165,12 @@ def _string_rest(token: str) -> str:
     return digits[len(escape) - 2 :] + ("\\udc00" if re.match("[dD][89abAB]", digits) else "") + '"'
 
 
+def plain(value: Any) -> Any:
+    """``value`` with its numbers in the form in which a browser writes them. Raises ValueError if it nests too deep."""
+    return _plain(value, MAX_DEPTH)
+
+
 def _plain(value: Any, depth: int) -> Any:
-    """``value`` with its numbers in one form, all the way down."""
     if isinstance(value, float):
         return _number(value)
     if not isinstance(value, dict | list | tuple):
@@ -175,8 +183,8 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _number(value: float) -> float | int:
-    if value != value or value in (float("inf"), float("-inf")):
-        raise ValueError("NaN and infinities are not JSON")
+    if not isfinite(value):
+        raise NotFinite
     return int(value) if value.is_integer() and abs(value) < _EXACT_BELOW else value
 
 
@@ -190,8 +198,37 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"nested deeper than {MAX_DEPTH}")
 
 
-def _members(value: dict[str, Any] | list[Any]) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def encoded(value: Any) -> bytes:
+    """What people's code made, as JSON. Raises ValueError for what is not: NaN and infinities too, of which the encoder
+    would make null.
+    """
+    try:
+        text = _as_it_is(value)
+        as_seen = msgspec.to_builtins(value) if b"null" in text else None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
+    check_finite(as_seen)
+    return text
+
+
+class NotFinite(ValueError):
+    """A number that JSON has no word for: NaN, or an infinity."""
+
+    def __init__(self) -> None:
+        super().__init__("NaN and infinities are not JSON")
+
+
+def check_finite(value: Any) -> None:
+    """Raise `NotFinite` where a number in ``value`` is not, however deep."""
+    level = [value]
+    while level:
+        if any(isinstance(item, float) and not isfinite(item) for item in level):
+            raise NotFinite
+        level = [inner for outer in level if isinstance(outer, _HOLDERS) for inner in _members(outer)]
 
 
 def is_deeper(value: Any, levels: int) -> bool:

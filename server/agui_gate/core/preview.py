@@ -18,7 +18,7 @@ STEP = 64
 MAX_SHOWN = 128 * 1024
 """Characters of arguments that are shown while they come. What comes after them is not."""
 
-Show = Callable[[dict[str, Any]], None]
+Show = Callable[[dict[str, Any] | None], None]
 
 
 def place_of(path: str) -> Place:
@@ -77,7 +77,9 @@ def put_back(state: Any, place: Place, was: Any) -> Any:
 
 
 class Growing:
-    """The arguments of one call. ``show`` is called with what they are so far, now and then."""
+    """The arguments of one call. ``show`` is called with what they are so far, now and then. With None once they are
+    too long to be shown whole: a part of them couldn't be told from what a page has written there itself.
+    """
 
     __slots__ = ("_next", "_pieces", "_show", "_size")
 
@@ -101,6 +103,8 @@ class Growing:
         """All of it, as JSON."""
         if len(text) <= MAX_SHOWN:
             self._look(text)
+        else:
+            self._show(None)
 
     def _look(self, text: str) -> None:
         arguments = so_far(text)

@@ -88,7 +88,7 @@ class Beside:
         except ValueError:  # it would quote values
             problem = "it doesn't fit the state of the thread"
         finally:
-            back, undone = shared.end(limit)
+            back, undone = shared.end()
         self._back = [*back, *self._back]
         shared.tell(self._lane.other)
         if problem or undone:

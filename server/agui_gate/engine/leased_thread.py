@@ -48,7 +48,7 @@ class LeasedThread:
         self.run_key = run_key
         self.thread = thread
         self.journal = Journal(thread.entries, map(outcomes.completed, thread.approvals), thread.ref)
-        self.shared = SharedState(thread.state)
+        self.shared = SharedState(thread.state, limits.state_bytes)
         self.activities = Activities(self.append, self.capacity.has_room)
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []

@@ -31,8 +31,11 @@ class Previews:
         place = self._places[name]
         return Growing(lambda arguments: self._show(call_id, place, arguments))
 
-    def _show(self, call_id: str, place: Place, arguments: dict[str, Any]) -> None:
-        self._thread.shared.preview(call_id, place, arguments)
+    def _show(self, call_id: str, place: Place, arguments: dict[str, Any] | None) -> None:
+        if arguments is None:
+            self._thread.shared.withdraw(call_id)
+        else:
+            self._thread.shared.preview(call_id, place, arguments)
         self._thread.shared.tell(self._emit)
 
 

@@ -27,6 +27,7 @@ import structlog
 from agui_gate.core import events as ev
 from agui_gate.core.json_diff import SLACK, Operation, difference, is_safe
 from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.jsontext import MAX_DEPTH, is_deeper
 from agui_gate.core.preview import Place, laid_over
 from agui_gate.state_form import DICT, StateForm, Unfit, written
 
@@ -45,12 +46,17 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 class SharedState:
-    """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed."""
+    """Of one thread, under its lease. ``stored`` is what the store has. Values that are handed out are not changed.
+
+    Clients send back what they are shown. So it is never longer than ``limit`` bytes, nor deeper than what comes in may
+    be: else no request of theirs would be taken any more.
+    """
 
     __slots__ = (
         "_at_work",
         "_begun",
         "_form",
+        "_limit",
         "_live",
         "_stored",
         "_told",
@@ -61,7 +67,8 @@ class SharedState:
         "shown",
     )
 
-    def __init__(self, stored: Any) -> None:
+    def __init__(self, stored: Any, limit: int) -> None:
+        self._limit = limit
         self.json = self._begun = self._stored = _encode(stored)
         """What is kept."""
         self._value: Any = stored
@@ -111,8 +118,18 @@ class SharedState:
     def keep(self, value: Any) -> None:
         """Keep ``value``, as the agent's model writes it. Raises `Unfit`."""
         after = self._form.fitted(_encode(value))
-        if after != self.json:
-            self._keep(after)
+        if after == self.json:
+            return
+        if problem := self._too_much(after):
+            raise Unfit(problem)
+        self._keep(after)
+
+    def _too_much(self, after: bytes) -> str | None:
+        """What is wrong where no client could send this back."""
+        if len(after) > max(self._limit, len(self.json)):
+            return "state_too_large"
+        brackets = after.count(b"{") + after.count(b"[")
+        return "state_too_deep" if brackets > MAX_DEPTH and is_deeper(_decode(after), MAX_DEPTH) else None
 
     def _keep(self, after: bytes) -> None:
         self.json, self._value = after, _decode(after)
@@ -121,7 +138,9 @@ class SharedState:
     def _show(self) -> None:
         self.shown = _NOTHING if self._value is None else self._value
         for place, arguments in self.previews.values():
-            self.shown = laid_over(self.shown, place, arguments)
+            shown = laid_over(self.shown, place, arguments)
+            if self._too_much(_encode(shown)) is None:
+                self.shown = shown
 
     # --- tools ------------------------------------------------------------------------------------------------------
     def begin(self) -> Any:
@@ -131,34 +150,35 @@ class SharedState:
         self._at_work += 1
         return self._live
 
-    def end(self, limit: int) -> tuple[Sequence[Operation], str | None]:
-        """A tool has ended: keep what fits, of up to ``limit`` bytes.
+    def end(self) -> tuple[Sequence[Operation], str | None]:
+        """A tool has ended: keep what fits.
 
         Returns the way back, from what is kept now to what was; and what was wrong, if something was undone.
         """
         self._at_work -= 1
         before = self._value
-        problem = self._look(limit)
+        problem = self._look()
         if not self._at_work:
             self._live = None
         return difference(self._value, before), None if self._at_work else problem
 
-    def _look(self, limit: int) -> str | None:
+    def _look(self) -> str | None:
         try:
             after = self._form.fitted(written(self._live))
         except Unfit:
             return "state_does_not_fit"
         except ValueError:
             return "state_not_json"
-        if len(after) > max(limit, len(self.json)):
-            return "state_too_large"
-        if after != self.json and (after != b"{}" or isinstance(self._value, dict)):
+        if after == self.json or (after == b"{}" and not isinstance(self._value, dict)):
+            return None
+        problem = self._too_much(after)
+        if problem is None:
             self._keep(after)
-        return None
+        return problem
 
     # --- previews ---------------------------------------------------------------------------------------------------
     def preview(self, call_id: str, place: Place, arguments: Mapping[str, Any]) -> None:
-        """From now on clients are shown these arguments, until `withdraw`."""
+        """From now on clients are shown these arguments, until `withdraw`; unless that is too much for them."""
         self.previews[call_id] = place, arguments
         self._show()
 

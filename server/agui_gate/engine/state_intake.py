@@ -20,9 +20,9 @@ import msgspec
 import structlog
 
 from agui_gate.core.journal import Journal
-from agui_gate.core.json_diff import TooDifferent, difference
+from agui_gate.core.json_diff import difference
 from agui_gate.core.json_patch import NotApplicable, patched
-from agui_gate.core.jsontext import parse_object
+from agui_gate.core.jsontext import canonical, parse_object, plain
 from agui_gate.core.preview import Place, found, put_back
 from agui_gate.core.transcript import CallPart, Entry, ReportedEntry, ResultEntry, StateEntry, TurnEntry, UserEntry
 from agui_gate.errors import InvalidRequest
@@ -70,8 +70,8 @@ def check_fit(run: RunInput, journal: Journal, kept: Any, form: StateForm) -> No
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same. To Python, 1 is True."""
-    return bool(left == right) and _sorted(left) == _sorted(right)
+    """Whether two JSON values are the same. To Python, 1 is True; to a browser, 1.0 is 1."""
+    return bool(left == right) and (_sorted(left) == _sorted(right) or canonical(left) == canonical(right))
 
 
 def _without_previews(sent: Any, kept: Any, journal: Journal) -> tuple[Any, list[Preview]]:
@@ -107,8 +107,8 @@ def _merged(sent: Any, before: Any, kept: Any, *, again: bool) -> Any:
     if again:
         return sent
     try:
-        return patched(kept, difference(before, sent, small=False))
-    except (NotApplicable, TooDifferent):
+        return patched(kept, difference(plain(before), plain(sent), small=False))
+    except (NotApplicable, ValueError):  # too different, or too deep
         return kept
 
 

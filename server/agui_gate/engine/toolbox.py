@@ -90,7 +90,7 @@ class Toolbox:
             self._shared.tell(self._tell_of(call_id))
 
     def _end(self, tool: Tool, call_id: str) -> None:
-        back, problem = self._shared.end(self._thread.limits.state_bytes)
+        back, problem = self._shared.end()
         if problem:
             log.error(problem, tool=tool.name, call_id=call_id)
         if back:
