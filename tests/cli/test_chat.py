@@ -267,6 +267,14 @@ async def test_a_failure_is_one_line_and_an_exit_code(name: str) -> None:
         assert "\x1b" not in done.stderr
 
 
+@pytest.mark.parametrize("value", [None, "text", {}, {"message": 5}, [1]])
+async def test_a_server_that_sends_our_own_event_with_any_value_is_read_all_the_same(value: Any) -> None:
+    strange = {"type": "CUSTOM", "name": "agui-gate:answer_refused", "value": value}
+    async with scripted(sse(STARTED, strange, *text("hello"), FINISHED)) as server:
+        done = await chat(server.url, "-m", "go")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "")
+
+
 async def test_nobody_there() -> None:
     done = await chat("http://127.0.0.1:9/", "-m", "go")
     assert (done.returncode, done.stdout) == (1, "")

@@ -61,10 +61,16 @@ class TextPrinter:
                 self._error(short(event.get("code") or "no code", WIDTH), short(event["message"], 4 * WIDTH))
             case "RUN_FINISHED":
                 self._stopped(stopped(event))
-            case "CUSTOM" if event["name"] == "agui-gate:answer_refused":
-                note(short(event["value"]["message"], WIDTH))
+            case "CUSTOM":
+                self._custom(event)
             case kind if kind.startswith("TOOL_CALL_"):
                 self._tool(event)
+
+    def _custom(self, event: dict[str, Any]) -> None:
+        """Any server may send one of this name, with any value."""
+        match event:
+            case {"name": "agui-gate:answer_refused", "value": {"message": str(message)}}:
+                note(short(message, WIDTH))
 
     def _tool(self, event: dict[str, Any]) -> None:
         call_id = event["toolCallId"]
