@@ -186,8 +186,10 @@ async def test_ctrl_c_stops_the_run_and_the_conversation_goes_on() -> None:
         return process.end()
 
     async with shop() as url:
-        code, _ = await typed(url, play)
+        code, said = await typed(url, play)
         assert code == 0
+        assert "The run was stopped." in said
+        assert "error" not in said  # that is what the person wanted
 
 
 async def test_ctrl_c_at_the_prompt_leaves() -> None:

@@ -25,6 +25,12 @@ def test_every_command_has_examples_and_exit_codes(cli: Cli, name: str) -> None:
     assert "Exit codes:" in result.stdout
 
 
+@pytest.mark.parametrize("name", ["approvals", "audit"])
+def test_no_line_of_a_list_of_commands_is_cut_off(cli: Cli, name: str) -> None:
+    listed = cli(name, "--help").stdout.partition("Commands:")[2].splitlines()
+    assert not [line for line in listed if line.endswith("...")]
+
+
 def test_unknown_command(cli: Cli) -> None:
     result = cli("sever")
     assert result.exit_code == 2

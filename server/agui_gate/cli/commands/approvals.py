@@ -79,7 +79,7 @@ def ls(url: str, token: str | None, as_json: bool) -> None:
         click.echo(_table(pending))
 
 
-@command.command("watch")
+@command.command("watch", short_help="Show what waits, what comes, and its outcome.")
 @url_option
 @token_option
 @json_option

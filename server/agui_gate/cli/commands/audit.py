@@ -54,7 +54,7 @@ def command() -> None:
     """Verify, export, heads."""
 
 
-@command.command("verify")
+@command.command("verify", short_help="Check every chain; say where one is broken.")
 @click.option("--heads", "kept", type=click.File("r"), help="Heads that were printed earlier: JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @store_option

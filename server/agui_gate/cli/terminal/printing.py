@@ -8,7 +8,7 @@ import click
 
 from agui_gate.cli.terminal.console import dim, note, printable, short
 from agui_gate.core.jsontext import parse_object
-from agui_gate.core.stopping import Stop, stopped
+from agui_gate.core.stopping import ASKED, Stop, stopped
 from agui_gate.core.transcript import CARD_TOOL
 
 WIDTH = 160
@@ -57,6 +57,8 @@ class TextPrinter:
                 self._subagents[event["subagentRunId"]] = event["name"]
                 self._end_line()
                 dim(f"⇢ {short(event['name'], 40)} is at work", err=True)
+            case "RUN_ERROR" if event.get("code") == ASKED.code:
+                self._stopped(ASKED)
             case "RUN_ERROR":
                 self._error(short(event.get("code") or "no code", WIDTH), short(event["message"], 4 * WIDTH))
             case "RUN_FINISHED":
@@ -111,8 +113,12 @@ class TextPrinter:
             dim(short(text, WIDTH), err=True)
 
     def _stopped(self, why: Stop | None) -> None:
-        """What the provider cut off is an answer nevertheless; anything else is said as an error is."""
-        if why is not None and why.reason is not None:
+        """What somebody wanted is no error, and what the provider cut off is an answer; anything else is an error."""
+        if why == ASKED:
+            self._end_line()
+            self.said = True
+            note(ASKED.message)
+        elif why is not None and why.reason is not None:
             self._end_line()
             note(f"{why.message} ({printable(why.reason)})")
         elif why is not None:
