@@ -18,6 +18,14 @@ class View extends EventTarget {
   told = () => this.dispatchEvent(new Event("scroll"));
 }
 
+let resized; // what the page does when a part of it gets another size
+globalThis.ResizeObserver = class {
+  constructor(done) {
+    resized = done;
+  }
+  observe() {}
+};
+
 function shown() {
   const view = new View();
   const button = Object.assign(new EventTarget(), { hidden: true });
@@ -37,6 +45,20 @@ test("a chat that is opened is shown from its end, also where the welcome before
   assert.deepEqual([view.scrollTop, button.hidden], [300, true]);
 });
 
+test("a telephone that is turned still shows the end, and a welcome its beginning", () => {
+  const { view, scroller } = shown();
+  view.scrollHeight = 700;
+  scroller.rest();
+  resized();
+  assert.equal(view.scrollTop, 0);
+  view.scrollHeight = 900;
+  scroller.follow();
+  view.told();
+  view.scrollHeight = 1400;
+  resized();
+  assert.equal(view.scrollTop, 800);
+});
+
 test("who scrolls up is left alone, until there is an end to follow again", () => {
   const { view, button, scroller } = shown();
   view.scrollHeight = 900;
@@ -46,6 +68,7 @@ test("who scrolls up is left alone, until there is an end to follow again", () =
   view.told();
   view.scrollHeight = 1000;
   scroller.follow();
+  resized();
   assert.deepEqual([view.scrollTop, button.hidden], [100, false]);
   button.dispatchEvent(new Event("click"));
   assert.deepEqual([view.scrollTop, button.hidden], [400, true]);
