@@ -17,7 +17,7 @@ from tests.product.kit import TIMEOUT, Chat, Stream, parse
 T = TypeVar("T")
 Json = dict[str, Any]
 
-TRIES = 8
+TRIES = 30
 """How often something is done again before it is given up: each time a server died, or was busy with a dead one's."""
 
 

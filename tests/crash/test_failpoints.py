@@ -42,7 +42,7 @@ async def city(replicas: Nursery, ground: Ground, tmp_path: Path) -> AsyncIterat
 
 async def walk(found: World, ground: Ground, scene: Scene, **first: Any) -> None:
     """Play a scene whose first replica dies in it; then say one thing more, and look whether all promises are kept."""
-    async with asyncio.timeout(2 * TIMEOUT):
+    async with asyncio.timeout(6 * TIMEOUT):
         street = Street(found, ground, **first)
         customer = await scene(street)
         customer.url = await street.follow()

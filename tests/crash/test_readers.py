@@ -44,7 +44,7 @@ async def test_who_follows_a_run_whose_replica_is_killed_is_told_within_its_leas
     replicas: Nursery, tmp_path: Path, postgres: "Postgres", database: str
 ) -> None:
     ground = on_postgres(postgres, database)
-    async with world(replicas, tmp_path, ground, {}) as w, asyncio.timeout(2 * TIMEOUT):
+    async with world(replicas, tmp_path, ground, {}) as w, asyncio.timeout(6 * TIMEOUT):
         w.emulator.load([STREAMING, DONE])
         first, second = w.replica(machine="a"), w.replica(machine="b")
         dies, lives = product(w, first), product(w, second)

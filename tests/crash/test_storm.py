@@ -23,7 +23,7 @@ KILLS = 8
 async def test_everybody_is_served_whoever_is_killed(replicas: Nursery, ground: Ground, tmp_path: Path) -> None:
     chance = random.Random(3)
     asks = business(40, chance)
-    async with world(replicas, tmp_path, ground, {}) as found, asyncio.timeout(3 * TIMEOUT):
+    async with world(replicas, tmp_path, ground, {}) as found, asyncio.timeout(6 * TIMEOUT):
         found.emulator.load(script(items(asks)))
         storm = Storm(found, ground, asks, chance)
         for _ in range(3):

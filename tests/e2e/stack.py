@@ -5,7 +5,6 @@ import json
 import os
 import selectors
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.servers import free_port
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -32,13 +33,6 @@ CLIENT_1 = ROOT / "tests" / "interop" / "node_modules" / "client-100" / "dist" /
 LIMITS = {"AGUI_GATE_MAX_BODY_BYTES": "60000"}
 TOKENS = {"AGUI_GATE_TOKENS": "alice:wonderland"}
 TOKEN = {"AGUI_GATE_TOKEN": "wonderland"}
-
-
-def free_ports(count: int) -> list[str]:
-    """Ports that nobody listens on, all different."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [str(sock.getsockname()[1]) for sock in sockets]
 
 
 class Process:
@@ -118,7 +112,7 @@ class Stack:
     def __init__(self, directory: Path) -> None:
         node = shutil.which("node")
         assert node, "Node 20 or newer is needed"
-        ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
+        ports = {name: str(free_port()) for name in NAMES}
         url = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         model = f"{url['provider']}/v1"
         self.urls = url

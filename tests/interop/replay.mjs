@@ -13,7 +13,7 @@ import { createInterface } from "node:readline";
 import { format } from "node:util";
 
 const PACKAGES = { "0.0.59": "client-0059", "1.0.0": "client-100" };
-const RUN_TIMEOUT_MS = 10_000;
+const RUN_TIMEOUT_MS = 60_000;
 
 const print = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 

@@ -87,7 +87,7 @@ def unavailable() -> str | None:
     node = shutil.which("node")
     if node is None:
         return "Node is not on the path"
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=120, check=True).stdout
     if int(version.lstrip("v").split(".")[0]) < NODE_MAJOR:
         return f"Node {version.strip()} is older than {NODE_MAJOR}"
     if not all(
@@ -97,7 +97,7 @@ def unavailable() -> str | None:
     return None
 
 
-def replay(cases: Iterable[Case], *, timeout: float = 120) -> list[Result]:
+def replay(cases: Iterable[Case], *, timeout: float = 600) -> list[Result]:
     """Replay every case to every client version, which take them at the same time; at most `timeout` seconds.
 
     The results come in the order of the cases, the versions in the order of `VERSIONS`. A case that a client refuses

@@ -52,7 +52,7 @@ async def test_every_answer_is_as_the_public_schema_has_it(form: str) -> None:
 
 def _comply(arguments: list[str]) -> Any:
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments, "--json"], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", RUN, *arguments, "--json"], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
