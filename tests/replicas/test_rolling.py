@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from agui_gate.stores.postgres import schema
@@ -262,13 +263,15 @@ async def test_an_upgrade_that_is_taken_back_and_made_again(upgrade: Upgrade) ->
     await newer.decide(first, YES)
     pending, waits = await asks(newer, "A2")
     _, snoozed = await asks(newer, "A3")
-    await newer.decide(snoozed, LATER)
     claimed, stalls = await asks(newer, "C1")
     deciding = asyncio.ensure_future(newer.decide(stalls, YES))
     async with asyncio.timeout(TIMEOUT):
         while "C1" not in upgrade.ran():
             await newer.get("/healthz")
-    await upgrade.newer_world.home.empty()
+    with psycopg.connect(upgrade.ground.url) as connection:  # as long as that is locked, nobody tells of it
+        connection.execute("LOCK TABLE outbox_taker")
+        await newer.decide(snoozed, LATER)
+        await upgrade.newer_world.home.empty()
     assert isinstance((await asyncio.gather(deciding, return_exceptions=True))[0], Exception)
     upgrade.ground.lapse()
 
