@@ -35,7 +35,7 @@ def test_a_tool_that_is_at_work_loses_nothing_and_changes_nothing_unseen(items: 
     live["notes"]["a"] = 2
     assert shared.value["notes"] == {"a": 1}
     assert told.held["notes"] == {"a": 1}
-    back, _ = shared.end(LIMIT)
+    back, _ = shared.end()
     shared.tell(told.take)
     assert shared.value == told.held == {"items": items, "notes": {"a": 2}, "mine": 1}
     assert {"op": "replace", "path": "/notes/a", "value": 1} in list(back)
