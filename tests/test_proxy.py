@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -51,13 +52,22 @@ async def test_what_is_cut_is_closed_and_new_ones_are_taken(proxy: Proxy) -> Non
     await there_and_back(proxy)
 
 
-async def test_what_is_about_to_reach_the_other_end_is_cut_too(proxy: Proxy) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-    while not proxy.accepted:  # noqa: ASYNC110  (it has no event)
-        await asyncio.sleep(0)
-    proxy.cut()
-    with contextlib.suppress(ConnectionResetError):
-        assert await reader.read() == b""
+async def test_what_is_about_to_reach_the_other_end_is_cut_too(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect, connecting, is_cut = asyncio.open_connection, asyncio.Event(), asyncio.Event()
+
+    async def slowly(*target: Any) -> Any:
+        connecting.set()
+        await is_cut.wait()
+        return await connect(*target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "open_connection", slowly)
+        reader, writer = await connect("127.0.0.1", proxy.port)
+        await connecting.wait()
+        proxy.cut()
+        is_cut.set()
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
     writer.close()
     await there_and_back(proxy)
 

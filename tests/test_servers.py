@@ -89,7 +89,7 @@ def test_servers_end_with_the_process_that_started_them() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody could listen at a port that is held")
 def test_a_free_port_is_refused_and_taken_by_its_number_alone() -> None:
-    """Another process took it between two lives of a server, once in a hundred runs."""
+    """Between two lives of a server another process could take it."""
     port = servers.free_port()
     for _ in range(2):
         with pytest.raises(ConnectionRefusedError):

@@ -184,7 +184,7 @@ async def test_a_run_that_never_ends_is_judged_as_far_as_it_came() -> None:
 
 @pytest.mark.parametrize("leave_at", ["RUN_STARTED", ""])
 async def test_a_frame_in_whose_middle_one_leaves_is_not_held_against_the_server(leave_at: str) -> None:
-    """The network cuts frames where it likes: now and then one of a hundred checks told of a broken frame."""
+    """The network cuts frames where it likes: a check that left in the middle of one told of a broken frame."""
 
     async def cut(body: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(head() + sse(started()) + b'data: {"type": "RUN_FIN')
