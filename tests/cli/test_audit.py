@@ -144,6 +144,16 @@ def test_what_can_t_be_read(gate: Path, cli: Cli, tmp_path: Path) -> None:
     assert (memory.exit_code, "ends with its server" in memory.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "command", [("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("migrate", "--restored")]
+)
+def test_a_store_that_is_not_there_is_not_said_to_be_whole(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = cli(*command, "--store", "sqlite:///wrong.db")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "error: There is no store at sqlite:///wrong.db. Name the one that is meant, with --store.\n"
+    assert not (tmp_path / "wrong.db").exists()
+
+
 # --- migrate
 
 

@@ -47,7 +47,7 @@ def command(restored: bool, store: str | None, config: Path | None) -> None:
 
 async def _migrate(settings: Settings, restored: bool) -> tuple[int, int, Epoch | None]:
     before = await schema_of(settings.store)
-    async with opened(settings) as store:
+    async with opened(settings, may_be_new=not restored) as store:
         if restored and store.neighbours:
             pids = ", ".join(map(str, store.neighbours))
             raise ConfigurationError(
