@@ -181,6 +181,13 @@ def test_any_other_body_that_is_no_json_or_too_deep_is_refused_too(body: bytes) 
         reading.decode_json(body)
 
 
+def test_a_number_that_none_can_hold_is_told_in_words_that_fit_any_body() -> None:
+    for read in (reading.decode, reading.decode_json):
+        with pytest.raises(InvalidRequest) as caught:
+            read(b'{"editedArgs": {"amount": 1e999}}')
+        assert (caught.value.message, caught.value.well_formed) == ("The body has a number that is out of range.", True)
+
+
 @pytest.mark.parametrize(
     ("field", "one", "most"),
     [

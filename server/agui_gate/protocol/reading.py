@@ -12,7 +12,7 @@ import msgspec
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.inbound import MAX_DEPTH, Message, RunInput, check_depth, check_message, check_run
 from agui_gate.protocol.shapes import InputShape, PartShape
-from agui_gate.protocol.tolerant import malformed, read
+from agui_gate.protocol.tolerant import read
 
 _exactly = msgspec.json.Decoder(InputShape)
 _PARTS = list[PartShape]
@@ -67,8 +67,8 @@ def _look_into(message: Message, place: int) -> None:
 def _json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
-    except msgspec.ValidationError as error:  # a number that none can hold
-        raise malformed(error, "") from None
+    except msgspec.ValidationError:
+        raise InvalidRequest("The body has a number that is out of range.", well_formed=True) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"The body is not valid JSON: {error}") from None
 
