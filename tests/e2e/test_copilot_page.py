@@ -48,6 +48,7 @@ def _case(name: str, via: str, style: str, **more: Any) -> object:
     cases("approve", "reject", "edit", "reload", "twoTabs", over=ALL)
     + spread("threeCards", "approveAll", "ignored", "restart", "mixed", "sevenCalls", "decidedElsewhere", over=ALL)
     + cases("details", "halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
+    + cases("stopsAtCard", over=[("direct", "card"), ("runtime", "card")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )
 def test_a_person_decides(stack: Stack, scenario: str, options: dict[str, str]) -> None:

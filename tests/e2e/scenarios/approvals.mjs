@@ -169,6 +169,61 @@ export async function restart(t) {
   await t.chipsAre(page, ["refund:done"]);
 }
 
+/** Stop, pressed as the card appears, before its run's end is here or a moment later: too late for the call, which waits, and so the card stays open. */
+export async function stopsAtCard(t) {
+  const again = calls("I'll refund that too.", refund("1001"));
+  await t.script(REAL_TURN, says("Refunded after the stop."), again, says("Refunded after the late stop."));
+  const page = await t.open();
+  let end = await holdEnd(page);
+  await t.say(page, "Refund ten cents of order 1003");
+  await page.getByTestId("gate-next").waitFor(); // drawn while the run's end is still to come
+  await t.rests(page);
+  const stopped = () => page.waitForResponse((response) => response.url().includes("/stop/"));
+  await Promise.all([stopped(), page.getByRole("button", { name: "Stop" }).click()]);
+  await end();
+  await t.idle(page);
+  await t.card(page).getByRole("button", { name: "Approve" }).waitFor();
+  await t.chipsAre(page, ["refund:waiting"]);
+  await t.shot(page, "open");
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded after the stop.");
+  end = await holdEnd(page);
+  await t.say(page, "And of order 1001");
+  await page.getByTestId("gate-next").waitFor();
+  const stop = await page.getByRole("button", { name: "Stop" }).evaluateHandle((button) => button[Object.keys(button).find((key) => key.startsWith("__reactProps$"))].onClick);
+  await end();
+  await t.card(page).getByRole("button", { name: "Approve" }).waitFor();
+  await Promise.all([stopped(), stop.evaluate((press) => press())]); // the button was still drawn when it was pressed
+  await t.press(page, "Approve");
+  await t.answered(page, "Refunded after the late stop.");
+  await t.chipsAre(page, ["refund:done", "refund:done"]);
+  await counts(t.banner(page), 0);
+}
+
+/** The end of the page's next run reaches it when what this returns is called. */
+async function holdEnd(page) {
+  await page.evaluate(() => {
+    const released = new Promise((resolve) => (window.releaseEnd = resolve));
+    const fetched = window.fetch;
+    const hold = new TransformStream({
+      async transform(text, to) {
+        const [before, ...rest] = text.split(/(?=data: ?\{[^\n]*"RUN_FINISHED")/);
+        if (before) to.enqueue(before);
+        if (rest.length > 0) await released;
+        for (const part of rest) to.enqueue(part);
+      },
+    });
+    window.fetch = async (...asked) => {
+      const response = await fetched(...asked);
+      if (window.fetch === fetched || !/\/run$|\/agents\/support$/.test(response.url)) return response;
+      window.fetch = fetched; // the next one ends when it ends
+      const body = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(hold).pipeThrough(new TextEncoderStream());
+      return new Response(body, response);
+    };
+  });
+  return () => page.evaluate(() => window.releaseEnd());
+}
+
 /** A server tool, a tool of the page and a gated one in one turn. */
 export async function mixed(t) {
   await t.script(

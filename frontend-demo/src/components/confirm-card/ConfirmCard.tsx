@@ -1,6 +1,6 @@
 import type { Message } from "@ag-ui/client";
-import { useAgent, useHumanInTheLoop } from "@copilotkit/react-core/v2";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useAgent, useCopilotKit, useHumanInTheLoop, UseAgentUpdate } from "@copilotkit/react-core/v2";
+import { useEffect, useLayoutEffect, useState, useSyncExternalStore } from "react";
 import { z } from "zod";
 import { ApprovalCard, type Ask, type Decision } from "./ApprovalCard";
 import { Arguments } from "./Arguments";
@@ -8,6 +8,7 @@ import { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
 import type { EarlierCall } from "./Earlier";
 import { makeFields, type Schema } from "./fields";
 import { useAnswer, useGone, useRecord, useStore } from "./Ledger";
+import { CARD, openCards } from "./open";
 import { isClosed, type CallRecord } from "./records";
 import { Shown } from "./Shown";
 import { together, Queue } from "./together";
@@ -33,11 +34,12 @@ type Card = z.infer<typeof parameters>;
 export function ConfirmCard({ onDecide }: { onDecide?: () => void }) {
   const [queue] = useState(() => new Queue(onDecide));
   useHumanInTheLoop<Card>({
-    name: "confirm_changes",
+    name: CARD,
     description: "Show a confirm card for a call and wait for the person's decision.",
     parameters,
     render: ({ toolCallId, args, status, respond, result }) => <Confirm id={toolCallId} card={args} live={status === "executing"} respond={respond} result={result} queue={queue} />,
   });
+  useStops(queue);
   return null;
 }
 
@@ -58,6 +60,7 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const answered = useAnswer(card.function_call_id);
   const isGone = useGone();
   const record = useRecord(card.function_call_id);
+  const reopened = useReopened(id, record?.state === "pending");
   const ask = toAsk(card);
   if (!ask || !card.function_call_id) return null;
   const mine = decided ?? toDecision(result) ?? undefined;
@@ -66,20 +69,55 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   if (record && isClosed(record)) return <Closed record={record} agent={ask.agent} mine={answered} respond={live && !decided ? respond : undefined} />;
   if (isGone) return <GoneLine />;
   if (mine) return <AnswerLine ask={ask} decision={mine} />;
-  if (!live || !respond) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
+  if (!(live && respond) && !reopened.isOpen) return <Waiting ask={ask} id={card.function_call_id} queue={queue} />;
   const decide = (made: Decision) => {
     setDecided(made);
     store.decided(ask.id, made);
     queue.decided();
-    void respond(toAnswer(ask, made));
+    void (respond && queue.isAwaited ? respond : reopened.respond)(toAnswer(ask, made));
   };
   return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} />;
+}
+
+/**
+ * Stop, pressed as a card appears, comes too late for its call: that waits on in the ledger. CopilotKit would take its
+ * own error down as the card's answer, and report it; what ends without an error, once it was stopped, it drops.
+ */
+function useStops(queue: Queue) {
+  const { copilotkit } = useCopilotKit();
+  useLayoutEffect(() => {
+    const tool = copilotkit.getTool({ toolName: CARD });
+    const wait = tool?.handler;
+    if (!tool || !wait) return;
+    tool.handler = async (args, context) => {
+      queue.isAwaited = true;
+      try {
+        return await wait(args, context);
+      } catch (error) {
+        if (!context.signal?.aborted) throw error;
+      } finally {
+        queue.isAwaited = false;
+      }
+    };
+  }, [copilotkit, queue]);
+}
+
+/** Whether it is the turn of a card for which CopilotKit doesn't wait any more, and what answers it. */
+function useReopened(id: string, isPending: boolean) {
+  const { agent } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] });
+  const { copilotkit, executingToolCallIds } = useCopilotKit();
+  const isIdle = !agent.isRunning && executingToolCallIds.size === 0;
+  const respond = async (answer: Json) => {
+    agent.setMessages([...agent.messages, { id: `${id}-answer`, role: "tool", toolCallId: id, content: JSON.stringify(answer) }]);
+    if (openCards(agent.messages).length === 0) await copilotkit.runAgent({ agent });
+  };
+  return { isOpen: isIdle && isPending && openCards(agent.messages)[0] === id, respond };
 }
 
 /** Whether this card is the last one that asked about the call: the one that says what became of it. */
 function isNewest(id: string, callId: string, messages: readonly Message[]): boolean {
   const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
-  const cards = calls.filter(({ function: { name, arguments: card } }) => name === "confirm_changes" && card.includes(JSON.stringify(callId)));
+  const cards = calls.filter(({ function: { name, arguments: card } }) => name === CARD && card.includes(JSON.stringify(callId)));
   return cards.length === 0 || cards.at(-1)?.id === id;
 }
 

@@ -16,6 +16,8 @@ export class Queue {
   #waiting: ReadonlyMap<string, Ask> = new Map();
   #approved: ReadonlySet<string> = new Set();
   readonly #listeners = new Set<() => void>();
+  /** CopilotKit waits for the open card's answer, which it sends then; else the card sends it itself. */
+  isAwaited = false;
 
   /** `onDecide` hears of every decision. */
   constructor(readonly decided: () => void = () => {}) {}
