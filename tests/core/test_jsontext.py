@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.jsontext import MAX_DEPTH, canonical, parse_object
+from agui_gate.core.jsontext import MAX_DEPTH, canonical, is_deeper, is_text_deeper, parse_object
 from tests.core.histories import CHECKED
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -107,3 +108,19 @@ def test_values_too_deep_are_refused_however_they_are_nested(wrap: Any) -> None:
     assert canonical(value)
     with pytest.raises(ValueError, match="nested deeper"):
         canonical(wrap(value))
+
+
+@CHECKED
+@given(VALUES, st.integers(1, 6))
+def test_a_text_is_as_deep_as_its_value(value: Any, levels: int) -> None:
+    text = msgspec.json.encode(value)
+    assert is_text_deeper(text, levels) == is_deeper(value, levels)
+
+
+@pytest.mark.parametrize("opened", ["[", '{"a": '])
+@pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 900, 100_000])
+def test_a_deep_text_is_seen(opened: str, depth: int) -> None:
+    closed = {"[": "]", "{": "}"}[opened[0]]
+    text = f"{opened * depth}1{closed * depth}".encode()
+    assert is_text_deeper(text, MAX_DEPTH) == (depth > MAX_DEPTH)
+    assert not is_text_deeper(msgspec.json.encode({"told": [text.decode()] * 100}), MAX_DEPTH), "it is a string here"

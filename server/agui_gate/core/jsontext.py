@@ -245,3 +245,17 @@ def is_deeper(value: Any, levels: int) -> bool:
         if not level:
             return False
     return True
+
+
+def is_text_deeper(text: bytes, levels: int) -> bool:
+    """As `is_deeper`, of JSON that was encoded here. Most texts aren't, which is seen without making their values.
+
+    Each value is put in a line of its own, indented by its level. No string has a line's end in it.
+    """
+    if text.count(b"{") + text.count(b"[") <= levels:
+        return False
+    try:
+        lines = msgspec.json.format(text, indent=1)
+    except RecursionError:
+        return True
+    return b"\n" + b" " * levels in lines and is_deeper(_decode(text), levels)

@@ -27,7 +27,7 @@ import structlog
 from agui_gate.core import events as ev
 from agui_gate.core.json_diff import SLACK, Operation, difference, is_safe
 from agui_gate.core.json_patch import NotApplicable, patched
-from agui_gate.core.jsontext import MAX_DEPTH, is_deeper
+from agui_gate.core.jsontext import MAX_DEPTH, is_text_deeper
 from agui_gate.core.preview import Place, laid_over
 from agui_gate.state_form import DICT, StateForm, Unfit, written
 
@@ -128,8 +128,7 @@ class SharedState:
         """What is wrong where no client could send this back."""
         if len(after) > max(self._limit, len(self.json)):
             return "state_too_large"
-        brackets = after.count(b"{") + after.count(b"[")
-        return "state_too_deep" if brackets > MAX_DEPTH and is_deeper(_decode(after), MAX_DEPTH) else None
+        return "state_too_deep" if is_text_deeper(after, MAX_DEPTH) else None
 
     def _keep(self, after: bytes) -> None:
         self.json, self._value = after, _decode(after)
