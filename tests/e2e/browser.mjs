@@ -54,6 +54,7 @@ async function takeOver(url) {
 
 /** Close a page: its context too if it is its own, else what it has stored; or park it in a new chat, if nothing of it is special. */
 export async function closePage(page, reusable) {
+  if (page.isClosed()) return; // by its scenario
   if (page.context() !== usual) return page.context().close();
   await page.unrouteAll({ behavior: "ignoreErrors" }); // what it was told on purpose is told to nobody else
   const [url] = page.url().split("#");
