@@ -289,12 +289,16 @@ export async function insideReload(t) {
   const page = await open(t);
   await t.say(page, "How much is there?");
   await box(page, "courier").getByTestId("activity").waitFor();
+  const { run } = await (await fetch(`${t.urls.server}/threads/${new URL(page.url()).hash.slice(3)}?view=calls`)).json();
+  const reader = new AbortController();
+  await fetch(`${t.urls.server}/runs/${run.key}/events`, { signal: reader.signal }); // a run without a reader is stopped after half a second
   await page.reload();
   await box(page, "courier").getByTestId("activity").waitFor();
   await becomes(() => boxes(page), ["courier:running"]);
   await t.shot(page, "restored");
   await t.finish();
   await t.answered(page, "It is 42.");
+  reader.abort();
   await becomes(() => boxes(page), ["courier:done"]);
   await counts(box(page, "courier").getByText("There are 42."), 1);
   await counts(page.getByText("I'm counting."), 1);
