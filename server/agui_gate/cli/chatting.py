@@ -60,7 +60,8 @@ class Talk:
             task = asyncio.current_task()
             if task is None or reader.done() or not task.cancelling():
                 raise
-            task.uncancel()
+            if task.uncancel():  # a second one, before this came to its turn
+                raise
             await self._stop(run, reader)
         finally:
             ticker.cancel()

@@ -1,6 +1,5 @@
 """`agui-gate audit`: what happened to approvals, by whom and which way; and whether anybody changed that."""
 
-import asyncio
 import json
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import IO, Any
 import click
 import msgspec
 
+from agui_gate.cli.interruptible import run as run_interruptible
 from agui_gate.cli.opened_store import opened
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.terminal.console import dim
@@ -64,7 +64,7 @@ def command() -> None:
 def verify(ctx: click.Context, kept: IO[str] | None, as_json: bool, store: str | None, config: Path | None) -> None:
     """Check every chain; name the thread and the event where one is broken."""
     heads = _read_heads(kept) if kept else []
-    checked = asyncio.run(_verify(load_settings(config, options={"store": store}), heads))
+    checked = run_interruptible(_verify(load_settings(config, options={"store": store}), heads))
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(checked)))
     else:
@@ -102,7 +102,7 @@ def export(
             async for event in _events(kept, principal=principal, thread_id=thread, since=at):
                 click.echo(_line(event))
 
-    asyncio.run(run())
+    run_interruptible(run())
 
 
 @command.command("heads")
@@ -118,7 +118,7 @@ def heads(store: str | None, config: Path | None) -> None:
             async for head in _heads(kept):
                 click.echo(msgspec.json.encode(head))
 
-    asyncio.run(run())
+    run_interruptible(run())
 
 
 class Place(msgspec.Struct, frozen=True):

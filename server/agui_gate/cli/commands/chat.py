@@ -1,6 +1,5 @@
 """`agui-gate chat`: talk to any AG-UI server from a terminal."""
 
-import asyncio
 import contextlib
 import json
 import shlex
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from agui_gate.cli.chatting import Policy, Talk, tell
+from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, debug_option
 from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.asking import can_ask, read_line
@@ -90,11 +90,11 @@ def command(
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     policy: Policy = "no" if approve == "ask" and not can_ask() else approve
     talk = Talk(client.thread(thread_id, advertised=[CARD] if cards else []), policy, as_json=as_json)
-    with asyncio.Runner() as runner:
+    with Runner() as runner:
         session = Session(runner, talk, shlex.join(["agui-gate", "chat", url, "--thread", thread_id]))
         try:
             code = session.hold(message, resumed=thread is not None)
-        except* KeyboardInterrupt:  # in a group, if it came while a connection was made
+        except KeyboardInterrupt:
             code = INTERRUPTED
         finally:
             with contextlib.suppress(KeyboardInterrupt):
@@ -116,7 +116,7 @@ def _check(message: str | None, thread: str | None) -> None:
 class Session:
     """From the first word to the exit code. The loop runs only while the agent does: questions are asked outside."""
 
-    def __init__(self, runner: asyncio.Runner, talk: Talk, again: str) -> None:
+    def __init__(self, runner: Runner, talk: Talk, again: str) -> None:
         self._runner, self._talk, self._again = runner, talk, again
         self._code = 0
         self._interactive = can_ask() and sys.stdout.isatty()

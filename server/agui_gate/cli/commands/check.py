@@ -1,11 +1,11 @@
 """`agui-gate check`: any AG-UI server against the specification."""
 
-import asyncio
 import json
 import sys
 
 import click
 
+from agui_gate.cli.interruptible import run
 from agui_gate.cli.program import FAILED, MISUSED, Failure, debug_option
 from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.console import short
@@ -53,7 +53,7 @@ def command(
     if not url.startswith(("http://", "https://")):
         raise click.BadParameter("must begin with http:// or https://", param_hint="URL")
     try:
-        found = asyncio.run(check(url, headers=head, seconds=timeout, say=told, progress=_progress))
+        found = run(check(url, headers=head, seconds=timeout, say=told, progress=_progress))
     except CantCheck as error:
         raise Failure(short(str(error), WIDTH), MISUSED) from error
     finally:

@@ -1,6 +1,5 @@
 """`agui-gate doctor`: one line and one fix per finding."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from importlib.resources import files
@@ -11,6 +10,7 @@ import click
 from agui_gate.adapter import Finding
 from agui_gate.agent import Agent
 from agui_gate.cli.agent_checks import check_agent
+from agui_gate.cli.interruptible import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark
@@ -54,7 +54,7 @@ def command(
 ) -> None:
     """Check everything and print what was found."""
     log_to_stderr(ctx)
-    broken = asyncio.run(_print_all(_findings(target, model, store, config, ask=ask)))
+    broken = run(_print_all(_findings(target, model, store, config, ask=ask)))
     if broken:
         click.echo(f"\n{broken} {'thing is' if broken == 1 else 'things are'} broken.")
         ctx.exit(FAILED)

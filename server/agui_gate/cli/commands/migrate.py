@@ -1,10 +1,10 @@
 """`agui-gate migrate`: the store's schema, and the new epoch after a backup was restored."""
 
-import asyncio
 from pathlib import Path
 
 import click
 
+from agui_gate.cli.interruptible import run
 from agui_gate.cli.opened_store import opened
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.errors import ConfigurationError
@@ -35,7 +35,7 @@ Exit codes: 0 done; 1 the store is not available; 2 it can't be done like this (
 def command(restored: bool, store: str | None, config: Path | None) -> None:
     """Migrate, and say what was done."""
     settings = load_settings(config, options={"store": store})
-    before, after, epoch = asyncio.run(_migrate(settings, restored))
+    before, after, epoch = run(_migrate(settings, restored))
     shown = settings.shown("store")
     click.echo(f"{shown}: schema {before} → {after}." if before != after else f"{shown}: schema {after}, up to date.")
     if epoch is not None:

@@ -1,6 +1,5 @@
 """`agui-gate run`: one run from the shell, without a server."""
 
-import asyncio
 import contextlib
 import shlex
 import uuid
@@ -9,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import click
 
+from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
@@ -123,7 +123,7 @@ def _run(local: LocalThread, asker: Asker, message: str | None) -> Ending:
 
     The loop runs only while the agent does: questions are asked outside of it, where Ctrl-C ends them at once.
     """
-    with asyncio.Runner() as runner:
+    with Runner() as runner:
         try:
             runner.run(local.start())
             if message is None and not runner.run(local.known()):
@@ -136,7 +136,7 @@ def _run(local: LocalThread, asker: Asker, message: str | None) -> Ending:
                 runner.run(local.aclose())
 
 
-def _converse(runner: asyncio.Runner, local: LocalThread, asker: Asker, message: str | None) -> Ending:
+def _converse(runner: Runner, local: LocalThread, asker: Asker, message: str | None) -> Ending:
     well = runner.run(local.say(message))
     for _ in range(MAX_ROUNDS):
         if not well:
