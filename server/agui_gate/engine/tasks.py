@@ -69,27 +69,33 @@ class Tasks:
         self._scope.tell(result)
 
     async def _output(self, call: CallPart) -> Output | None:
-        """What came of it; None while something in it waits."""
+        """What came of it; None while something in it waits, also where nobody could go on with it now."""
+        try:
+            agent, prompt = self._delegated(call)
+        except ToolError as error:
+            if call.id in self._thread.journal.waiting_tasks():  # a replica of another version may know who it is
+                self._scope.lane(call.id).announce()
+                return None
+            return outcomes.failed(error.message)
+        return await self._worked(call.id, agent, prompt)
+
+    def _delegated(self, call: CallPart) -> tuple[Agent, str]:
+        """Who works on the task of ``call``, and what it is. Raises `ToolError` where nobody can, saying why."""
         journal = self._thread.journal
         turn = journal.delegation(call.id)
         delegate = self._members.team.delegate(turn.agent, call.name) if turn else None
         if delegate is None:
-            return outcomes.failed(f"There is no agent called {call.name} any more.")
+            raise ToolError(f"There is no agent called {call.name} any more.")
         if journal.depth(call.id) > MAX_DEPTH:
-            return outcomes.failed(f"Not delegated: tasks can be {MAX_DEPTH} deep. Do it without another agent.")
+            raise ToolError(f"Not delegated: tasks can be {MAX_DEPTH} deep. Do it without another agent.")
         record = journal.approvals.get(call.id)
         if record is not None and record.schema_digest != delegate.schema_digest:
-            return outcomes.failed(
-                f"Not delegated: {call.name} has changed since a person agreed. Ask again if wanted."
-            )
-        try:
-            arguments = call.arguments if record is None else record.effective_arguments
-            prompt = str(delegate.validate(parse_object(arguments) or {})["task"])
-        except ToolError as error:
-            return outcomes.failed(error.message)
+            raise ToolError(f"Not delegated: {call.name} has changed since a person agreed. Ask again if wanted.")
+        arguments = call.arguments if record is None else record.effective_arguments
+        prompt = str(delegate.validate(parse_object(arguments) or {})["task"])
         if not prompt.strip():
-            return outcomes.failed(EMPTY)
-        return await self._worked(call.id, delegate.agent, prompt)
+            raise ToolError(EMPTY)
+        return delegate.agent, prompt
 
     async def _worked(self, task: str, agent: Agent, prompt: str) -> Output | None:
         consents = self._make_consents(task)

@@ -1,0 +1,136 @@
+"""As `test_after_weeks`, for what is asked in a sub-agent's task. What nobody can carry out now keeps that open, too.
+
+A replica of another version, or the same one after the next deployment, may know again who works on it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agui_gate import Agent, create_app
+from agui_gate.settings import Settings
+from agui_gate_adapters.openai_responses import OpenAIResponses
+from agui_gate_adapters.testkit import Emulator, serve
+from tests.product.kit import CARD_TOOL, Chat, Product, Stream, client_of, running
+from tests.product.shop import call, outputs, say, status
+from tests.product.test_after_weeks import ASKED, LATER, NO, RAN, YES
+from tests.product.test_subagents import by, requests
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("K3", "B15")]
+
+ways = pytest.mark.parametrize("way", ["card", "resume", "http"])
+SCRIPT = [
+    by("entry", call("clerk", task="Pay it.")),
+    by("clerk", call("pay", amount=5)),
+    by("clerk", say("Seen to."), repeat=True),
+    by("entry", say("Done."), repeat=True),
+]
+
+
+@dataclass
+class Office:
+    """A thread whose question waits in a task of the clerk's, while servers come and go."""
+
+    store: str
+    way: str
+    emulator: Emulator = field(default_factory=lambda: Emulator(script=SCRIPT))
+    chat: Chat = field(init=False)
+    asked: Stream = field(init=False)
+    question: str = field(init=False)
+
+    @asynccontextmanager
+    async def server(self, tools: Sequence[Any] = ASKED, *, name: str = "clerk") -> AsyncIterator[Product]:
+        async with serve(self.emulator) as base_url:
+            clerk = Agent(name=name, model=OpenAIResponses("clerk", base_url=base_url, api_key="k"), tools=tools)
+            model = OpenAIResponses("entry", base_url=base_url, api_key="k")
+            entry = Agent(name="support", model=model, tools=[clerk.as_tool()])
+            app = create_app(entry, store=self.store, settings=Settings())
+            async with running(app) as url, client_of() as client:
+                p = Product(self.emulator, app, url, client)
+                if hasattr(self, "chat"):
+                    self.chat.product, self.chat.url = p, p.url
+                yield p
+                p.assert_clean()
+
+    async def ask(self) -> None:
+        RAN.clear()
+        async with self.server() as p:
+            self.chat = p.chat(tools=[CARD_TOOL] if self.way == "card" else [])
+            self.asked = await self.chat.say("pay")
+            self.question = (await p.get("/approvals"))["approvals"][0]["id"]
+
+    async def answer(self, said: dict[str, Any]) -> Stream:
+        """Answer, and let the conversation go on."""
+        if self.way == "card":
+            found = await self.chat.answer((next(iter(self.asked.cards)), {"accepted": said["approved"]}))
+            self.asked = found if found.cards else self.asked
+            return found
+        if self.way == "resume":
+            return await self.chat.resume((self.question, said))
+        await self.chat.product.decide(self.question, said)
+        return await self.chat.go()
+
+    async def state(self) -> str:
+        return str((await self.chat.product.get(f"/approvals/{self.question}"))["state"])
+
+    def told(self) -> str:
+        """What the entry agent's model was told of the task, last."""
+        return outputs(requests(self.chat.product, "entry")[-1])[-1]
+
+
+@pytest.fixture
+async def office(request: pytest.FixtureRequest, way: str) -> Office:
+    kind = getattr(request, "param", "sqlite")
+    name = "tables" if kind == "postgres" else "tmp_path"
+    place = request.getfixturevalue(name)
+    office = Office(place if kind == "postgres" else f"sqlite:///{place / 'gate.db'}", way)
+    await office.ask()
+    return office
+
+
+@ways
+async def test_a_tool_of_another_schema_waits_and_can_be_rejected(office: Office) -> None:
+    async with office.server(LATER["schema"]):
+        await office.answer(YES)
+        assert (await office.state(), RAN) == ("pending", [])
+        assert (await office.answer(NO)).text == "Seen to.Done."
+        assert (await office.state(), RAN, office.told()) == ("rejected", [], "Seen to.")
+
+
+@ways
+@pytest.mark.parametrize(("change", "state", "ran"), [("gone", "failed", []), ("no gate", "done", ["pay 5"])])
+async def test_a_tool_that_is_gone_has_failed_and_one_without_a_gate_runs(
+    office: Office, change: str, state: str, ran: list[str]
+) -> None:
+    async with office.server(LATER[change]):
+        assert (await office.answer(YES)).text == "Seen to.Done."
+        assert (await office.state(), RAN, office.told()) == (state, ran, "Seen to.")
+
+
+@ways
+@pytest.mark.parametrize("office", ["sqlite", "postgres"], indirect=True)
+async def test_where_the_sub_agent_is_unknown_its_task_stays_open_until_it_is_known_again(office: Office) -> None:
+    async with office.server(name="scribe"):
+        again = await office.answer(YES)
+        assert (again.results, again[-1]["type"]) == ({}, "RUN_FINISHED"), "the task has not failed"
+        assert (await office.state(), RAN) == ("pending", [])
+        shown = [event["outcome"]["type"] for event in again.of("SUBAGENT_FINISHED")]
+        assert shown == ["suspended"]
+    async with office.server():
+        assert (await office.answer(YES)).text == "Seen to.Done."
+        assert (await office.state(), RAN, office.told()) == ("done", ["pay 5"], "Seen to.")
+
+
+@ways
+async def test_where_the_sub_agent_is_gone_for_good_a_no_ends_its_task(office: Office) -> None:
+    async with office.server(name="scribe"):
+        await office.answer(YES)
+        done = await office.answer(NO)
+        assert (done.text, await office.state(), RAN) == ("Done.", "rejected", [])
+        assert status(office.told()) == "error"
+        assert "no agent called clerk any more" in office.told()
+        assert (await office.chat.say("and?")).text == "Done."
