@@ -40,6 +40,8 @@ _databases = count(1)
 _held: list[object] = []
 """What this process keeps open to its end."""
 
+_CUT_OFF = sql.SQL("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = {}")
+"""End who is connected to a database, and wait until they are gone."""
 _EMPTY = b"""
     SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
@@ -175,8 +177,9 @@ class Postgres(Server):
             return cursor.fetchall() if cursor.description else []
 
     def create(self, template: str = "template0") -> str:
-        """Make a database like ``template``, to which nobody may be connected, and return its name."""
+        """Make a database like ``template``, and return its name. Who is still connected to that is cut off before."""
         name = f"{template.partition('_')[0]}_{next(_databases)}"
+        self.execute(_CUT_OFF.format(sql.Literal(template)))  # making it waits for others only five seconds
         made = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")  # quicker than through the log
         self.execute(made.format(sql.Identifier(name), sql.Identifier(template)))
         return name
