@@ -9,7 +9,8 @@ from agui_gate.core.approvals import Decision, State
 from agui_gate.stores.memory import MemoryStore
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
-from tests.product.shop import Shop, call, outputs, refund, script, status
+from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script, status
+from tests.product.test_subagents import BOSS, CLERK, TASK, Office, by, requests
 from tests.requirements import shows
 from tests.stores.trails import kinds
 
@@ -189,4 +190,33 @@ async def test_what_was_claimed_is_unknown_also_where_its_tool_is_idempotent(mod
         (told,) = outputs(p.inputs()[-1])
         assert status(told) == "unknown"
         assert "backup" in told
+        p.assert_clean()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_yes_to_a_task_of_before_begins_nothing(begun: bool) -> None:
+    """What had begun of it in the backup goes on: it is the same beginning."""
+    store = MemoryStore()
+    turns = [by(CLERK, refund()), by(CLERK, say("Refunded."))] if begun else [by(CLERK, SEARCH)]
+    office = Office(by(BOSS, TASK), *turns, by(BOSS, say("Done."), repeat=True), store=store)
+    office.gates = {"clerk": True}
+    async with office.server() as p:
+        chat = p.chat()
+        await chat.say("refund A1")
+        task = (await pending(p))["id"]
+        assert (await p.decide(task, YES))["state"] == "done"
+        if begun:
+            await chat.go()
+        await store.begin_epoch()
+        record = await p.get(f"/approvals/{task}")
+        assert (record["state"], "restored" in record) == ("done", False)
+        after = await chat.go()
+        if begun:
+            (interrupt,) = after.interrupts
+            assert (await chat.resume((interrupt["id"], YES))).text == "Refunded.Done."
+            assert office.clerk.orders == ["A1"]
+        else:
+            (told,) = outputs(requests(p, BOSS)[-1])
+            assert (after.text, status(told), requests(p, CLERK)) == ("Done.", "unknown", [])
+            assert "backup" in told
         p.assert_clean()

@@ -70,6 +70,22 @@ async def test_what_was_agreed_to_and_had_not_ended_is_settled(store: Store) -> 
     assert await kinds(store, "done") == ["asked", "approved", "claimed", "done"]
 
 
+async def test_a_yes_to_a_task_says_that_it_is_of_before(store: Store) -> None:
+    await ask(store, gated("task", runner="agent"), gated("tool"), gated("later", runner="agent"))
+    for name in ("task", "tool"):
+        await store.move(name, State.CLAIMED, decision=YES)
+        await store.move(name, State.DONE)
+    assert await store.begin_epoch() == Epoch(2, 1, 0)
+    await store.move("later.2", State.CLAIMED, decision=YES)
+    await store.move("later.2", State.DONE)
+    found = (await store.list_approvals("alice", limit=9, which="all")).approvals
+    assert {(a.id, a.was, a.is_asked_again) for a in found} == {
+        ("task", "task", False),
+        ("tool", "", False),
+        ("later.2", "later", True),
+    }
+
+
 async def test_each_restore_begins_another_epoch(store: Store) -> None:
     assert await store.begin_epoch() == Epoch(2, 0, 0)
     await ask(store, gated())

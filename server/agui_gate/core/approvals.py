@@ -142,7 +142,8 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ``run_id`` is "" for what was asked before it was recorded. ``runner``: who runs the call. ``protocol_version``: by
     which rules its client is told (`core/dialect.py`); None for those of 0.x.
 
-    ``was``: the id under which it was asked before an older backup was restored (`stores/epochs.py`); "" for most.
+    ``was``: the id under which it was asked before an older backup was restored (`stores/epochs.py`); "" for most. Its
+    own id: a yes to a task, of before that.
     """
 
     id: str
@@ -191,6 +192,11 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     def is_begun(self) -> bool:
         """Whether it opens a task that somebody agreed to. What comes of that is in the journal, and not in here."""
         return self.opens_task and self.state in (State.CLAIMED, State.DONE)
+
+    @property
+    def is_asked_again(self) -> bool:
+        """Whether it was asked before an older backup was restored, and once more since."""
+        return self.was not in ("", self.id)
 
     @property
     def is_agreed(self) -> bool:

@@ -28,6 +28,7 @@ from agui_gate.engine.scope import Scope
 from agui_gate.engine.turn import Turns
 from agui_gate.errors import AguiGateError, LimitReached, ProviderError, ToolError
 from agui_gate.protocol.messages import result_id
+from agui_gate.stores.epochs import MAY_HAVE_RUN
 from agui_gate.team import Member
 
 MAX_DEPTH = 8
@@ -77,7 +78,7 @@ class Tasks:
                 self._scope.lane(call.id).announce()
                 return None
             return outcomes.failed(error.message)
-        return await self._worked(call.id, agent, prompt)
+        return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
         """Who works on the task of ``call``, and what it is. Raises `ToolError` where nobody can, saying why."""
@@ -96,6 +97,12 @@ class Tasks:
         if not prompt.strip():
             raise ToolError(EMPTY)
         return delegate.agent, prompt
+
+    def _may_have_run(self, call: CallPart) -> bool:
+        """Whether a person agreed to it before an older backup was restored, in which nothing of it had begun."""
+        journal = self._thread.journal
+        record = journal.approvals.get(call.id)
+        return record is not None and record.was == record.id and journal.latest_in(call.id) is None
 
     async def _worked(self, task: str, agent: Agent, prompt: str) -> Output | None:
         consents = self._make_consents(task)

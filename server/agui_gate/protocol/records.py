@@ -57,12 +57,19 @@ def question(approval: Approval, parameters: Json | None = None) -> Json:
         "tool": approval.tool,
         "arguments": shown(approval.arguments, parameters),
         "editable": list(approval.editable),
-        "message": f"{approval.message or f'Run {approval.tool}?'} {RESTORED}" if approval.was else approval.message,
+        "message": _message(approval),
         "asked_at": iso(approval.asked_at),
         "expires_at": None if approval.expires_at is None else iso(approval.expires_at),
-        **({"restored": True} if approval.was else {}),
+        **({"restored": True} if approval.is_asked_again else {}),
         **({"task": True} if approval.opens_task else {}),
     }
+
+
+def _message(approval: Approval) -> str | None:
+    """What people are asked; of a restored backup, with a sentence that says so."""
+    if not approval.is_asked_again:
+        return approval.message
+    return f"{approval.message or f'Run {approval.tool}?'} {RESTORED}"
 
 
 def decision(approval: Approval) -> Json | None:

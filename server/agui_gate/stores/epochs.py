@@ -7,6 +7,8 @@ in histories that clients send again, and in other systems. So a restore begins 
   answer that names the old id, its call, or a card of before is taken (`core/approval_index.py`).
 * What was claimed, or passed on, and not ended, is ``unknown``, also where its tool is idempotent. What the provider
   had not acted on (``given_back``) has ``failed``.
+* A yes to a task keeps, in `Approval.was`, that it is of before (`agreed_before`). If nothing of the task had begun, it
+  may have since: then it doesn't begin by that yes.
 * What a provider keeps as one conversation went on without us. So it is not continued; all is sent again.
 """
 
@@ -17,17 +19,19 @@ import msgspec
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import ConversationRef, Output
 
-_MAY_HAVE_RUN = (
+MAY_HAVE_RUN = Output(
     '{"status":"unknown","message":"This was approved, and then an older backup of this server was restored. Whether '
-    'it took effect is not known. It does not run again by itself; check before trying again."}'
+    'it took effect is not known. It does not run again by itself; check before trying again."}',
+    is_error=True,
 )
+"""What came of a call that was approved before, as far as that can be told."""
 _LOST = (
     '{"status":"cancelled","message":"This was approved, and then an older backup of this server was restored. It is '
     'not carried out by that approval. Ask again if it is still wanted."}'
 )
 OUTCOMES = {
-    State.CLAIMED: (State.UNKNOWN, Output(_MAY_HAVE_RUN, is_error=True)),
-    State.PASSED: (State.UNKNOWN, Output(_MAY_HAVE_RUN, is_error=True)),
+    State.CLAIMED: (State.UNKNOWN, MAY_HAVE_RUN),
+    State.PASSED: (State.UNKNOWN, MAY_HAVE_RUN),
     State.GIVEN_BACK: (State.FAILED, Output(_LOST, is_error=True)),
 }
 """What becomes of records that had been approved and had not ended."""
@@ -57,6 +61,11 @@ def asked_again(approval: Approval, epoch: int) -> Approval:
     """A record that waits, as it is asked again."""
     was = approval.was or approval.id
     return msgspec.structs.replace(approval, id=f"{was}.{epoch}", was=was)
+
+
+def agreed_before(approval: Approval) -> Approval:
+    """A yes to a task."""
+    return msgspec.structs.replace(approval, was=approval.id)
 
 
 def not_continued(ref: ConversationRef | None) -> ConversationRef | None:

@@ -10,7 +10,7 @@ from agui_gate.core.approvals import UNFINISHED, Approval, Decision, State, chec
 from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import ApprovalPage, Which
-from agui_gate.stores.epochs import OUTCOMES, Epoch, asked_again
+from agui_gate.stores.epochs import OUTCOMES, Epoch, agreed_before, asked_again
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.paging import Place, to_cursor
 
@@ -139,6 +139,8 @@ class MemoryLedger:
             if approval.state in OUTCOMES:
                 to, output = OUTCOMES[approval.state]
                 self.move(approval.id, to, now, output=output)
+        yes = [a for a in self._approvals.values() if a.opens_task and a.state is State.DONE]
+        self._approvals |= {approval.id: agreed_before(approval) for approval in yes}
         self._rename({approval.id: asked_again(approval, epoch) for approval in waiting})
         return Epoch(epoch, len(waiting), len(unfinished) - len(waiting))
 

@@ -39,6 +39,7 @@ _ASK_AGAIN = (
     "UPDATE approvals SET id = new.column2, was = new.column3 FROM (VALUES {rows}) AS new "
     "WHERE tenant = :tenant AND id = new.column1"
 )
+_AGREED = "UPDATE approvals SET was = id WHERE tenant = :tenant AND runner = 'agent' AND state = 'done'"
 _SETTLE = (
     "UPDATE approvals SET state = new.column2, output = new.column3 FROM (VALUES {rows}) AS new "
     "WHERE tenant = :tenant AND id = new.column1"
@@ -94,7 +95,7 @@ class Epochs:
 
     def begin(self) -> Steps[Epoch]:
         """Begin an epoch."""
-        begun, concerned = yield [Statement(_BEGIN), Statement(_CONCERNED)]
+        begun, concerned, _ = yield [Statement(_BEGIN), Statement(_CONCERNED), Statement(_AGREED)]
         ((number, now),) = begun.rows
         yield from self._forget()
         again = settled = 0
