@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.demo.agent import EXAMPLES, INSTRUCTIONS, support_agent
+from agui_gate.cli.serving.connections import limits_from, raise_descriptors
 from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_forever
 from agui_gate.settings import load_settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
@@ -28,6 +30,10 @@ from tests.e2e.desk import team
 from tests.e2e.streams import Recording
 
 HOST = "127.0.0.1"
+PATIENCE = 3600.0
+"""Seconds that a tool may take, or a provider may say nothing: more than any scenario has."""
+ENDLESS = 60.0
+"""Seconds from which on a tool ends by nothing but `finish`, or a stop."""
 NEXT = Path(__file__).resolve().parent / "next"
 """The page with client 1.0.0, which `next.config.mjs` builds."""
 
@@ -37,13 +43,16 @@ somebody_works = asyncio.Event()
 
 
 async def take(seconds: float) -> None:
-    """Take this long, or until `finish`: what a page shows meanwhile can be looked at however busy the machine is."""
+    """Take this long, or, if that is a minute or more, until `finish`.
+
+    So what a page shows meanwhile can be looked at however busy the machine is.
+    """
     finished = asyncio.Event()
     at_work.add(finished)
     somebody_works.set()
     try:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds if seconds < ENDLESS else None):
                 await finished.wait()
     finally:
         at_work.discard(finished)
@@ -52,7 +61,7 @@ async def take(seconds: float) -> None:
 async def finish(_: Request) -> Response:
     """`POST /finish`: the tools that take their time are done; the first one is waited for."""
     somebody_works.clear()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         if not at_work:
             await somebody_works.wait()
     for finished in at_work:
@@ -60,7 +69,7 @@ async def finish(_: Request) -> Response:
     return Response(status_code=204)
 
 
-@tool
+@tool(timeout=PATIENCE)
 async def stock_report(seconds: float, ctx: ToolContext) -> dict[str, Any]:
     """Count the stock. Takes its time."""
     await ctx.activity("progress", {"title": "Shelves", "done": 1, "total": 3})
@@ -80,13 +89,7 @@ async def take_back() -> str:
     return "taken back"
 
 
-@tool(gate=Gate(expires_after=6))
-async def lend_ladder() -> str:
-    """Lend the ladder, unless nobody agrees within a few seconds."""
-    return "lent"
-
-
-@tool(gate=True)
+@tool(gate=True, timeout=PATIENCE)
 async def pack_order(seconds: float) -> str:
     """Pack an order. Takes its time."""
     await take(seconds)
@@ -137,12 +140,14 @@ async def ship_order(
     return f"{order_id} goes to {to.street} with {carrier}"
 
 
+def model_of(provider: str, name: str) -> OpenAIResponses:
+    """A model of that name at the provider, which may take its time."""
+    return OpenAIResponses(name, mode="chain", base_url=provider, api_key="test", timeout=PATIENCE)
+
+
 def shop(provider: str, store: str, streams: str) -> Any:
     """The application: settings come from the environment, as with `agui-gate serve`. It writes down what it tells."""
-
-    def named(name: str) -> OpenAIResponses:
-        return OpenAIResponses(name, mode="chain", base_url=provider, api_key="test")
-
+    named = partial(model_of, provider)
     model = named("demo-model")
     base = support_agent(model)
     agent = Agent(
@@ -154,7 +159,6 @@ def shop(provider: str, store: str, streams: str) -> Any:
             stock_report,
             close_shop,
             take_back,
-            lend_ladder,
             pack_order,
             archive_order,
             credit_points,
@@ -169,11 +173,16 @@ def shop(provider: str, store: str, streams: str) -> Any:
     return Recording(app, Path(streams))
 
 
-def main(kind: str, port: str, *more: str) -> None:
-    """Run one of the two until SIGTERM."""
-    app = Emulator().app if kind == "provider" else shop(*more)
+def serve(app: Any, port: str) -> None:
+    """Run it until SIGTERM; a line on stdout says that it is up."""
+    limits = limits_from(load_settings(), raise_descriptors())
     with bind(HOST, int(port)) as sock:
-        serve_forever(Server(configure(app, quiet=True), lambda: print("up", flush=True)), sock)
+        serve_forever(Server(configure(app, quiet=True, limits=limits), lambda: print("up", flush=True)), sock)
+
+
+def main(kind: str, port: str, *more: str) -> None:
+    """Run one of the two."""
+    serve(Emulator().app if kind == "provider" else shop(*more), port)
 
 
 if __name__ == "__main__":

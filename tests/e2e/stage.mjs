@@ -174,12 +174,13 @@ export class Stage {
   banner = (page, code) => page.locator(`[data-testid="banner"]${code ? `[data-code="${code}"]` : ""}`);
 }
 
-/** Delete a chat, whatever is at work in it. */
-async function remove(url, headers) {
-  await fetch(`${url}/cancel`, { method: "POST", headers });
-  const { status } = await fetch(url, { method: "DELETE", headers });
-  assert.ok(status === 200 || status === 404, `${url} was not deleted: ${status}`);
-}
+/** Delete a chat, whatever is at work in it, and however long that takes to end. */
+const remove = (url, headers) =>
+  eventually(async () => {
+    await fetch(`${url}/cancel`, { method: "POST", headers });
+    const { status } = await fetch(url, { method: "DELETE", headers });
+    assert.ok(status === 200 || status === 404, `${url} was not deleted: ${status}`);
+  });
 
 // --- the provider's turns ---
 

@@ -12,10 +12,8 @@ from pydantic import BaseModel
 from starlette.routing import Route
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
-from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_forever
 from agui_gate.settings import load_settings
-from agui_gate_adapters.openai_responses import OpenAIResponses
-from tests.e2e.programs import HOST, finish, take
+from tests.e2e.programs import PATIENCE, finish, model_of, serve, take
 from tests.e2e.streams import Recording
 
 REFUNDED: list[str] = []
@@ -41,7 +39,7 @@ async def find_order(order_id: str) -> dict[str, str]:
     return {"order_id": order_id, "status": "delivered"}
 
 
-@tool
+@tool(timeout=PATIENCE)
 async def count_shelves(seconds: float, ctx: ToolContext) -> str:
     """Count what is there. Takes its time."""
     await ctx.activity("progress", {"title": "Counting", "done": 1, "total": 3})
@@ -83,8 +81,7 @@ def team(provider: str) -> list[Agent]:
     """The desk with its team, and the analyst, whose answers have a form."""
 
     def agent(name: str, description: str, **more: Any) -> Agent:
-        model = OpenAIResponses(name, mode="chain", base_url=provider, api_key="test")
-        return Agent(name=name, model=model, description=description, **more)
+        return Agent(name=name, model=model_of(provider, name), description=description, **more)
 
     scout = agent("scout", "Looks around.", tools=[count_shelves, draw_map, find_order])
     clerk = agent("clerk", "Looks up and refunds orders.", tools=[find_order, refund, count_shelves, scout.as_tool()])
@@ -112,9 +109,7 @@ def main(port: str, provider: str, store: str, streams: str) -> None:
     """Run it until SIGTERM."""
     app = create_app(*team(provider), store=store, settings=load_settings())
     app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
-    with bind(HOST, int(port)) as sock:
-        recorded = Recording(app, Path(streams))
-        serve_forever(Server(configure(recorded, quiet=True), lambda: print("up", flush=True)), sock)
+    serve(Recording(app, Path(streams)), port)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import { becomes, counts, shows } from "../eventually.mjs";
 import { longFrames } from "../frames.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 
-const WORDS = Array.from({ length: 400 }, (_, at) => `word${at} `);
+const WORDS = Array.from({ length: 4000 }, (_, at) => `word${at} `);
 const slowly = (turn, ms) => ({ ...turn, fault: { kind: "slow", ms } });
 const streamed = (deltas) => ({ output: [{ type: "message", deltas, text: deltas.join("") }] });
 const stop = (page) => page.click('[data-testid="copilot-send-button"]');
@@ -17,7 +17,7 @@ export async function stopText(t) {
   await page.getByText("word5 ").waitFor();
   await stop(page);
   await t.idle(page);
-  assert.ok(!(await page.textContent("main")).includes("word399"));
+  assert.ok(!(await page.textContent("main")).includes("word3999"));
   await t.shot(page, "stopped");
   await t.rests(page);
   await t.say(page, "And now?");
