@@ -5,9 +5,9 @@ import { accessible } from "../axe.mjs";
 import { drawn, quiet } from "../browser.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
+import { AT } from "../waiting.mjs";
 
 const REAL_TURN = calls("I'll refund it.", refund());
-const AT = String.raw`at \d\d:\d\d`;
 const HERE = ", in the chat";
 
 const line = (page) => page.getByTestId("gate-decision");
