@@ -1,5 +1,6 @@
 """Running the command line: in process, as a process with pipes, and as a process with a terminal."""
 
+import codecs
 import os
 import pty
 import re
@@ -17,14 +18,16 @@ TIMEOUT = 60.0
 LIFETIME = 120
 """Seconds after which a command ends by itself, even if nobody is left to end it."""
 
+# Who is started in the background ignores SIGINT, and so would this.
 PROGRAM = [
     sys.executable,
     "-c",
     f"""
 import faulthandler, signal
 signal.alarm({LIFETIME})
+signal.signal(signal.SIGINT, signal.default_int_handler)
 faulthandler.register(signal.SIGUSR1)
-from agui_gate.cli import main
+from agui_gate_start import main
 main()
 """,
 ]
@@ -57,6 +60,7 @@ class Running:
         self.process = process
         self.text = ""
         self._output = output
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end within a character
         self._seen = 0
 
     def wait_for(self, pattern: str) -> "re.Match[str]":
@@ -98,7 +102,7 @@ class Running:
             data = os.read(self._output, 65536)
         except OSError:  # how a terminal ends
             data = b""
-        self.text += data.decode(errors="replace")
+        self.text += self._decode(data)
         return bool(data)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agui_gate.cli.commands.demo import tell_of_other_page
+from agui_gate.cli.demo.serving import tell_of_other_page
 from agui_gate.cli.serving.uvicorn_server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli

@@ -1,9 +1,15 @@
-"""Coroutines of a command, which Ctrl-C cancels. It never breaks into the loop at whatever line that is at."""
+"""What Ctrl-C does to a command, which `agui_gate_start` has let it end at once until here.
+
+* `in_order`: it is a `KeyboardInterrupt`, where something begun has to be ended. After it, it ends the process again:
+  there is nothing left to lose, and whatever holds up the exit can be left.
+* `Runner`: while a coroutine runs, each one cancels it. It never breaks into the loop at whatever line that is at.
+"""
 
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -14,21 +20,37 @@ BLOCKED = 3
 """The Ctrl-C that ends the process as SIGINT does: two cancellations went by, so the loop is blocked or deaf."""
 
 
+@contextmanager
+def in_order() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt` in here. Where it is ignored, or somebody else's, it is left as it is."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGINT, DEFAULT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Runner:
-    """An `asyncio.Runner` whose work is cancelled by each Ctrl-C. A context manager; its end closes the loop.
+    """An `asyncio.Runner` whose work is cancelled by each Ctrl-C. A context manager, and `in_order`.
 
     `asyncio.Runner` does so once; its second Ctrl-C is a `KeyboardInterrupt` in any line of any task. A task group
     wraps that, so that nobody recognizes it, and what the line was part of is left half done.
     """
 
-    def __init__(self) -> None:
-        self._runner = asyncio.Runner()
+    def __init__(self, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
+        self._runner = asyncio.Runner(loop_factory=loop_factory)
+        self._scope = ExitStack()
 
     def __enter__(self) -> Self:
+        self._scope.enter_context(in_order())
         self._runner.__enter__()
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self._scope.close()
         self._runner.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

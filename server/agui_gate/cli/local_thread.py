@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ class LocalThread:
     async def say(self, text: str | None) -> bool:
         """Run with a new message, or with none to go on. False if the run failed, or was stopped by us.
 
-        When cancelled, the run is stopped in order and its last events are shown.
+        When cancelled, the run is stopped in order and its last events are shown; one that doesn't end is left.
         """
         messages = [Message("user", id=uuid.uuid4().hex, content=text)] if text else []
         return await self._run(messages, None)
@@ -95,8 +96,9 @@ class LocalThread:
             return await self._read(reader)
         except asyncio.CancelledError:
             live.cancel()
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._read(reader)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._read(reader)
             raise
 
     async def _read(self, reader: Reader) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from agui_gate.cli.interruptible import in_order
 from agui_gate.cli.program import FAILED, Failure, debug_option
 from agui_gate.cli.remote_server import RemoteServer
 from agui_gate.cli.terminal.argument_edits import edited_arguments
@@ -69,7 +70,7 @@ def command() -> None:
 @debug_option
 def ls(url: str, token: str | None, as_json: bool) -> None:
     """List what waits for you, oldest first."""
-    with RemoteServer(url, token) as server:
+    with in_order(), RemoteServer(url, token) as server:
         pending = server.pending()
     if as_json:
         click.echo(json.dumps({"approvals": pending}, indent=2))
@@ -90,7 +91,7 @@ def watch(url: str, token: str | None, as_json: bool) -> None:
     With --json each event is one line: {"event": "approval", "data": {…}}.
     """
     seen: set[str] = set()
-    with RemoteServer(url, token) as server:
+    with in_order(), RemoteServer(url, token) as server:
         while True:
             for name, data in server.follow():
                 if as_json:
@@ -141,7 +142,7 @@ def approve(
     approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
 ) -> None:
     """Approve a call: its tool runs now, or, if the provider runs it, with the thread's next run."""
-    with RemoteServer(url, token) as server:
+    with in_order(), RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         payload = _payload(True, reason, go_on)
         if edits:
@@ -161,7 +162,7 @@ def approve(
 @debug_option
 def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool) -> None:
     """Reject a call: its tool doesn't run, and the model is told."""
-    with RemoteServer(url, token) as server:
+    with in_order(), RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         if reason is None and found is not None and found["state"] == "pending" and can_ask():
             reason = read_line(REASON)

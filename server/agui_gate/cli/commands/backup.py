@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from agui_gate.cli.interruptible import in_order
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import dim
 from agui_gate.errors import ConfigurationError
@@ -43,7 +44,8 @@ def command(file: Path, force: bool, store: str | None, config: Path | None) -> 
 
     settings = load_settings(config, options={"store": store})
     source = _path(settings.store)
-    size = back_up(source, file, replace=force, report=Progress())
+    with in_order():
+        size = back_up(source, file, replace=force, report=Progress())
     click.echo(f"{source} copied to {file}: {size:,} bytes, checked.")
 
 

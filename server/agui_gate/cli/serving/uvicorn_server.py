@@ -7,15 +7,17 @@ Divergences from `uvicorn.run`, each for a reason:
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
 * connections have bounds (`agui_gate.cli.serving.connections`), and as many descriptors as the system gives;
 * SIGTERM and SIGINT end in exit code 0: uvicorn raises them again after it has stopped;
+* what a second Ctrl-C cuts off is not told in tracebacks;
 * after start-up everything that lives long is taken out of the garbage collector's sight, providers' packages too.
 """
 
 import asyncio
 import errno
 import gc
+import logging
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType
 from typing import Any
 
@@ -23,6 +25,7 @@ import uvicorn
 
 from agui_gate.agent import Agent
 from agui_gate.cli.agent_checks import tell_setup
+from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.serving.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
 from agui_gate.errors import ConfigurationError
@@ -108,8 +111,14 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._on_started = on_started
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve in a loop of its own."""
+        run_server(self.serve(sockets), self.config)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the engines, then listen. Raises `ConfigurationError` of a store that can't be opened."""
+        if hasattr(signal, "pthread_sigmask"):  # `serve --reload` held it back while this process was loaded
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         for state in self._states():
             await state.engine.start()
         await super().startup(sockets)
@@ -149,8 +158,16 @@ class Server(uvicorn.Server):
 
 def serve_forever(server: Server, sock: socket.socket) -> None:
     """Run ``server`` on ``sock`` until it is told to stop."""
-    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=[sock]))
+    server.run([sock])
+
+
+def run_server(work: Coroutine[Any, Any, None], config: uvicorn.Config) -> None:
+    """``work``, which serves, in the loop that ``config`` says. What the loop's end cuts off is no error any more."""
+    with Runner(config.get_loop_factory()) as runner:
+        try:
+            runner.run(work)
+        finally:
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
 def _refusal(host: str, port: int, error: OSError) -> str:

@@ -1,0 +1,19 @@
+"""The command `agui-gate`, from its first line. It is outside of the package, which takes a moment to import."""
+
+import signal
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line.
+
+    Ctrl-C ends it at once and without a word, as it ends any program, until a command has begun what has to be ended
+    in order (`agui_gate.cli.interruptible`). A `KeyboardInterrupt` comes at any line of an import, and not all pass
+    it on.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from agui_gate.cli import main as begin
+
+    begin()
