@@ -76,6 +76,16 @@ def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, option
     stack.run(scenario, options)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "options"),
+    cases("saidAfterHalf", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")])
+    + cases("askedAnewAfterHalf", over=[("direct", "interrupt")]),
+)
+def test_what_was_decided_is_what_counts(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    """Some are decided, then something else is said: no decision is lost, and none is made up."""
+    stack.run(scenario, options)
+
+
 @shows("T4", "T6")
 @pytest.mark.parametrize(
     ("scenario", "options"),

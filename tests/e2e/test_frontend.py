@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,12 +24,30 @@ def test_types() -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
 
 
-UNREAD = """
+ALONE = """
 import { readFileSync } from "node:fs";
 import ts from "typescript";
-const source = readFileSync("src/components/confirm-card/unread.ts", "utf8");
-const { outputText } = ts.transpileModule(source, { compilerOptions: { module: "esnext", target: "esnext" } });
-const { isUnread } = await import(`data:text/javascript,${encodeURIComponent(outputText)}`);
+async function alone(name) {
+  const source = readFileSync(`src/components/confirm-card/${name}.ts`, "utf8").replace(/^import .*$/gm, "");
+  const { outputText } = ts.transpileModule(source, { compilerOptions: { module: "esnext", target: "esnext" } });
+  return import(`data:text/javascript,${encodeURIComponent(outputText)}`);
+}
+"""
+"""`alone(name)`: a module of the card, without what it imports."""
+
+
+def in_node(script: str) -> Any:
+    """What ``script`` prints, as JSON."""
+    node = shutil.which("node")
+    assert node, "Node 20 or newer is needed"
+    command = [node, "--input-type=module", "--eval", ALONE + script]
+    done = subprocess.run(command, cwd=PAGE, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+UNREAD = """
+const { isUnread } = await alone("unread");
 const call = { id: "c1", type: "function", function: { name: "refund", arguments: "{}" } };
 const result = { id: "r1", role: "tool", toolCallId: "c1", content: "" };
 const messages = [{ id: "a1", role: "assistant", toolCalls: [call] }, result];
@@ -41,12 +60,32 @@ console.log(JSON.stringify(records.map(told)));
 
 def test_a_stop_is_nothing_that_the_assistant_has_to_read() -> None:
     """What was decided elsewhere, or expired, waits to be read; what was stopped, and what still waits, doesn't."""
-    node = shutil.which("node")
-    assert node, "Node 20 or newer is needed"
-    command = [node, "--input-type=module", "--eval", UNREAD]
-    done = subprocess.run(command, cwd=PAGE, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [True, True, False, False]
+    assert in_node(UNREAD) == [True, True, False, False]
+
+
+HIDDEN = [
+    ("1\u200d0", "1⟦U+200D⟧0"),
+    ("1\ufe0f0", "1⟦U+FE0F⟧0"),
+    ("😀\ufe0f\ufe0e", "😀\ufe0f⟦U+FE0E⟧"),
+    ("😀\u200d1", "😀⟦U+200D⟧1"),
+    ("a\u2800b", "a⟦U+2800⟧b"),
+    ("👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣ #️⃣ 🏳️‍🌈 🧑🏽‍⚕️", "👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣ #️⃣ 🏳️‍🌈 🧑🏽‍⚕️"),
+]
+
+
+def test_what_cannot_be_seen_in_a_number_or_behind_an_emoji_is_shown() -> None:
+    """Joiners and variants are left alone only where they are how an emoji is written."""
+    script = 'const { reveal } = await alone("invisible");\n'
+    texts = json.dumps([text for text, _ in HIDDEN])
+    assert in_node(f"{script}console.log(JSON.stringify({texts}.map(reveal)));") == [shown for _, shown in HIDDEN]
+
+
+def test_names_that_would_read_alike_or_like_nothing_are_shown_as_they_are() -> None:
+    """`is_admin` and `isAdmin` are two arguments."""
+    names = json.dumps(["order_id", "isAdmin", "is_admin", "", " ", "__"])
+    script = 'const { labelsOf } = await alone("values");\n'
+    labels = in_node(f"{script}console.log(JSON.stringify([...labelsOf({names}).values()]));")
+    assert labels == ["Order id", "isAdmin", "is_admin", "“”", "“ ”", "__"]
 
 
 @pytest.mark.parametrize("folder", COMPONENTS, ids=lambda path: path.name)

@@ -46,7 +46,7 @@ export function Chat({ agent, delegates, thread, choice, headers, isListed, onSe
     resend.current = { again, takeBack };
   }, [resend, again, takeBack]);
   useEscape();
-  useLeave();
+  useLeave(store);
   const onDecide = useCallback(() => void requestAnimationFrame(moveOn), []);
   const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN : "Message…", chatDisclaimerText: isOpen ? LEAVING : DISCLAIMER }), [isOpen]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;

@@ -86,10 +86,11 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
     (messages: Message[]) => {
       setUndoing(null);
       setEditing(null);
+      store.given.clear(); // what was decided in the part that goes
       agent.setMessages(messages);
       void copilotkit.runAgent({ agent });
     },
-    [agent, copilotkit],
+    [agent, copilotkit, store],
   );
 
   /** Ask the question again that a message answers: the answer, what led to it and all that came after are taken back. */

@@ -6,7 +6,7 @@ import { page } from "./support.mjs";
 
 const { hides, reveal } = await page("reveal.js");
 const { parseJson, parseObject } = await page("json.js");
-const { fromText } = await page("fields.js");
+const { fromText, labelsOf } = await page("fields.js");
 
 for (const [text, shown] of [
   ["a\u202eb", "a⟦U+202E⟧b"],
@@ -22,11 +22,16 @@ for (const [text, shown] of [
   ["a\rb", "a⟦U+000D⟧b"],
   ["a\ufe0fb", "a⟦U+FE0F⟧b"],
   ["ab\u200dcd", "ab⟦U+200D⟧cd"],
+  ["1\u200d0", "1⟦U+200D⟧0"],
+  ["1\ufe0f0", "1⟦U+FE0F⟧0"],
+  ["😀\u200d1", "😀⟦U+200D⟧1"],
+  ["😀\ufe0f\ufe0e", "😀\ufe0f⟦U+FE0E⟧"],
+  ["a\u2800b", "a⟦U+2800⟧b"],
 ]) {
   test(`${JSON.stringify(text)} is drawn as ${shown}`, () => assert.deepEqual([reveal(text), hides(text)], [shown, true]));
 }
 
-for (const text of ["", "plain", "two\nlines\tand a tab\r\n", "👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣", "می‌خواهم", "क्‍ष", "Größe 10 €", "שלום"]) {
+for (const text of ["", "plain", "two\nlines\tand a tab\r\n", "👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣ #️⃣ 🏳️‍🌈 🧑🏽‍⚕️", "می‌خواهم", "क्‍ष", "Größe 10 €", "שלום"]) {
   test(`${JSON.stringify(text)} stays as it is`, () => assert.deepEqual([reveal(text), hides(text)], [text, false]));
 }
 
@@ -36,4 +41,9 @@ test("no digit of a number is lost (T3)", () => {
   assert.equal(parseObject("[1]"), null);
   assert.equal(fromText({ kind: "integer", label: "Id" }, " 9007199254740993 "), "9007199254740993");
   assert.equal(fromText({ kind: "integer", label: "Id" }, "12"), 12);
+});
+
+test("names that would read alike, or like nothing, are shown as they are", () => {
+  const labels = labelsOf(["order_id", "isAdmin", "is_admin", "", " ", "__"]);
+  assert.deepEqual([...labels.values()], ["Order id", "isAdmin", "is_admin", "“”", "“ ”", "__"]);
 });

@@ -1,16 +1,17 @@
 import { Shown } from "./Shown";
 import { noUnit, type Unit } from "./units";
-import { humanize, isObject, showValue, type Json } from "./values";
+import { isObject, labelsOf, showValue, type Json } from "./values";
 
 /** What would be done with what, as a list a person can read. */
 export function Arguments({ values, unit = noUnit }: { values: Json; unit?: Unit }) {
   const names = Object.keys(values);
   if (names.length === 0) return <p className="gate-quiet">No arguments.</p>;
+  const labels = labelsOf(names);
   return (
     <dl className="gate-arguments">
       {names.map((name) => (
         <div key={name} data-nested={isNested(values[name])}>
-          <dt><Shown text={humanize(name)} /></dt>
+          <dt><Shown text={labels.get(name) ?? name} /></dt>
           <dd><Value value={values[name]} />{unit(name, values[name]) && ` ${unit(name, values[name])}`}</dd>
         </div>
       ))}

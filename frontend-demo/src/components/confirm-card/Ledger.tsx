@@ -1,6 +1,7 @@
 import { createContext, useContext, useSyncExternalStore, type ReactNode } from "react";
 import type { Decision } from "./ApprovalCard";
 import type { CallRecord } from "./records";
+import type { Json } from "./values";
 
 type Records = ReadonlyMap<string, CallRecord>;
 
@@ -11,6 +12,8 @@ export class LedgerStore {
   readonly #listeners = new Set<() => void>();
   /** Something was decided here that goes out with a later decision. Reading the conversation again would undo it. */
   hasUnsent = false;
+  /** Answers to interrupts, by the interrupt's id. The client keeps them until the last one is there. */
+  readonly given = new Map<string, Json>();
 
   subscribe = (listener: () => void) => {
     this.#listeners.add(listener);

@@ -2,7 +2,11 @@
 
 /** Controls, formats (zero width, bidi, tags), separators, private and stray code points, fillers, variation selectors. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/u;
-const EMOJI = /\p{Extended_Pictographic}|\p{Emoji_Component}/u;
+/** No digit, and no joiner by itself, though these are parts of some emoji. */
+const EMOJI = /\p{Extended_Pictographic}/u;
+const JOINED = /\p{Extended_Pictographic}|\p{Emoji_Modifier}|\u{FE0F}/u;
+const KEY = /[\d#*]/;
+const CAP = "\u{20E3}"; // 1️⃣
 /** Letters of scripts that need joiners to be written right (Persian, Hindi). */
 const JOINING = /[\p{L}\p{M}]/u;
 const PLAIN = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Common}]/u;
@@ -60,8 +64,8 @@ export function hiddenIn(text: string): string[] {
 
 /** Joiners and variants inside of emoji, and joiners inside of words that need them, are how these are written. */
 function belongs(sign: string, before = "", after = ""): boolean {
-  if (sign === "\u{FE0E}" || sign === "\u{FE0F}") return EMOJI.test(before);
-  if (sign === "\u{200D}" && EMOJI.test(before) && EMOJI.test(after)) return true;
+  if (sign === "\u{FE0E}" || sign === "\u{FE0F}") return EMOJI.test(before) || (KEY.test(before) && after === CAP);
+  if (sign === "\u{200D}" && JOINED.test(before) && EMOJI.test(after)) return true;
   const joins = (other: string) => JOINING.test(other) && !PLAIN.test(other);
   return (sign === "\u{200C}" || sign === "\u{200D}") && joins(before) && joins(after);
 }

@@ -39,9 +39,12 @@ export const ran = ({ state }: Pick<CallRecord, "state">): boolean => RAN.has(st
 
 /** `Approved by alice at 12:03, in the chat`; for one that waits, nothing. */
 export function verdict(record: CallRecord): string {
-  if (record.decision) return `${record.decision.approved ? "Approved" : "Rejected"}${by(record)}${time(record.decision.at)}${way(record.decision.way)}`;
+  if (record.decision) return `${decided(record)}${by(record)}${time(record.decision.at)}${way(record.decision.way)}`;
   return UNDECIDED[record.state] ?? "";
 }
+
+/** What somebody left behind by saying something else was not rejected. */
+const decided = ({ decision, state }: CallRecord): string => (decision?.approved ? "Approved" : state === "cancelled" ? "Cancelled" : "Rejected");
 
 const UNDECIDED: Partial<Record<State, string>> = {
   superseded: "Not decided, as the chat went on without an answer",

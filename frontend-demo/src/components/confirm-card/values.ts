@@ -11,6 +11,13 @@ export function humanize(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
 }
 
+/** Labels for the values of one object, by name. Names that would read alike, or like nothing, are their own. */
+export function labelsOf(names: readonly string[]): Map<string, string> {
+  const words = names.map(humanize);
+  const isTelling = (word: string) => word !== "" && words.filter((other) => other === word).length === 1;
+  return new Map(names.map((name, at) => [name, isTelling(words[at] ?? "") ? (words[at] ?? "") : name.trim() === "" ? `“${name}”` : name]));
+}
+
 export const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A value for reading: strings as they are, everything else as JSON. */

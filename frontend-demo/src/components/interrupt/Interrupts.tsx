@@ -24,6 +24,7 @@ export function Interrupts({ onDecide }: { onDecide?: () => void }) {
     render: ({ interrupts, resolve }) => {
       const answer = (id: string, payload: Json) => {
         store.hasUnsent = true;
+        store.given.set(id, payload);
         onDecide?.();
         void resolve(payload, id);
       };
@@ -45,7 +46,10 @@ function Cards({ interrupts, onAnswer }: Props) {
   const isGone = useGone();
   const closed = useClosed(interrupts);
   const open = interrupts.filter(({ id }) => !decisions[id] && !closed[id]);
-  useAskedAgain(() => setDecisions({}));
+  useAskedAgain(() => {
+    setDecisions({});
+    store.given.clear();
+  });
   useRest(interrupts, decisions, closed, onAnswer);
   const count = together(open.map(toAsk), Date.now());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {

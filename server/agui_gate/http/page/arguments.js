@@ -1,7 +1,7 @@
 /** Arguments for reading: label and value, with units, nothing hidden; a changed one says what it was. */
 
 import { h } from "./dom.js";
-import { humanize, isObject, showValue } from "./fields.js";
+import { isObject, labelsOf, showValue } from "./fields.js";
 import { shown } from "./reveal.js";
 
 const plain = { unit: () => null, changed: new Map() };
@@ -13,19 +13,20 @@ const plain = { unit: () => null, changed: new Map() };
 export function argumentTable(args, { inputs = [], unit = plain.unit, changed = plain.changed } = {}) {
   const names = [...new Set([...Object.keys(args), ...inputs.map(({ field }) => field.path[0])])];
   if (names.length === 0) return h("p", { class: "quiet" }, "No arguments.");
+  const labels = labelsOf(names);
   const rows = names.flatMap((name) => {
     const own = inputs.filter(({ field }) => field.path[0] === name);
-    return own.length > 0 ? own.flatMap(inputRow) : valueRow(name, args[name], { unit, changed });
+    return own.length > 0 ? own.flatMap(inputRow) : valueRow(name, labels.get(name), args[name], { unit, changed });
   });
   return h("dl", { class: "arguments" }, rows);
 }
 
 export const inputRow = ({ id, field, node }) => [h("dt", {}, h("label", { for: id }, shown(field.label))), h("dd", {}, node)];
 
-function valueRow(name, value, { unit, changed }) {
+function valueRow(name, said, value, { unit, changed }) {
   const nested = isNested(value) ? "nested" : null;
   const before = changed.has(name) ? [h("span", { class: "was" }, "was ", valueNodes(changed.get(name), unit(name, changed.get(name))))] : [];
-  const label = h("dt", { class: nested }, shown(humanize(name)));
+  const label = h("dt", { class: nested }, shown(said));
   return [label, h("dd", { class: nested, dir: "auto" }, valueNodes(value, unit(name, value)), before)];
 }
 

@@ -152,6 +152,13 @@ export function humanize(name) {
   return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
 }
 
+/** Labels for the values of one object, by name. Names that would read alike, or like nothing, are their own. */
+export function labelsOf(names) {
+  const words = names.map(humanize);
+  const isTelling = (word) => word !== "" && words.filter((other) => other === word).length === 1;
+  return new Map(names.map((name, at) => [name, isTelling(words[at]) ? words[at] : name.trim() === "" ? `“${name}”` : name]));
+}
+
 /** A value for reading: strings as they are, everything else as JSON. */
 export function showValue(value) {
   if (typeof value === "string") return value;

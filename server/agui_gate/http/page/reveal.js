@@ -8,12 +8,14 @@
 
 import { h } from "./dom.js";
 
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
 const EVERY = new RegExp(HIDDEN.source, "gu");
 const JOINERS = "\u200c\u200d";
 const SELECTORS = /[\ufe0e\ufe0f\u200d]/u;
 const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\u20e3\ufe0f]$/u;
-const SYMBOL = /[\p{Extended_Pictographic}\p{Emoji}]$/u;
+const SYMBOL = /\p{Extended_Pictographic}$/u; // no digit, though digits are part of some emoji
+const KEY = /[\d#*]$/;
+const CAP = "\u20e3"; // 1️⃣
 const JOINED =
   /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]$/u;
 
@@ -73,7 +75,8 @@ function isOrdinary(text, character, index) {
   const after = text.slice(index + 1, index + 3);
   if (JOINERS.includes(character) && JOINED.test(before) && JOINED.test(first(after))) return true;
   if (!SELECTORS.test(character)) return false;
-  return character === "\u200d" ? PICTURE.test(before) && SYMBOL.test(first(after)) : SYMBOL.test(before);
+  if (character === "\u200d") return PICTURE.test(before) && SYMBOL.test(first(after));
+  return SYMBOL.test(before) || (KEY.test(before) && after.startsWith(CAP));
 }
 
 const first = (text) => (text ? String.fromCodePoint(text.codePointAt(0)) : "");
