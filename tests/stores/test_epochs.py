@@ -5,11 +5,11 @@ import pytest
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import ConversationRef, Output
-from agui_gate.errors import NotFound
+from agui_gate.errors import LeaseLost, NotFound
 from agui_gate.stores.base import Change, Store
 from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.sql import epochs, many
-from tests.stores.support import Clock, ask, gated, pending
+from tests.stores.support import Clock, ask, gated, pending, said
 from tests.stores.test_newer import written
 from tests.stores.trails import kinds, whole_trail
 
@@ -95,6 +95,21 @@ async def test_each_restore_begins_another_epoch(store: Store) -> None:
     assert (again.id, again.was) == ("a1.4", "a1")
     assert await store.approval("alice", "a1") == again
     assert await store.approval("alice", "a1.3") is None
+
+
+async def test_whoever_had_a_lease_has_it_no_more(store: Store) -> None:
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.lease_thread("alice", "u", "support", "decide_2")
+    await store.begin_epoch()
+    assert await store.renew(["r1", "decide_2"]) == {"r1", "decide_2"}
+    with pytest.raises(LeaseLost):
+        await store.commit(thread, Change(entries=said("late"), status="finished"), "r1")
+    assert [(n.kind, n.about) for n in await store.take_notices("one", limit=9)] == [("run_ended", "r1")]
+    for name in ("t", "u"):
+        head = await store.read_thread("alice", name)
+        assert head is not None
+        assert (head.run_status, head.entries) == ("interrupted", [])
+        assert (await store.lease_thread("alice", name, "support", f"again-{name}")).run_status == "interrupted"
 
 
 async def test_a_conversation_that_its_provider_keeps_is_not_continued(store: Store) -> None:

@@ -9,6 +9,7 @@ in histories that clients send again, and in other systems. So a restore begins 
   had not acted on (``given_back``) has ``failed``.
 * A yes to a task keeps, in `Approval.was`, that it is of before (`agreed_before`). If nothing of the task had begun, it
   may have since: then it doesn't begin by that yes.
+* Every lease ends: a server that was left running can't write by one that it had when the backup was made.
 * What a provider keeps as one conversation went on without us. So it is not continued; all is sent again.
 """
 

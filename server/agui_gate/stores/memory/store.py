@@ -117,12 +117,16 @@ class MemoryStore(KeptBeside):
         if whole:
             self._bounds.check_principal(self._bytes[principal], self._number[principal])
         thread = self._read(record, at, whole)
-        left = record.run_key if record.lapsed(at.ticks) else None
-        if left not in (None, run_key) and is_run(left):
-            self._trail.tell(run_ended(principal, record.id, left, "interrupted"), at.now)
+        if record.lapsed(at.ticks) and record.run_key != run_key:
+            self._tell_left(record)
         record.run_key, record.run_status, record.lease_until = run_key, "running", at.ticks + LEASE_MS
         record.stop = None
         return thread
+
+    def _tell_left(self, record: Record) -> None:
+        """Its run is over, without having said so."""
+        if record.run_key is not None and is_run(record.run_key):
+            self._trail.tell(run_ended(record.principal, record.id, record.run_key, "interrupted"), self._clock())
 
     async def read_thread(self, principal: str, thread_id: str, *, whole: bool = True) -> Thread | None:
         """See `ThreadStore`."""
@@ -376,6 +380,9 @@ class MemoryStore(KeptBeside):
         self._epoch += 1
         for record in self._threads.values():
             record.ref = not_continued(record.ref)
+            if record.run_status == "running":
+                self._tell_left(record)
+                record.run_status, record.lease_until = "interrupted", 0
         epoch = self._ledger.begin_epoch(self._epoch, self._clock())
         for record in self._threads.values():
             record.approvals = self._ledger.of(record.key)

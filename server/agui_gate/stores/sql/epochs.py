@@ -13,12 +13,13 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.audit import Head
 from agui_gate.stores.epochs import OUTCOMES, Epoch, asked_again, not_continued
+from agui_gate.stores.lease import DECIDES, DELETES
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.many import many
 from agui_gate.stores.sql.rows import read_ref
 from agui_gate.stores.sql.steps import Statement, Steps
-from agui_gate.stores.sql.trail import Trail
+from agui_gate.stores.sql.trail import Trail, ended, telling_end
 
 PAGE = 200
 """Rows that are read at once, about."""
@@ -40,6 +41,9 @@ _ASK_AGAIN = (
     "WHERE tenant = :tenant AND id = new.column1"
 )
 _AGREED = "UPDATE approvals SET was = id WHERE tenant = :tenant AND runner = 'agent' AND state = 'done'"
+_HELD = "tenant = :tenant AND run_status = 'running'"
+_RUNS = " AND ".join(f"substr(run_key, 1, {len(key)}) <> '{key}'" for key in (DECIDES, DELETES))
+_END_RUNS = f"UPDATE threads SET run_status = 'interrupted', lease_owner = NULL, lease_until = 0 WHERE {_HELD}"  # noqa: S608 ours
 _SETTLE = (
     "UPDATE approvals SET state = new.column2, output = new.column3 FROM (VALUES {rows}) AS new "
     "WHERE tenant = :tenant AND id = new.column1"
@@ -95,7 +99,9 @@ class Epochs:
 
     def begin(self) -> Steps[Epoch]:
         """Begin an epoch."""
-        begun, concerned, _ = yield [Statement(_BEGIN), Statement(_CONCERNED), Statement(_AGREED)]
+        tell = Statement(telling_end(f"{_HELD} AND {_RUNS}"), {"body": ended("interrupted")})
+        rest = [Statement(_AGREED), tell, Statement(_END_RUNS)]
+        begun, concerned, *_ = yield [Statement(_BEGIN), Statement(_CONCERNED), *rest]
         ((number, now),) = begun.rows
         yield from self._forget()
         again = settled = 0
