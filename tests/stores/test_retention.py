@@ -1,9 +1,12 @@
 """What a store forgets by itself: what is old and settled, in small steps, and never what waits or is at work."""
 
+import asyncio
+
 import msgspec
 import pytest
 
 from agui_gate.core.approvals import UNFINISHED, Decision, State
+from agui_gate.errors import NotFound
 from agui_gate.stores import retention
 from agui_gate.stores.base import LEASE_MS, Change, Store
 from agui_gate.stores.retention import BEGINNING, Ages, Tally
@@ -156,6 +159,34 @@ async def test_steps_are_small_and_come_to_everything(
     clock.advance(DAY)
     assert await sweep(store, RECORDS) == (0, 8 * 3 + 4)
     assert await sweep(store, Ages(threads=1, records=1)) == (0, 0)
+
+
+async def test_two_sweep_at_once_while_threads_are_taken_up(store: Store, clock: Clock) -> None:
+    """Each thread goes once and wholly, or stays wholly with who took it up."""
+    names = [f"t{number}" for number in range(16)]
+    for name in names:
+        await ask(store, gated(f"a-{name}"), thread_id=name)
+        await store.move(f"a-{name}", State.REJECTED)
+    clock.advance(2 * DAY)
+
+    async def take(name: str) -> str | None:
+        try:
+            thread = await store.lease_thread("alice", name, "support", f"r-{name}", create=False)
+        except NotFound:
+            return None
+        return name if [a.id for a in thread.approvals] == [f"a-{name}"] else f"half of {name}"
+
+    ages = Ages(threads=DAY, records=DAY)
+    taking = asyncio.gather(*map(take, reversed(names)))
+    first, second, taken = await asyncio.gather(sweep(store, ages), sweep(store, ages), taking)
+    stay = {name for name in taken if name is not None}
+    assert stay <= set(names)
+    assert await listed(store) == stay
+    assert first[0] + second[0] == len(names) - len(stay)
+    assert len(await store.tombstones("alice")) == len(names) - len(stay)
+    for name in stay:
+        assert (await store.read_thread("alice", name)) is not None
+    assert len({event.approval_id for event in await whole_trail(store)}) == len(names)
 
 
 async def test_what_it_holds(store: Store, clock: Clock) -> None:
