@@ -121,7 +121,7 @@ export async function builtinInboxEdit(t) {
   await row(page, "Refund Carla").locator('[data-mark="new"]').first().waitFor();
 }
 
-/** What begins to wait in another chat, and what is decided elsewhere, is there at once: the page follows, and asks for the list much later. */
+/** What begins to wait in another chat, and what is decided elsewhere, is there at once, and under nobody's finger: the page follows, and asks for the list much later. */
 export async function builtinFollowed(t) {
   const page = await open(t);
   await page.addInitScript(() => {
@@ -133,6 +133,12 @@ export async function builtinFollowed(t) {
   const thread = await waiting(t, "Refund Zoe", calls("I'll refund it.", refund()));
   const waits = row(page, "Refund Zoe").locator(".thread-waits");
   await waits.waitFor();
+  await row(page, "Refund Zoe").locator(".thread-title").hover();
+  await page.mouse.down();
+  await waiting(t, "Refund Ada", calls("I'll refund it.", refund()));
+  await row(page, "Refund Ada").locator(".thread-waits").waitFor();
+  await page.mouse.up();
+  await page.locator(".rows .card").waitFor(); // a click is one, also where the list has changed before it ends
   const count = await page.locator("#inbox-open").textContent();
   assert.match(count, /^\d+ waiting$/);
   await decide(t, page, { approved: false }, { thread });

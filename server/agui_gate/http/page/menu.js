@@ -2,11 +2,17 @@
 
 import { h, icon } from "./dom.js";
 
-/** A `⋯` button called `label`, and its menu of `[{text, danger?, act}]`. */
-export function createMenu(label, items) {
-  const opener = h("button", { class: "thread-more", type: "button", "aria-label": label, title: label, "aria-haspopup": "menu", "aria-expanded": "false" }, icon("more"));
+/** A `⋯` button, and its menu of `[{text, danger?, act}]`. `setLabel(text)` names both. */
+export function createMenu(items) {
+  const opener = h("button", { class: "thread-more", type: "button", "aria-haspopup": "menu", "aria-expanded": "false" }, icon("more"));
   opener.addEventListener("click", () => show(opener, items));
-  return opener;
+  return {
+    node: opener,
+    setLabel(text) {
+      opener.title = text;
+      opener.setAttribute("aria-label", text);
+    },
+  };
 }
 
 function show(opener, items) {

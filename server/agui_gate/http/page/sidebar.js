@@ -1,6 +1,6 @@
 /** The person's chats, and the drawer they are in on narrow screens. */
 
-import { h, icon } from "./dom.js";
+import { createList, h, icon, same, setText } from "./dom.js";
 import { createMenu } from "./menu.js";
 import { reveal } from "./reveal.js";
 import { nextExpiry, sections } from "./threads.js";
@@ -14,7 +14,6 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
   const drawn = createDrawer(drawer, toggle, scrim);
   let known = { current: null, threads: [], marks: {}, approvals: [], moreApprovals: false, more: false };
   let expiry = null;
-  let last = "";
   const choose = (thread) => {
     drawn.setOpen(false);
     actions.open(thread);
@@ -23,21 +22,28 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
     drawn.setOpen(false);
     actions.inbox();
   };
+  const creators = {
+    waiting: () => createWaiting(openInbox),
+    group: createGroup,
+    thread: () => createThread({ ...actions, choose }),
+    older: () => createOlder(actions.older),
+  };
+  const draw = createList(list, ({ kind }) => creators[kind]());
   const render = (changes = {}) => {
     known = { ...known, ...changes };
     const shown = sections(known.threads, known.approvals, Date.now(), known);
     clearTimeout(expiry);
     const next = nextExpiry(known.approvals, Date.now());
     expiry = next === null ? null : setTimeout(render, Math.min(next - Date.now() + 500, 2 ** 31 - 1));
-    const picture = JSON.stringify([shown, known.current, known.more]);
-    if (picture === last) return; // what has the focus stays
-    last = picture;
-    const head = (name, [{ waits }]) => (waits ? waitingItem(name, openInbox) : groupItem(name));
-    const items = shown.flatMap(([name, members]) => [head(name, members), ...members.map((thread) => threadItem(thread, known.current, { ...actions, choose }))]);
-    const older = known.more ? [h("li", {}, h("button", { class: "ghost older", type: "button", onclick: actions.older }, "Show older chats"))] : [];
-    keepFocus(list, () => list.replaceChildren(...items, ...older));
+    keepFocus(list, () => draw([...shown.flatMap((section) => toRows(section, known.current)), ...(known.more ? [{ kind: "older", key: "" }] : [])]));
   };
   return { render, close: () => drawn.setOpen(false) };
+}
+
+/** What waits is one section, however much it is. */
+function toRows([name, members], current) {
+  const head = members[0].waits ? { kind: "waiting", key: "", name } : { kind: "group", key: name, name };
+  return [head, ...members.map((thread) => ({ kind: "thread", key: thread.id, thread, isCurrent: thread.id === current }))];
 }
 
 function createDrawer(drawer, toggle, scrim) {
@@ -57,25 +63,26 @@ function createDrawer(drawer, toggle, scrim) {
   return { setOpen };
 }
 
-/** Draw the list anew; the focus stays on the same button. */
+/** Draw the list; what has the focus keeps it, also where it moves. */
 function keepFocus(list, draw) {
   const focused = list.contains(document.activeElement) ? document.activeElement : null;
-  const id = focused?.closest(".thread-item")?.dataset.id;
-  const which = focused?.className;
   draw();
-  if (focused?.matches(".group-button")) list.querySelector(".group-button")?.focus();
-  if (!id) return;
-  const item = [...list.querySelectorAll(".thread-item")].find((each) => each.dataset.id === id);
-  [...(item?.querySelectorAll("button") ?? [])].find((button) => button.className === which)?.focus();
+  if (focused?.isConnected && focused !== document.activeElement) focused.focus();
 }
 
-const groupItem = (name) => h("li", { class: "thread-group" }, h("h2", {}, name));
+function createGroup() {
+  const name = h("h2", {});
+  return { node: h("li", { class: "thread-group" }, name), update: (row) => setText(name, row.name) };
+}
 
 /** The name is the way to decide what waits without opening its chats. */
-function waitingItem(name, openInbox) {
+function createWaiting(openInbox) {
+  const name = h("span", {});
   const button = h("button", { class: "group-button", type: "button", title: "Look at them and decide", "aria-controls": "inbox", onclick: openInbox }, name, icon("chevron"));
-  return h("li", { class: "thread-group" }, h("h2", {}, button));
+  return { node: h("li", { class: "thread-group" }, h("h2", {}, button)), update: (row) => setText(name, row.name) };
 }
+
+const createOlder = (older) => ({ node: h("li", {}, h("button", { class: "ghost older", type: "button", onclick: older }, "Show older chats")), update() {} });
 
 const MARKS = { waits: "Waits for you: ", working: "At work: ", new: "New: " };
 
@@ -84,22 +91,42 @@ function markOf({ waits, mark }) {
   return kind && h("span", { class: "thread-mark", "data-mark": kind }, h("span", { class: "visually-hidden" }, MARKS[kind]));
 }
 
-function threadItem(thread, current, { choose, rename, remove }) {
-  const title = reveal(thread.title);
-  const name = h("span", { class: "thread-title", dir: "auto" }, title);
-  const mark = markOf(thread);
-  const time = h("time", { class: "thread-time", title: clock(thread.at), datetime: isNaN(thread.at) ? null : new Date(thread.at).toISOString() }, shortClock(thread.at));
-  const waits = thread.waits ? h("span", { class: "thread-waits", dir: "auto" }, reveal(thread.waits)) : null;
-  const open = h(
-    "button",
-    { class: "thread", type: "button", title: thread.waits ? `${title}\n${reveal(thread.waits)}` : title, "aria-current": thread.id === current ? "page" : null, onclick: () => choose(thread) },
-    h("span", { class: "thread-line" }, mark, name),
-    waits,
-    time,
-  );
-  const items = [
+/** A chat. Its nodes stay for as long as it is listed: a click that began on it ends on it, whatever is news meanwhile. */
+function createThread({ choose, rename, remove }) {
+  let thread = null;
+  let last = null;
+  const name = h("span", { class: "thread-title", dir: "auto" });
+  const line = h("span", { class: "thread-line" }, name);
+  const waits = h("span", { class: "thread-waits", dir: "auto" });
+  const time = h("time", { class: "thread-time" });
+  const open = h("button", { class: "thread", type: "button", onclick: () => choose(thread) }, line, time);
+  const menu = createMenu([
     { text: "Rename…", act: () => rename(thread) },
     { text: "Delete…", danger: true, act: () => remove(thread) },
-  ];
-  return h("li", { class: "thread-item", "data-id": thread.id }, open, createMenu(`Rename or delete “${title}”`, items));
+  ]);
+  const node = h("li", { class: "thread-item" }, open, menu.node);
+  return {
+    node,
+    update(row) {
+      thread = row.thread;
+      const next = { ...thread, isCurrent: row.isCurrent, clock: shortClock(thread.at) };
+      if (same(next, last)) return;
+      last = next;
+      const title = reveal(thread.title);
+      node.dataset.id = thread.id;
+      menu.setLabel(`Rename or delete “${title}”`);
+      open.title = thread.waits ? `${title}\n${reveal(thread.waits)}` : title;
+      if (row.isCurrent) open.setAttribute("aria-current", "page");
+      else open.removeAttribute("aria-current");
+      setText(name, title);
+      line.querySelector(".thread-mark")?.remove();
+      line.prepend(...[markOf(thread)].filter(Boolean));
+      setText(waits, reveal(thread.waits ?? ""));
+      if (thread.waits) line.after(waits);
+      else waits.remove();
+      setText(time, next.clock);
+      time.title = clock(thread.at);
+      if (!isNaN(thread.at)) time.dateTime = new Date(thread.at).toISOString();
+    },
+  };
 }
