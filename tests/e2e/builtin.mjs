@@ -68,3 +68,24 @@ export const isPatient = (page) =>
     const usual = window.setTimeout;
     window.setTimeout = (act, ms, ...more) => (ms === 1000 ? 0 : usual(act, ms, ...more));
   });
+
+/** Requests to `urls` pass by here. `hold()`: none is under way, and those that come now wait until what it returns is called. */
+export async function watched(page, urls) {
+  const underWay = new Set();
+  let free = Promise.resolve();
+  const pass = async (route) => route.fulfill({ response: await route.fetch() });
+  await page.route(urls, async (route) => {
+    await free;
+    const passing = pass(route);
+    underWay.add(passing);
+    await passing.finally(() => underWay.delete(passing));
+  });
+  return {
+    async hold() {
+      let release;
+      free = new Promise((resolve) => (release = resolve));
+      while (underWay.size > 0) await Promise.all(underWay);
+      return release;
+    },
+  };
+}

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { CLOCK, answer, decide, decision, done, focusIs, isPatient, open, say, threadOf, toolsAre, type } from "../builtin.mjs";
+import { CLOCK, answer, decide, decision, done, focusIs, isPatient, open, say, threadOf, toolsAre, type, watched } from "../builtin.mjs";
 import { becomes, counts, eventually, shows, together } from "../eventually.mjs";
 import { item, noticesNothing, openInbox, waiting } from "../inbox.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
@@ -288,38 +288,20 @@ export async function builtinGone(t) {
   for (const id of [first, second]) assert.equal((await fetch(`${t.urls.server}/threads/${id}`)).status, 404, "nothing comes back under an old id");
 }
 
-/** Requests to `urls` pass by here. `hold()`: none is under way, and those that come now wait until what it returns is called. */
-async function watched(page, urls) {
-  const underWay = new Set();
-  let free = Promise.resolve();
-  const pass = async (route) => route.fulfill({ response: await route.fetch() });
-  await page.route(urls, async (route) => {
-    await free;
-    const passing = pass(route);
-    underWay.add(passing);
-    await passing.finally(() => underWay.delete(passing));
-  });
-  return {
-    async hold() {
-      let release;
-      free = new Promise((resolve) => (release = resolve));
-      while (underWay.size > 0) await Promise.all(underWay);
-      return release;
-    },
-  };
-}
-
 /** One of two is decided here, and the other one elsewhere: what was decided here goes out then. */
 export async function builtinHalf(t) {
   await t.script(calls("Two things.", refund(), call("archive_order", { order_id: "1003" })), says("Both are settled."));
   const page = await open(t);
-  page.allow(/409/); // the thread may still be busy with the other decision: the page tries again by itself
+  const looks = await watched(page, /view=calls/);
   await say(page, "Do two things");
   await page.locator(".card").nth(1).waitFor();
   await page.locator(".card").first().getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
   await page.locator(".card-line", { hasText: "Will reject" }).waitFor();
+  const said = await looks.hold(); // the page doesn't know while the thread is still busy with the other decision
   await decide(t, page, { approved: true, continue: true }, { tool: "archive_order" });
+  await t.rests(page);
+  said();
   await answer(page, "Both are settled.");
   await toolsAre(page, ["refund:rejected", "archive_order:done"]);
 }

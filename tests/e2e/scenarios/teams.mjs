@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "../axe.mjs";
-import { answer, atRest, decide, done, focusIs, isPatient, open, say, type } from "../builtin.mjs";
+import { quiet } from "../browser.mjs";
+import { CLOCK, answer, atRest, decide, done, focusIs, isPatient, open, say, type, watched } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call } from "../stage.mjs";
 
@@ -93,7 +94,7 @@ export async function builtinTeamAsks(t) {
   await counts(page.locator(".task-line[open]"), 0, "what is done is folded");
   await t.shot(page, "folded");
   await page.locator(".task-line > summary").first().click();
-  await shows(page.locator(".tool-decision:visible"), /^Approved at \d\d:\d\d, in the chat · Amount 20 € → 5 €$/);
+  await shows(page.locator(".tool-decision:visible"), new RegExp(`^Approved at ${CLOCK}, in the chat · Amount 20 € → 5 €$`));
   await t.shot(page, "unfolded");
   await accessible(page, "unfolded");
   await stays(page, nested("done", ["All done."]));
@@ -161,6 +162,7 @@ export async function builtinTeamStopped(t) {
   await t.shot(page, "stopped");
   await page.reload();
   await looks(page, ["Count the shelves", "@Front desk", "I'll ask.", "Scout [stopped]", "  I count.", "  count_shelves: stopped", "  CountingProgress1 of 3", "The assistant has not read this yet.Go on"]);
+  await t.rests(page);
   await say(page, "And now?");
   await answer(page, "Nobody counted.");
   await other.close();
@@ -339,7 +341,7 @@ export async function builtinTeamRestart(t) {
   const page = await open(t);
   await say(page, "Refund 1003, and count");
   await page.locator(".card").waitFor();
-  page.allow(/ERR_/);
+  page.allow(/ERR_|status of 50/);
   await t.restart("team");
   await page.reload();
   await looks(page, nested("waiting"));
@@ -349,13 +351,19 @@ export async function builtinTeamRestart(t) {
   await stays(page, nested("done", ["All done."]));
   const other = await t.tab(page);
   await other.locator(".task").first().waitFor();
+  const asked = await watched(other, /view=calls/);
+  await quiet(other);
+  const said = await asked.hold(); // it can't know before that
   other.allow(/status of 404/);
+  page.allow(/404.*view=calls/); // it may look just when the chat is gone
   await page.getByRole("button", { name: /^Rename or delete/ }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.locator(".welcome").waitFor();
   await isPatient(other);
   await type(other, "And now?");
+  said();
+  await other.getByText("This chat was deleted.").waitFor();
   await counts(other.locator(".task"), 0);
   await counts(other.locator(".shared:visible"), 0, "nor is its state there any more");
 }
@@ -367,6 +375,7 @@ export async function builtinTeamAgain(t) {
   await say(page, "Refund 1003");
   await press(page, "Approve");
   await page.locator(".notice").waitFor();
+  await t.rests(page);
   await t.script(desk("It was refunded."));
   await page.getByRole("button", { name: "Retry" }).click();
   await answer(page, "It was refunded.");
