@@ -79,10 +79,11 @@ def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, option
 @pytest.mark.parametrize(
     ("scenario", "options"),
     cases("saidAfterHalf", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")])
-    + cases("askedAnewAfterHalf", over=[("direct", "interrupt")]),
+    + cases("askedAnewAfterHalf", over=[("direct", "interrupt")])
+    + cases("answerLost", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")]),
 )
 def test_what_was_decided_is_what_counts(stack: Stack, scenario: str, options: dict[str, str]) -> None:
-    """Some are decided, then something else is said: no decision is lost, and none is made up."""
+    """Something else is said, or the server is away: no decision is lost, and none is made up."""
     stack.run(scenario, options)
 
 

@@ -7,16 +7,18 @@ import type { Json } from "../components/confirm-card/values";
  * Whoever says something else while interrupts are open leaves them, and each run that does so says it: an entry with the
  * status `cancelled` for each. Without it the client refuses the message, and silence would leave the call open (AG-UI).
  * So it is for a message that is changed, and for another answer: the history ends at what the person said then, too.
- * What was decided before goes out with it as it was decided.
+ * What was decided before goes out with it as it was decided; so do answers that were sent and never arrived.
  */
 export function useLeave(store: LedgerStore) {
   const { copilotkit } = useCopilotKit();
   useEffect(() => {
     const run = copilotkit.runAgent;
     copilotkit.runAgent = (options) => {
-      const said = options.agent.messages.at(-1)?.role === "user" && !options.resume;
-      const left = said ? options.agent.pendingInterrupts.map(({ id }) => entry(id, store.given.get(id))) : [];
-      return run.call(copilotkit, left.length > 0 ? { ...options, resume: left } : options);
+      const open = options.resume ? [] : options.agent.pendingInterrupts;
+      const isSaid = options.agent.messages.at(-1)?.role === "user";
+      const isAgain = open.every(({ id }) => store.given.has(id));
+      const resume = isSaid || isAgain ? open.map(({ id }) => entry(id, store.given.get(id))) : [];
+      return run.call(copilotkit, resume.length > 0 ? { ...options, resume } : options);
     };
     return () => {
       copilotkit.runAgent = run;

@@ -313,3 +313,47 @@ test("a server that can't say whether the chat is there is sent the message all 
   assert.equal(await session.send("two"), true);
   assert.equal(inputs.length, 2);
 });
+
+test("an answer that never left stays decided, and goes out with the next try", async () => {
+  const { session, inputs } = scripted(gated("c1"), failure("network"), failure("network"), [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  await session.decide({ key: "c1" }, { approved: true, edits: { amount: 5 } });
+  assert.deepEqual([session.state.notice.code, session.state.drafts.c1.edits], ["network", { amount: 5 }]);
+  await session.retry();
+  assert.equal(session.state.drafts.c1.approved, true);
+  await session.retry();
+  assert.deepEqual([inputs[3].resume, session.state.drafts, session.state.notice], [inputs[1].resume, {}, null]);
+});
+
+test("a card whose answer never left is open, and decided", async () => {
+  const card = call("card", "confirm_changes", JSON.stringify({ function_name: "refund", function_call_id: "c1", function_arguments: {}, steps: [] }));
+  const { session, inputs } = scripted([...call("c1", "refund", ARGS), ...card, finished()], failure("network"), [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  const { length } = session.state.messages;
+  await session.decide({ key: "c1" }, { approved: false, reason: "no" });
+  assert.deepEqual([session.state.messages.length, session.state.drafts.c1.reason], [length, "no"]);
+  await session.retry();
+  assert.equal(inputs[2].messages.filter(({ toolCallId }) => toolCallId === "card").length, 1);
+});
+
+test("a message that never left with an answer is sent once, with that answer", async () => {
+  const { session, inputs } = scripted(gated("c1", "c2"), failure("network"), [result("c1", "ok"), ...text("a2", "Yes"), finished()]);
+  await session.send("refund");
+  await session.decide({ key: "c1" }, { approved: true });
+  await session.send("and now?");
+  assert.equal(session.state.drafts.c1.approved, true);
+  await session.retry();
+  assert.deepEqual([inputs[2].resume, inputs[2].messages], [inputs[1].resume, inputs[1].messages]);
+  assert.deepEqual(inputs[2].resume.map(({ status }) => status), ["resolved", "cancelled"]);
+});
+
+test("an answer that seemed lost and had arrived did not come too late", async () => {
+  const { session, server } = scripted(gated("c1"), failure("network"));
+  await session.send("refund");
+  const record = (approved) => ({ id: "apr-c1", call_id: "c1", tool: "refund", state: approved ? "done" : "rejected", decision: { approved } });
+  server.calls = failure("network");
+  await session.decide({ key: "c1" }, { approved: true });
+  server.calls = { updated_at: "later", run: null, calls: [record(true)] };
+  await session.look();
+  assert.deepEqual([session.state.drafts, session.state.late], [{}, {}]);
+});

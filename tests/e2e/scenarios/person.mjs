@@ -1,7 +1,8 @@
 /** What a person does who looks closely: decides half, then says something; on the page made with CopilotKit. */
 
 import assert from "node:assert/strict";
-import { shows } from "../eventually.mjs";
+import { quiet } from "../browser.mjs";
+import { counts, shows } from "../eventually.mjs";
 import { call, calls, says } from "../stage.mjs";
 
 const TWO = [call("refund", { order_id: "1003", amount: 0.1 }), call("archive_order", { order_id: "1003" })];
@@ -40,4 +41,27 @@ export async function askedAnewAfterHalf(t) {
     records.map(({ tool, state }) => `${tool}:${state}`),
     ["refund:cancelled", "archive_order:cancelled"],
   );
+}
+
+/** The server is away when somebody answers: nothing has happened, and it is said so; the answer goes out with the next try. */
+export async function answerLost(t) {
+  await t.script(calls("At once.", call("archive_order", { order_id: "1003" })), says("It is archived."));
+  const page = await t.open();
+  await t.say(page, "Archive it");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await quiet(page);
+  page.allow(/ERR_CONNECTION_REFUSED|Failed to fetch/);
+  await page.route(/./, (route) => (route.request().method() === "POST" ? route.abort("connectionrefused") : route.continue()));
+  await t.press(page, "Approve");
+  await t.banner(page, "network").waitFor();
+  await page.unroute(/./);
+  await t.chipsAre(page, ["archive_order:waiting"]);
+  const line = t.style === "card" ? page.getByTestId("gate-decision").filter({ hasText: "Your answer: approve" }) : page.getByText("Your answer, to approve it, has not arrived");
+  await line.waitFor();
+  await t.shot(page, "lost");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await t.answered(page, "It is archived.");
+  await t.chipsAre(page, ["archive_order:done"]);
+  await counts(line, 0);
 }

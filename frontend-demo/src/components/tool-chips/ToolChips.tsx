@@ -3,8 +3,8 @@ import type { ComponentType } from "react";
 import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
-import { useAnswer, useGone, useRecord } from "../confirm-card/Ledger";
-import { unitsOf } from "../confirm-card/records";
+import { useAnswer, useGone, useRecord, useStore } from "../confirm-card/Ledger";
+import { unitsOf, type CallRecord } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
 import { useCountdown } from "../confirm-card/useCountdown";
@@ -41,7 +41,8 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
   const isExpired = useCountdown(meanwhile === "waiting" ? expiresAt : undefined) === 0;
   const text = typeof result === "string" ? result : result === undefined ? undefined : JSON.stringify(result);
   const values = record?.effective_arguments ?? ((parameters && typeof parameters === "object" ? parameters : {}) as Json);
-  const fromChat: Status = text !== undefined || status === "complete" ? resultStatus(text ?? "") : isExpired ? "expired" : meanwhile;
+  const isOpen = record?.state === "pending" && meanwhile !== "stopped"; // whatever the client takes for its result
+  const fromChat: Status = !isOpen && (text !== undefined || status === "complete") ? resultStatus(text ?? "") : isExpired ? "expired" : meanwhile;
   const isGone = useGone();
   const how = recordStatus(record?.state) ?? (isGone && fromChat === "waiting" ? "stopped" : fromChat);
   const { label, icon } = LOOKS[how];
@@ -55,6 +56,7 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
         <span className="chip-status">{label}</span>
         <Icon name="chevron" />
         {!hasCard && <Decided callId={toolCallId} />}
+        {how === "waiting" && <Lost record={record} />}
       </summary>
       <div className="chip-body">
         {hasCard && <Decided callId={toolCallId} />}
@@ -72,6 +74,13 @@ export function Decided({ callId }: { callId: string | undefined }) {
   const mine = useAnswer(record?.call_id);
   const text = record ? recordText(record, mine) : "";
   return record && text ? <span className="chip-decided" data-testid="chip-decided" data-late={isLate(record, mine)}>{text}</span> : null;
+}
+
+/** What was answered and never arrived, for as long as nobody sends it again. */
+function Lost({ record }: { record: CallRecord | undefined }) {
+  const store = useStore();
+  const answer = store.hasUnsent ? undefined : store.given.get(record?.id ?? "");
+  return answer ? <span className="chip-decided" data-testid="chip-lost">{`Your answer, to ${answer.approved ? "approve" : "reject"} it, has not arrived`}</span> : null;
 }
 
 function Result({ text }: { text: string | undefined }) {

@@ -95,7 +95,7 @@ function toolRow(view, call, voice) {
     name: call.function.name,
     arguments: call.function.arguments,
     result: result ? plainText(result.content) : (record?.result ?? null),
-    status: (isBegun(record) && (result || state.run) ? null : recordStatus(record)) ?? callStatus(state, result, ask),
+    status: (isBegun(record) && (result || state.run) ? null : recordStatus(record)) ?? callStatus(state, result, ask, record),
     record,
     late: state.late[call.id] ?? false,
     answered: state.sent[call.id] ?? false,
@@ -143,10 +143,11 @@ const STATES = {
 export const recordStatus = (record) => (isBegun(record) ? "approved" : isClosed(record ?? undefined) ? STATES[record.state] : undefined);
 
 /** `running`, `waiting`, `done`, `error`, `unknown`, `rejected`, `superseded`, `expired` or `stopped`: a call always ends. */
-function callStatus(state, result, ask) {
+function callStatus(state, result, ask, record) {
   if (result) return resultStatus(result);
   if (ask) return "waiting";
-  return state.run ? "running" : "stopped";
+  if (state.run) return "running";
+  return record?.state === "pending" ? "waiting" : "stopped";
 }
 
 const OUTCOMES = {

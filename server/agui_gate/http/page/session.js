@@ -8,7 +8,7 @@ import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
 import { createId } from "./ids.js";
 import { failure, patiently, runInput, wait } from "./input.js";
 import { createSight } from "./sight.js";
-import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, atRest, isAwaited, startRun, withoutHalf } from "./state.js";
+import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, atRest, isAwaited, startRun, unsent, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 
 const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
@@ -41,7 +41,8 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     set(initialState({ threadId, agent, ...knownOf(agent) }));
   };
 
-  async function run(resume = [], sent = []) {
+  /** `before`: what there was before the answers and the message `said`, for a run that never left. */
+  async function run(resume = [], sent = [], { before, said = null } = {}) {
     redo = () => retryRun(resume, sent);
     begun = null;
     const controller = new AbortController();
@@ -50,7 +51,11 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     try {
       await stream(runInput(state, { cards, resume }), controller);
     } catch (error) {
-      if (abort === controller) set(failRun(state, ...failure(error, controller.signal)));
+      if (abort === controller) {
+        const isLost = before !== undefined && begun === null;
+        if (isLost) redo = () => tell(said);
+        set(failRun(isLost ? unsent(state, before, said) : state, ...failure(error, controller.signal)));
+      }
     }
     if (abort !== controller) return; // The person has moved on to another thread.
     abort = null;
@@ -58,7 +63,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   }
 
   async function stream(body, controller) {
-    for await (const event of patiently(() => api.run(state.agent, body, controller.signal, (key) => (begun = streamed = key)))) {
+    for await (const event of patiently(() => api.run(state.agent, body, controller.signal, (key) => (begun = streamed = key ?? "")))) {
       if (abort !== controller) return;
       set(reduce(state, event, now()));
     }
@@ -69,25 +74,25 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   async function sendDecisions({ partial = false } = {}) {
     if (!isReady(state, partial)) return;
     await look().catch(() => {}); // what was decided elsewhere meanwhile is shown, and needs no answer any more
-    if (isReady(state, partial)) await sendDrafts();
+    if (isReady(state, partial)) await tell();
   }
 
-  async function sendDrafts() {
-    const answers = answerDrafts();
-    await run(answers.resume, answers.sent);
+  /** Send what is decided, and a message with it. What is undecided is left behind then, and it says so where silence would leave it open. */
+  async function tell(said = null) {
+    const before = { ...state, messages: state.messages.filter(({ id }) => id !== said?.id) };
+    set(before);
+    const left = said ? takeLeave(state) : { resume: [], sent: [] };
+    const { messages, resume, sent } = takeDrafts(state, newId);
+    const told = { ...state, messages: [...state.messages, ...messages] };
+    set(said ? addUserMessage(told, said.id, said.content) : told);
+    await run([...resume, ...left.resume], [...sent, ...left.sent], { before, said });
   }
 
   /** As `look`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere, and ran. */
   async function lookAndSend() {
     const changed = await look();
-    if (changed && isReady(state) && !isAwaited(state)) void sendDrafts();
+    if (changed && isReady(state) && !isAwaited(state)) void tell();
     return changed;
-  }
-
-  function answerDrafts() {
-    const { messages, ...answers } = takeDrafts(state, newId);
-    if (messages.length > 0) set({ ...state, messages: [...state.messages, ...messages] });
-    return answers;
   }
 
   /** Half an answer is thrown away; after a result or an answer the run goes on from there. */
@@ -106,23 +111,17 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       begin(threadId, agent);
       await load(threadId);
     },
-    /**
-     * Say something; resolves to false where it wasn't said, as the chat is gone. Open asks without a decision are left
-     * behind, and it says so where silence would leave them open.
-     */
+    /** Say something; resolves to false where it wasn't said, as the chat is gone. */
     async send(text) {
       const { threadId } = state;
       const there = await isThere(threadId);
       if (!there || state.run || state.threadId !== threadId) return false;
-      const left = takeLeave(state);
-      const { resume, sent } = answerDrafts();
-      set(addUserMessage(state, newId(), text));
-      await run([...resume, ...left.resume], [...sent, ...left.sent]);
+      await tell({ id: newId(), role: "user", content: text });
       return true;
     },
     async decide(ask, decision) {
       if (state.run) return;
-      set(setDraft(state, ask, decision));
+      set({ ...setDraft(state, ask, decision), notice: decision ? state.notice : null }); // there is another answer to send now
       await sendDecisions();
     },
     sendDecisions,

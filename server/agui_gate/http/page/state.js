@@ -74,6 +74,12 @@ export function setDraft(state, { key }, decision) {
   return { ...state, drafts: decision ? { ...others, [key]: decision } : others };
 }
 
+/** Answers that never left are decided and not sent; what was `said` with them (a message, or null) has no answer yet. */
+export function unsent(state, { drafts, messages }, said) {
+  const tried = Object.entries(drafts).map(([key, draft]) => [key, { ...draft, tried: true }]);
+  return { ...state, drafts: Object.fromEntries(tried), messages: said ? [...messages, said] : messages };
+}
+
 /** Nothing is open any more once a run is over. */
 export const atRest = (state) => ({ ...state, openCalls: [], sent: {} });
 
@@ -104,8 +110,12 @@ export function withRecords(state, entries) {
   const overtaken = Object.keys(state.drafts).filter((key) => isClosed(records[key]));
   if (overtaken.length === 0) return next;
   const drafts = Object.fromEntries(Object.entries(state.drafts).filter(([key]) => !overtaken.includes(key)));
-  return { ...next, drafts, late: { ...state.late, ...Object.fromEntries(overtaken.map((key) => [key, true])) } };
+  const lost = overtaken.filter((key) => !isArrived(state.drafts[key], records[key]));
+  return { ...next, drafts, late: { ...state.late, ...Object.fromEntries(lost.map((key) => [key, true])) } };
 }
+
+/** Whether what seemed not to have left is what was decided. */
+const isArrived = ({ tried, approved }, { decision }) => Boolean(tried) && decision?.approved === approved;
 
 /** An open approval can be answered like the interrupt that asked for it: they have the same id. */
 export function asInterrupt({ id, call_id, message, expires_at, tool, agent, arguments: args, editable }) {
