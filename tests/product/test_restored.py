@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from agui_gate.core.approvals import Decision, State
+from agui_gate.engine import inbox
 from agui_gate.stores.memory import MemoryStore
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, product
 from tests.product.live import connect
 from tests.product.shop import SEARCH, Shop, call, outputs, refund, say, script, status
+from tests.product.test_approval_events import watching
 from tests.product.test_subagents import BOSS, CLERK, TASK, Office, by, requests
 from tests.requirements import shows
 from tests.stores.trails import kinds
@@ -132,6 +134,23 @@ async def test_out_of_band_the_old_question_is_refused_with_the_new_one() -> Non
         p.assert_clean()
 
 
+async def test_a_stream_that_stayed_open_is_told_that_the_old_question_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox, "LOOK_SECONDS", 0.05)
+    store = MemoryStore()
+    async with product(Shop().tools, script(refund()), store=store) as p:
+        await p.chat().say("refund A1")
+        async with watching(p) as seen:
+            _, old = await seen.next()
+            assert await seen.next() == ("waiting", {"ids": [old["id"]]})
+            await store.begin_epoch()
+            told = [await seen.next(), await seen.next()]
+            assert [name for name, _ in told] == ["approval", "gone"]
+            assert (told[0][1]["restored"], told[1][1]) == (True, {"id": old["id"]})
+            await p.decide(told[0][1]["id"], {"approved": False})
+            name, rejected = await seen.next()
+            assert (name, rejected["id"], rejected["state"]) == ("approval", told[0][1]["id"], "rejected")
+
+
 async def test_a_second_restore_asks_once_more() -> None:
     shop, store = Shop(), MemoryStore()
     async with product(shop.tools, script(refund()), store=store) as p:
@@ -193,16 +212,17 @@ async def test_what_was_claimed_is_unknown_also_where_its_tool_is_idempotent(mod
         p.assert_clean()
 
 
+@pytest.mark.parametrize("cards", [False, True])
 @pytest.mark.parametrize("begun", [False, True])
-async def test_a_yes_to_a_task_of_before_begins_nothing(begun: bool) -> None:
+async def test_a_yes_to_a_task_of_before_begins_nothing(begun: bool, cards: bool) -> None:
     """What had begun of it in the backup goes on: it is the same beginning."""
     store = MemoryStore()
     turns = [by(CLERK, refund()), by(CLERK, say("Refunded."))] if begun else [by(CLERK, SEARCH)]
     office = Office(by(BOSS, TASK), *turns, by(BOSS, say("Done."), repeat=True), store=store)
     office.gates = {"clerk": True}
-    async with office.server() as p:
-        chat = p.chat()
-        await chat.say("refund A1")
+    async with office.server(hitl="card" if cards else "interrupt") as p:
+        chat = p.chat(tools=[CARD_TOOL])
+        asked = await chat.say("refund A1")
         task = (await pending(p))["id"]
         assert (await p.decide(task, YES))["state"] == "done"
         if begun:
@@ -211,9 +231,10 @@ async def test_a_yes_to_a_task_of_before_begins_nothing(begun: bool) -> None:
         record = await p.get(f"/approvals/{task}")
         assert (record["state"], "restored" in record) == ("done", False)
         after = await chat.go()
+        closed = [name for name in after.results if name in asked.cards]
+        assert len(closed) == (cards and not begun), "its card, once"
         if begun:
-            (interrupt,) = after.interrupts
-            assert (await chat.resume((interrupt["id"], YES))).text == "Refunded.Done."
+            assert (await chat.decide(after, approved=True)).text == "Refunded.Done."
             assert office.clerk.orders == ["A1"]
         else:
             (told,) = outputs(requests(p, BOSS)[-1])

@@ -66,4 +66,4 @@ class CardsShown:
 
     def open_of(self, *approval_ids: str) -> list[CardEntry]:
         """The open cards that ask about this record, by any of its ids; of each the oldest first."""
-        return [card for name in approval_ids for card in self._open.get(name, {}).values()]
+        return [card for name in dict.fromkeys(approval_ids) for card in self._open.get(name, {}).values()]

@@ -36,7 +36,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """The thread of this approval was deleted."""
+    """The thread of this approval was deleted, or it is asked again under another id (`stores/epochs.py`)."""
 
     id: str
 
@@ -111,6 +111,8 @@ class Inbox:
         followed |= {approval.id: approval.state for approval in pending}
         for approval_id in known:
             now = await self._store.approval(principal, approval_id)
+            if now is not None and now.id != approval_id:  # found by the id under which it was asked before
+                now = None
             if now is None:
                 told.append(Gone(approval_id))
             elif now.state is not followed[approval_id]:
