@@ -15,6 +15,7 @@ from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.product.kit import CARD_TOOL, Chat, Product, Stream, client_of, running
+from tests.product.live import over
 from tests.product.shop import call, outputs, say, status
 from tests.product.test_after_weeks import ASKED, LATER, NO, RAN, YES
 from tests.product.test_subagents import by, requests
@@ -134,3 +135,12 @@ async def test_where_the_sub_agent_is_gone_for_good_a_no_ends_its_task(office: O
         assert status(office.told()) == "error"
         assert "no agent called clerk any more" in office.told()
         assert (await office.chat.say("and?")).text == "Done."
+
+
+@pytest.mark.parametrize("way", ["http"])
+async def test_where_the_sub_agent_is_gone_a_no_out_of_band_lets_the_conversation_go_on(office: Office) -> None:
+    async with office.server(name="scribe") as p:
+        decided = await p.decide(office.question, NO | {"continue": True})
+        assert decided["run"] is not None, decided
+        thread = await over(p, office.chat, "finished")
+        assert (thread["messages"][-1]["content"], await office.state(), RAN) == ("Done.", "rejected", [])

@@ -47,10 +47,10 @@ class Roster:
 
     def entry(self, approval: Approval, thread_agent: str) -> Agent:
         """The agent that a conversation goes on with after ``approval`` was decided: its thread's, if that one's team
-        asked; else who asked. Raises `Unavailable`.
+        asked, or nobody who is here; else who asked. Raises `Unavailable`.
         """
         team = self.teams.get(thread_agent)
-        if team is not None and approval.agent in team.members:
+        if team is not None and (approval.agent in team.members or approval.agent not in self.members):
             return team.entry
         if approval.agent in self.agents:
             return self.agents[approval.agent]
