@@ -199,6 +199,13 @@ def test_no_epoch_begins_under_a_server_that_runs(cli: Cli, tmp_path: Path, anot
 
 
 @shows("K2")
+def test_one_begins_in_a_copy_although_a_server_runs_beside_it(cli: Cli, another: int) -> None:
+    assert cli("backup", "copy.db", *STORE).exit_code == 0
+    begun = cli("migrate", "--restored", "--store", "sqlite:///copy.db")
+    assert (begun.exit_code, "Epoch 2 has begun." in begun.stdout) == (0, True), begun.stderr
+
+
+@shows("K2")
 @pytest.mark.anyio
 async def test_nor_under_one_that_hears_the_same_database(cli: Cli, postgres: Postgres, tables: str) -> None:
     name = tables.rpartition("/")[2]

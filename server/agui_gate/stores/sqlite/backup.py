@@ -72,6 +72,8 @@ def _copy(source: Path, partial: Path, report: Report) -> None:
             _require_ours(old, source)
             old.backup(new, pages=PAGES, progress=lambda _, left, total: report(total - left, total), sleep=0)
             new.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
+            if new.execute("SELECT 1 FROM sqlite_master WHERE name = 'processes'").fetchone():
+                new.execute("DELETE FROM processes")  # they use the source, and not the copy
     except sqlite3.Error as error:
         raise ConfigurationError(f"The database {source} can't be copied ({error}).") from error
 
