@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from agui_gate import create_app
+from agui_gate.cli.terminal import asking
+from agui_gate.cli.terminal.printing import TextPrinter
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui import serving
 from tests.cli.support import PROGRAM, TIMEOUT, Running, call, environment, running
@@ -275,6 +277,38 @@ async def test_a_server_that_sends_our_own_event_with_any_value_is_read_all_the_
     async with scripted(sse(STARTED, strange, *text("hello"), FINISHED)) as server:
         done = await chat(server.url, "-m", "go")
         assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "")
+
+
+STOPPED: Mapping[str, Any] = {"outcome": {"type": "cancelled"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"result": "done"}, ""),
+        ({"result": [1]}, ""),
+        ({"result": {"reason": 5}}, ""),
+        ({"result": {"reason": "\x1b[2Jlong"}}, "⟦U+001B⟧[2Jlong"),
+        ({**STOPPED, "metadata": {"agui-gate": "x"}}, "The run was stopped."),
+        ({**STOPPED, "metadata": {"agui-gate": {"code": "c", "message": "no\x1b[2J more"}}}, "no⟦U+001B⟧[2J more (c)"),
+    ],
+)
+def test_a_run_of_any_server_ends_with_anything(more: Mapping[str, Any], told: str, capsys: Any) -> None:
+    TextPrinter().show(b"", {**FINISHED, **more})
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert bool(told) == bool(shown)
+    assert "\x1b[2J" not in shown
+
+
+def test_all_that_a_person_agrees_to_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """However long it is, and whatever hides in it or in its name."""
+    monkeypatch.setattr(asking, "read_line", lambda _: "y")
+    arguments = {"script": f"{'x' * 5000}; rm -rf /", "a\x1b[2J": "1\u20280"}
+    assert asking.ask_about("Run it?", arguments, ()) == asking.Decision(True)
+    shown = capsys.readouterr().err
+    assert 'x; rm -rf /"' in shown
+    assert 'a⟦U+001B⟧[2J: "1⟦U+2028⟧0"' in shown
 
 
 async def test_nobody_there() -> None:

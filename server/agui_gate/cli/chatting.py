@@ -10,9 +10,9 @@ from typing import Literal
 import click
 import msgspec
 
-from agui_gate.cli.terminal.asking import ask_about, asked_by, read_line
+from agui_gate.cli.terminal.asking import ask_about, asked_by, read_line, show_arguments
 from agui_gate.cli.terminal.chat_printing import ChatPrinter, show_history
-from agui_gate.cli.terminal.console import dim, note, short
+from agui_gate.cli.terminal.console import dim, note, whole
 from agui_gate.client import Answer, AnyEvent, ClientError, Outcome, Question, Refused, Run, Thread, events
 
 STOP_SECONDS = 8.0
@@ -122,12 +122,11 @@ class Talk:
 
 def _free(question: Question) -> Answer | None:
     """An answer that is neither yes nor no: text, or JSON where its schema wants something else."""
-    click.secho(f"\n{short(question.message, 300)}", bold=True, err=True)
-    for name, value in question.arguments.items():
-        dim(f"  {name}: {short(json.dumps(value, ensure_ascii=False), 300)}", err=True)
+    click.secho(f"\n{whole(question.message)}", bold=True, err=True)
+    show_arguments(question.arguments)
     kind = (question.schema or {}).get("type", "string")
     if question.schema is not None and kind != "string":
-        dim(f"  It wants JSON: {short(json.dumps(question.schema, ensure_ascii=False), 300)}", err=True)
+        dim(f"  It wants JSON: {whole(json.dumps(question.schema, ensure_ascii=False))}", err=True)
     typed = read_line("answer (Ctrl-D for later): ")
     if typed is None:
         return None
@@ -139,4 +138,4 @@ def _free(question: Question) -> Answer | None:
 
 def tell(error: ClientError) -> None:
     """One line about what went wrong on the way."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message} ({error.code})", err=True)
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {whole(error.message)} ({error.code})", err=True)

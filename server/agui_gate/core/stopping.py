@@ -55,13 +55,23 @@ def cut_off(reason: str | None) -> Stop:
 
 
 def stopped(event: Mapping[str, Any]) -> Stop | None:
-    """What a terminal event of ours says of a stop, of whichever dialect; None if the run was not stopped."""
-    if event["type"] == "RUN_ERROR":
-        told = Stop(event["code"], event["message"])
-        return told if told.code in (ASKED.code, LimitReached.code) else None
-    if (reason := (event.get("result") or {}).get("reason")) is not None:
-        return cut_off(reason)
-    if (event.get("outcome") or {}).get("type") != "cancelled":
-        return None
-    said = (event.get("metadata") or {}).get("agui-gate")
-    return ASKED if said is None else Stop(said["code"], said["message"], said.get("reason"))
+    """What a terminal event says of a stop, of whichever dialect; None if the run was not stopped.
+
+    It may be one of any server's: a ``result`` can be anything, and so can what stands under our name in the metadata.
+    """
+    match event:
+        case {"type": "RUN_ERROR", "code": ASKED.code | LimitReached.code as code, "message": str(message)}:
+            return Stop(code, message)
+        case {"type": "RUN_ERROR"}:
+            return None
+        case {"result": {"reason": str(reason)}}:
+            return cut_off(reason)
+        case {
+            "outcome": {"type": "cancelled"},
+            "metadata": {"agui-gate": {"code": str(code), "message": str(message)} as said},
+        }:
+            reason = said.get("reason")
+            return Stop(code, message, reason if isinstance(reason, str) else None)
+        case {"outcome": {"type": "cancelled"}}:
+            return ASKED
+    return None

@@ -18,13 +18,24 @@ def visible(text: str) -> str:
     """``text`` with every character that a person would not see, or that moves others about, as its number."""
     if _PLAIN.fullmatch(text):
         return text
-    return "".join(f"⟦U+{ord(c):04X}⟧" if _is_hidden(c) else c for c in text)
+    before, after = f"\n{text}", f"{text[1:]}\n"
+    return "".join(
+        f"⟦U+{ord(c):04X}⟧" if _is_hidden(c) or _is_idle(c, previous, following) else c
+        for previous, c, following in zip(before, text, after, strict=False)
+    )
 
 
 def _is_hidden(character: str) -> bool:
     if character in _KEPT:
         return False
     return character in _BLANK or _is_selector(character) or unicodedata.category(character) in _HIDDEN
+
+
+def _is_idle(character: str, previous: str, following: str) -> bool:
+    """What makes an emoji of a sign, where it stands behind none: in a number, say, or behind another one."""
+    if character != "\ufe0f" or following == "\u20e3":  # 1️⃣
+        return False
+    return previous.isascii() or previous == "\ufe0f" or (previous.isalnum() and previous != "\u2139")
 
 
 def _is_selector(character: str) -> bool:

@@ -12,7 +12,7 @@ import click
 
 from agui_gate.agent import Agent
 from agui_gate.cli.terminal.argument_edits import read_value
-from agui_gate.cli.terminal.console import dim, short
+from agui_gate.cli.terminal.console import dim, short, whole
 from agui_gate.core.approvals import Approval
 from agui_gate.engine.belonging import tool_of
 from agui_gate.protocol.cards import in_order
@@ -75,9 +75,8 @@ def can_ask() -> bool:
 
 def ask_about(message: str, arguments: dict[str, Any], editable: Sequence[str]) -> Decision | None:
     """Put a call to the person at the terminal: the decision, or None for later (Ctrl-D)."""
-    click.secho(f"\n{short(message, 300)}", bold=True, err=True)
-    for name, value in arguments.items():
-        dim(f"  {name}: {short(json.dumps(value, ensure_ascii=False), 300)}", err=True)
+    click.secho(f"\n{whole(message)}", bold=True, err=True)
+    show_arguments(arguments)
     choices = "y(es), n(o), e(dit)" if editable else "y(es), n(o)"
     while True:
         typed = read_line(f"{choices}, Ctrl-D for later: ")
@@ -94,12 +93,18 @@ def ask_about(message: str, arguments: dict[str, Any], editable: Sequence[str]) 
                 return None if edited is None else Decision(True, edited=edited)
 
 
+def show_arguments(arguments: Mapping[str, Any]) -> None:
+    """All of them, however long: a person agrees to nothing unseen."""
+    for name, value in arguments.items():
+        dim(f"  {whole(name)}: {whole(json.dumps(value, ensure_ascii=False))}", err=True)
+
+
 def _edit(arguments: dict[str, Any], editable: Sequence[str]) -> dict[str, Any] | None:
     """All arguments, with new values for the editable ones; an empty line keeps a value. None on Ctrl-D."""
     edited = dict(arguments)
     for name in editable:
         before = arguments.get(name)
-        typed = read_line(f"  {name} [{short(json.dumps(before, ensure_ascii=False), 80)}]: ")
+        typed = read_line(f"  {whole(name)} [{short(json.dumps(before, ensure_ascii=False), 80)}]: ")
         if typed is None:
             return None
         if typed.strip():

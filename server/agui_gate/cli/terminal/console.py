@@ -6,6 +6,7 @@ Colours go only to terminals: click strips them from anything else.
 import logging
 import os
 import sys
+import unicodedata
 from collections.abc import Sequence
 
 import click
@@ -40,9 +41,27 @@ def short(text: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
+def whole(text: str) -> str:
+    """All of ``text`` on one line, with what nobody would see shown by its number: for what a person agrees to."""
+    return visible(" ".join(text.split("\n")).replace("\t", " "))
+
+
+_STEERING = frozenset({"Cc", "Cn", "Co", "Cs", "Zl", "Zp"})
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
 def printable(text: str) -> str:
-    """``text`` without control characters: what a model or a tool says must not steer somebody's terminal."""
-    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+    """``text`` without control characters: what a model or a tool says must not steer somebody's terminal.
+
+    Spaces of every width and what joins letters or emoji belong to the text.
+    """
+    return text if text.isprintable() else "".join(c for c in text if not _steers(c))
+
+
+def _steers(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return character in _DIRECTIONS or unicodedata.category(character) in _STEERING
 
 
 def moves_cursor() -> bool:

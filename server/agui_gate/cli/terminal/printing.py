@@ -120,9 +120,9 @@ class TextPrinter:
             note(ASKED.message)
         elif why is not None and why.reason is not None:
             self._end_line()
-            note(f"{why.message} ({printable(why.reason)})")
+            note(f"{short(why.message, 4 * WIDTH)} ({short(why.reason, WIDTH)})")
         elif why is not None:
-            self._error(why.code, why.message)
+            self._error(short(why.code, WIDTH), short(why.message, 4 * WIDTH))
 
     def _error(self, code: str, message: str) -> None:
         self._end_line()
