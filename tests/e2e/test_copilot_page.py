@@ -47,7 +47,7 @@ def _case(name: str, via: str, style: str, **more: Any) -> object:
     ("scenario", "options"),
     cases("approve", "reject", "edit", "reload", "twoTabs", over=ALL)
     + spread("threeCards", "approveAll", "ignored", "restart", "mixed", "sevenCalls", "decidedElsewhere", over=ALL)
-    + cases("details", "halfDecided", over=[("direct", "card"), ("direct", "interrupt")])
+    + cases("details", "halfDecided", "halfAtWork", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("stopsAtCard", over=[("direct", "card"), ("runtime", "card")])
     + cases("lateAnswer", over=[("direct", "card"), ("runtime", "interrupt"), ("browser", "card")]),
 )

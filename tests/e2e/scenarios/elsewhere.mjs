@@ -1,5 +1,6 @@
 /** Decided in another tab, or without any page. */
 
+import { drawn } from "../browser.mjs";
 import { becomes, counts } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
 import { blind, decide } from "./told.mjs";
@@ -63,6 +64,32 @@ export async function halfDecided(t) {
   await t.answered(page, "Both are settled.");
   await t.chipsAre(page, ["refund:rejected", "archive_order:done"]);
   await t.shot(page, "half");
+}
+
+/** The other one is decided elsewhere and takes its time: what was decided here waits for it, and goes out by itself. */
+export async function halfAtWork(t) {
+  await t.script(calls("Two things.", refund(), call("pack_order", { seconds: 60 })), says("Both are settled."));
+  const page = await t.open();
+  await t.say(page, "Do two things");
+  await t.card(page, "refund").waitFor();
+  await t.idle(page);
+  await t.press(page, "Reject", "refund");
+  await page.keyboard.press("Enter");
+  await t.card(page, "pack_order").waitFor();
+  const decided = decide(t, page, "pack_order", { approved: true });
+  await page.getByTestId("gate-decision").filter({ hasText: /it is running$/ }).waitFor();
+  await looksAgain(page);
+  await t.finish();
+  await decided;
+  await t.answered(page, "Both are settled.");
+  await t.chipsAre(page, ["refund:rejected", "pack_order:done"]);
+}
+
+/** The page has read the records once more, and drawn what it knows. */
+async function looksAgain(page) {
+  const read = page.waitForResponse(/[?&]view=calls/);
+  await (await read).finished();
+  await drawn(page);
 }
 
 /** Answered before the other tab could notice: the late answer gets what was decided, and nothing runs twice. */

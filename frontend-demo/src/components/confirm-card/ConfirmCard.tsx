@@ -7,7 +7,7 @@ import { Arguments } from "./Arguments";
 import { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
 import type { EarlierCall } from "./Earlier";
 import { makeFields, type Schema } from "./fields";
-import { useAnswer, useGone, useRecord, useStore } from "./Ledger";
+import { useAnswer, useBusy, useGone, useRecord, useStore } from "./Ledger";
 import { CARD, openCards } from "./open";
 import { isClosed, type CallRecord } from "./records";
 import { Shown } from "./Shown";
@@ -123,15 +123,17 @@ function isNewest(id: string, callId: string, messages: readonly Message[]): boo
 
 /**
  * What the ledger says. If it was decided elsewhere while other answers wait here to go out with this one, the chat gets
- * the ledger's word as its answer; else the conversation is read again (`useLedger`), which closes the card.
+ * the ledger's word as its answer once that decision is carried out; else the conversation is read again (`useLedger`),
+ * which closes the card.
  */
 function Closed({ record, agent, mine, respond }: { record: CallRecord; agent?: string; mine?: Decision; respond?: Props["respond"] }) {
   const store = useStore();
+  const isBusy = useBusy();
   useEffect(() => {
-    if (!respond || !store.hasUnsent) return;
+    if (!respond || !store.hasUnsent || isBusy) return;
     const timer = setTimeout(() => void respond({ accepted: record.decision?.approved ?? false }), SOON);
     return () => clearTimeout(timer);
-  }, [respond, record, store]);
+  }, [respond, record, store, isBusy]);
   return <RecordLine record={record} mine={mine} agent={agent} />;
 }
 

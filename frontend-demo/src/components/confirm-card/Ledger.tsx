@@ -23,18 +23,25 @@ export class LedgerStore {
   /** Stable until it changes. */
   records = (): Records => this.#records;
 
-  /** The records as the server has them now, oldest first. */
-  take(calls: readonly CallRecord[]): void {
+  /** Something is at work in the chat, in a run or by a decision: the server takes no answers meanwhile. */
+  #isBusy = false;
+
+  isBusy = (): boolean => this.#isBusy;
+
+  /** The records as the server has them now, oldest first; `isBusy`: something was at work then. */
+  take(calls: readonly CallRecord[], isBusy: boolean): void {
     const fresh: Records = new Map(calls.flatMap((call) => [[call.call_id, call], [call.id, call]] as const));
-    if (JSON.stringify([...fresh.values()]) === JSON.stringify([...this.#records.values()])) return;
-    this.#records = fresh;
+    const isSame = JSON.stringify([...fresh.values()]) === JSON.stringify([...this.#records.values()]);
+    if (isSame && isBusy === this.#isBusy) return;
+    if (!isSame) this.#records = fresh;
+    this.#isBusy = isBusy;
     this.#notify();
   }
 
   /** One record that a run told. */
   learn(record: CallRecord): void {
     const others = [...new Set(this.#records.values())].filter(({ id }) => id !== record.id);
-    this.take([...others, record]);
+    this.take([...others, record], this.#isBusy);
   }
 
   /** What was answered here, by call id, for as long as the page is open. */
@@ -111,6 +118,12 @@ export function useUnread(messageId: string): boolean {
 export function useAnyUnread(): boolean {
   const store = useContext(Context);
   return useSyncExternalStore(store.subscribe, () => store.unread() !== "");
+}
+
+/** Whether something is at work in the chat, by the server's word. */
+export function useBusy(): boolean {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, store.isBusy);
 }
 
 /** Whether the chat was deleted. */

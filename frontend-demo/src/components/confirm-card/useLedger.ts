@@ -176,7 +176,7 @@ class Reader {
     if (!told || turn < this.#turns.taken) return null;
     this.#turns.taken = turn;
     const open = this.agent.isRunning ? [] : openCalls(this.agent);
-    this.store.take(told.calls);
+    this.store.take(told.calls, told.run?.status === "running");
     for (const id of open) if (isClosed(this.store.records().get(id))) this.#closed.add(id);
     this.#isOpen = told.calls.some(({ state }) => state === "pending" || state === "claimed");
     this.mark();

@@ -67,7 +67,7 @@ function useChatLedger(store: InboxStore, threadId: string): LedgerStore {
   const [ledger] = useState(() => new LedgerStore());
   const states = () => store.entries().flatMap(({ record }) => (record.thread_id === threadId ? [record.state] : [])).join();
   const now = useSyncExternalStore(store.subscribe, states);
-  useEffect(() => void store.calls(threadId).then((calls) => calls && ledger.take(calls)), [store, ledger, threadId, now]);
+  useEffect(() => void store.calls(threadId).then((calls) => calls && ledger.take(calls, false)), [store, ledger, threadId, now]);
   return ledger;
 }
 

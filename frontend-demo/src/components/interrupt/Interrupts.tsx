@@ -2,7 +2,7 @@ import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
 import { useEffect, useState } from "react";
 import { AnswerLine, ApprovalCard, GoneLine, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
 import { makeFields, type Schema } from "../confirm-card/fields";
-import { useGone, useRecords, useStore } from "../confirm-card/Ledger";
+import { useBusy, useGone, useRecords, useStore } from "../confirm-card/Ledger";
 import { isClosed, type CallRecord } from "../confirm-card/records";
 import { unitsFor } from "../confirm-card/units";
 import { useOver } from "../confirm-card/useCountdown";
@@ -86,17 +86,19 @@ const EXPIRED: Json = { approved: false, reason: "It expired." };
 
 /**
  * The client refuses every message as long as an interrupt has no answer, and one that expired or was decided elsewhere
- * gets none from the person. If only such are left, the answers that were given go out with the ledger's word for them;
- * if none was given, the client forgets them, and the next message goes on.
+ * gets none from the person. If only such are left, the answers that were given go out with the ledger's word for them,
+ * once nothing is at work in the chat; if none was given, the client forgets them, and the next message goes on.
  */
 function useRest(interrupts: Interrupt[], decisions: Record<string, Decision>, closed: Record<string, CallRecord | undefined>, onAnswer: Props["onAnswer"]) {
   const { agent } = useAgent({ updates: [] });
   const over = useOver(interrupts.map((interrupt) => toAsk(interrupt).expiresAt));
   const rest = interrupts.filter(({ id }) => !decisions[id]);
-  const isOver = rest.length > 0 && interrupts.every(({ id }, at) => decisions[id] || closed[id] || over[at]);
+  const isUnanswered = rest.length === interrupts.length;
+  const isBusy = useBusy() && !isUnanswered;
+  const isOver = rest.length > 0 && !isBusy && interrupts.every(({ id }, at) => decisions[id] || closed[id] || over[at]);
   useEffect(() => {
     if (!isOver) return;
-    if (rest.length === interrupts.length) agent.pendingInterrupts = [];
+    if (isUnanswered) agent.pendingInterrupts = [];
     else rest.forEach(({ id }) => onAnswer(id, closed[id]?.decision ? { approved: closed[id].decision.approved } : EXPIRED));
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once, when it is over
   }, [isOver]);
