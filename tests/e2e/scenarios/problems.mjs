@@ -35,9 +35,10 @@ export async function serverAway(t) {
   await t.script(says("Welcome back."));
   const page = await t.open();
   page.allow(REFUSED);
-  await page.waitForSelector(".welcome");
+  await page.getByTestId("copilot-chat-textarea").fill("Anybody there?");
+  await page.locator('[data-testid="copilot-send-button"]:enabled').waitFor(); // the chat has found its agent, and takes messages
   await t.stop("server");
-  await t.say(page, "Anybody there?");
+  await t.send(page);
   await t.banner(page).waitFor();
   await t.shot(page, "banner");
   await t.idle(page);
@@ -56,7 +57,7 @@ export async function guarded(t) {
   page.allow(REFUSED);
   await t.banner(page, "unauthorized").waitFor();
   await t.shot(page, "token");
-  const refused = page.waitForResponse((response) => response.status() === 401);
+  const refused = page.waitForResponse((response) => response.status() === 401 && /looking-glass/.test(response.request().headers().authorization));
   await page.fill("input[name=token]", "looking-glass");
   await page.keyboard.press("Enter");
   await refused;
