@@ -52,13 +52,16 @@ export async function goneOnMeanwhile(t) {
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
   await t.idle(page);
+  let decided;
   const late = async (route) => {
     const response = await route.fetch(); // how it stands before it goes on
+    await decided; // the page may have seen it before it was over, and no run begins before that
     await goOn(t, page);
     await route.fulfill({ response });
   };
   await page.route(readsConversation, late, { times: 1 });
-  await decide(t, page, "refund", { approved: true });
+  decided = decide(t, page, "refund", { approved: true });
+  await decided;
   await t.answered(page, "It went on meanwhile.");
   await t.chipsAre(page, ["refund:done"]);
   await counts(page.getByTestId("unread"), 0);
