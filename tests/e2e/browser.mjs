@@ -71,11 +71,10 @@ export async function closePage(page, reusable) {
  * and a request that is on its way could bring that again.
  */
 async function lookAgain(page) {
-  const isQuiet = () => page.looks.begun === page.looks.ended && page.reads.size === 0;
-  await until(isQuiet);
-  const before = page.looks.begun;
+  await quiet(page);
+  const before = page.looks;
   await see(page, "visible");
-  await until(() => page.looks.begun > before && isQuiet());
+  await until(() => page.looks > before && page.reads.size === 0);
   await drawn(page);
 }
 
@@ -136,11 +135,8 @@ function watch(page) {
   const isRead = (request) => request.method() === "GET" && /[?&]view=calls|\/approvals(\?|\/(?!events)[^/]+$)/.test(request.url());
   page.on("request", (request) => (request.isNavigationRequest() ? page.reads.clear() : isRead(request) && page.reads.add(request)));
   for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => page.reads.delete(request));
-  page.looks = { begun: 0, ended: 0 };
-  const count = (what) => (request) => (page.looks[what] += /\/approvals\?/.test(request.url()) ? 1 : 0);
-  page.on("request", count("begun"));
-  page.on("requestfinished", count("ended"));
-  page.on("requestfailed", count("ended"));
+  page.looks = 0; // how many times it has asked what waits
+  page.on("request", (request) => (page.looks += /\/approvals\?/.test(request.url()) ? 1 : 0));
   page.allow = (pattern) => allowed.push(pattern);
   page.forget = () => seen.splice(0);
   Object.defineProperty(page, "provoked", { get: () => allowed.length > 0 });
