@@ -21,8 +21,10 @@ from starlette.staticfiles import StaticFiles
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.demo.agent import EXAMPLES, INSTRUCTIONS, support_agent
+from agui_gate.cli.serving import uvicorn_server
 from agui_gate.cli.serving.connections import limits_from, raise_descriptors
 from agui_gate.cli.serving.uvicorn_server import Server, bind, configure, serve_forever
+from agui_gate.engine import decisions, run
 from agui_gate.settings import load_settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
@@ -32,6 +34,14 @@ from tests.e2e.streams import Recording
 HOST = "127.0.0.1"
 PATIENCE = 3600.0
 """Seconds that a tool may take, or a provider may say nothing: more than any scenario has."""
+WAITS = (
+    (decisions, "DECIDE_SECONDS"),
+    (decisions, "END_SECONDS"),
+    (run, "END_SECONDS"),
+    (run, "CLEANUP_TIMEOUT"),
+    (uvicorn_server, "DRAIN_SECONDS"),
+)
+"""How long the server waits for what is about to end, and no setting says so: here for as long as it takes."""
 ENDLESS = 60.0
 """Seconds from which on a tool ends by nothing but `finish`, or a stop."""
 NEXT = Path(__file__).resolve().parent / "next"
@@ -175,6 +185,9 @@ def shop(provider: str, store: str, streams: str) -> Any:
 
 def serve(app: Any, port: str) -> None:
     """Run it until SIGTERM; a line on stdout says that it is up."""
+    for module, name in WAITS:
+        assert hasattr(module, name), name
+        setattr(module, name, PATIENCE)
     limits = limits_from(load_settings(), raise_descriptors())
     with bind(HOST, int(port)) as sock:
         serve_forever(Server(configure(app, quiet=True, limits=limits), lambda: print("up", flush=True)), sock)
