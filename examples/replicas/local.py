@@ -70,7 +70,7 @@ class Process:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 while not self.ended:
-                    if found := re.search(r"http://127\.0\.0\.1:(\d+)", self._log.read_text()):
+                    if found := re.search(r"http://127\.0\.0\.1:(\d+)\D", self._log.read_text()):
                         return int(found[1])
                     await asyncio.sleep(LOOK)
         raise RuntimeError(f"{self.name} did not start:\n{self._log.read_text()}")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("events", [0, 1, 2])
 async def test_silence_is_bounded(way: Way, events: int) -> None:
     script = [{"fault": {"kind": "hang", "after_events": events, "times": 0}, **ANSWER}]
-    async with way.talking(script, timeout=0.1) as (_, thread):
+    async with way.talking(script, timeout=0.5) as (_, thread):
         waits(thread.model)
         thread.say("hi")
         with pytest.raises(ProviderUnavailable, match="silent"):

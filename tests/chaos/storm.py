@@ -4,6 +4,7 @@ In the end everybody got what they were promised."""
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +25,8 @@ LONGEST = 0.4
 """Seconds between two kills at most."""
 WORK_MS = 20
 """How long a tool is at work before it takes effect, and after it: most kills are to hit some."""
-PATIENCE = 200
-"""How often a customer tries again, before it says that it can't get what it wants."""
+PATIENCE = 120.0
+"""Seconds for which a customer tries again and again, before it says that it can't get what it wants."""
 TOOLS = ("look", "refund", "refund", "ship")
 
 Asks = dict[str, list[tuple[str, str]]]
@@ -118,7 +119,8 @@ class Storm:
         """One conversation: a question, answers every way, at times a stop or another word in between, and the end."""
         customer.messages.append({"id": f"u{text}", "role": "user", "content": f"please {text}"})
         acts = [self._answer_in_a_run, self._answer_from_outside, self._answer_twice, self._stop, self._go_on]
-        for _ in range(PATIENCE):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             try:
                 stream = await customer.go()
                 while waiting := await customer.pending():
@@ -127,7 +129,7 @@ class Storm:
                     return
             except (Died, httpx2.HTTPError):
                 customer.url = await self._elsewhere()
-        raise AssertionError(f"{customer.thread_id} gave up after {PATIENCE} attempts")
+        raise AssertionError(f"{customer.thread_id} gave up after {PATIENCE:g} seconds")
 
     def _answers(self, waiting: list[Json]) -> list[tuple[str, Json]]:
         return [(record["id"], {"approved": self._plan[record["arguments"]["order_id"]]}) for record in waiting]

@@ -9,28 +9,35 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
 TARGETS = Path(__file__).parent / "targets"
 TIMEOUT = 60.0
-LIFETIME = 120
+LIFETIME = 600
 """Seconds after which a command ends by itself, even if nobody is left to end it."""
 
-# Who is started in the background ignores SIGINT, and so would this.
-PROGRAM = [
-    sys.executable,
-    "-c",
-    f"""
+_PROGRAM = f"""
 import faulthandler, signal
 signal.alarm({LIFETIME})
 signal.signal(signal.SIGINT, signal.default_int_handler)
 faulthandler.register(signal.SIGUSR1)
+{{before}}
 from agui_gate_start import main
 main()
-""",
-]
+"""
+
+
+def program(before: str = "") -> list[str]:
+    """The command line, in a process that does this before. Ctrl-C ends it, even if it is started in the background."""
+    return [sys.executable, "-c", _PROGRAM.format(before=before)]
+
+
+PROGRAM = program()
+PATIENT = program(f"import sys; sys.path.append({str(ROOT)!r}); from tests import patience; patience.at_the_end()")
+"""For a server of which a test wants to see that nothing holds up its end, however busy the machine is."""
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -76,11 +83,10 @@ class Running:
         """Type on the terminal."""
         os.write(self._output, text.encode())
 
-    def stop(self, sig: signal.Signals) -> tuple[int, float]:
-        """Send a signal; the exit code and the seconds it took."""
-        begun = time.monotonic()
+    def stop(self, sig: signal.Signals) -> int:
+        """Send a signal; the exit code. A command that doesn't end within `TIMEOUT` is an error."""
         self.process.send_signal(sig)
-        return self.end(), time.monotonic() - begun
+        return self.end()
 
     def end(self) -> int:
         """Read to the end; the exit code. A command that doesn't end says where it is."""
@@ -108,12 +114,16 @@ class Running:
 
 @contextmanager
 def running(
-    cwd: Path, *arguments: str, terminal: bool = False, env: Mapping[str, str] | None = None
+    cwd: Path,
+    *arguments: str,
+    terminal: bool = False,
+    env: Mapping[str, str] | None = None,
+    command: Sequence[str] = PROGRAM,
 ) -> Iterator[Running]:
     """Start a command; what still runs in the end is killed."""
     ours, theirs = pty.openpty() if terminal else os.pipe()
     process = subprocess.Popen(
-        [*PROGRAM, *arguments],
+        [*command, *arguments],
         cwd=cwd,
         env=environment(TERM="dumb", **(env or {})),
         stdin=theirs if terminal else subprocess.DEVNULL,

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.support import TIMEOUT, running
 from tests.requirements import shows
+from tests.servers import free_port
 
 TOKENS = "alice:TOKEN-A,bob:TOKEN-B"
 
@@ -160,7 +160,7 @@ def test_watch_shows_what_waits_and_what_becomes_of_it(server: str, waiting: dic
             alice.post(f"{server}/approvals/{waiting['id']}", json={"approved": False})
         people.wait_for(r"rejected by alice")
         programs.wait_for(r'"state": "rejected"')
-        assert people.stop(signal.SIGINT)[0] == 130
+        assert people.stop(signal.SIGINT) == 130
 
 
 def test_watch_waits_for_a_server_that_went_away(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_watch_waits_for_a_server_that_went_away(tmp_path: Path) -> None:
         server.wait_for("Ctrl-C")
         with running(tmp_path, "approvals", "watch", "--url", url) as people:
             people.wait_for("Nothing waits for you")
-            assert server.stop(signal.SIGTERM)[0] == 0
+            assert server.stop(signal.SIGTERM) == 0
             people.wait_for("Waiting for it to come back")
 
 
@@ -180,8 +180,7 @@ def test_without_a_token(cli: Cli, server: str) -> None:
 
 
 def test_no_server_there(cli: Cli) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     result = cli("approvals", "ls", "--url", f"http://127.0.0.1:{port}")
     assert result.exit_code == 2
     assert f"No server answers at http://127.0.0.1:{port}. Start one" in result.stderr

@@ -197,7 +197,7 @@ async def test_ctrl_c_stops_the_run_and_the_conversation_goes_on() -> None:
 async def test_ctrl_c_at_the_prompt_leaves() -> None:
     def play(process: Running) -> int:
         process.wait_for("you: ")
-        return process.stop(signal.SIGINT)[0]
+        return process.stop(signal.SIGINT)
 
     async with shop() as url:
         assert (await typed(url, play))[0] == 130
@@ -218,7 +218,7 @@ async def test_a_second_ctrl_c_leaves() -> None:
         process.wait_for("Hel")
         process.process.send_signal(signal.SIGINT)
         process.wait_for("stopping")
-        return process.stop(signal.SIGINT)[0]
+        return process.stop(signal.SIGINT)
 
     async with scripted(endless) as server:
         server.headers["agui-run-key"] = "run_x"
@@ -236,7 +236,7 @@ async def test_stopped_without_a_terminal() -> None:
 
     def play(process: Running) -> int:
         process.wait_for("Hel")
-        return process.stop(signal.SIGINT)[0]
+        return process.stop(signal.SIGINT)
 
     def run(url: str) -> int:
         with running(Path(), "chat", url, "-m", "go") as process:

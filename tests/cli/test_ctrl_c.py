@@ -73,7 +73,7 @@ def test_while_a_target_is_imported_that_swallows_it(tmp_path: Path, command: st
     more = ["-m", "x"] if command == "run" else []
     with running(tmp_path, command, "swallows:agent", *more) as process:
         process.wait_for("importing\n")
-        assert process.stop(signal.SIGINT)[0] == ENDED
+        assert process.stop(signal.SIGINT) == ENDED
     assert process.text == "importing\n"
 
 
@@ -119,7 +119,7 @@ def test_a_child_of_reload_that_is_being_loaded_hears_of_it_once_it_serves(tmp_p
     with running(tmp_path, *arguments, env=env) as process:
         process.wait_for(f"is up at ({URL})")
         process.wait_for("Ctrl-C")
-        assert process.stop(signal.SIGINT)[0] == 0
+        assert process.stop(signal.SIGINT) == 0
     assert (tmp_path / "pressed").exists()
     assert "Traceback" not in process.text
 

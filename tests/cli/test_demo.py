@@ -14,7 +14,7 @@ from agui_gate.cli.demo.serving import tell_of_other_page
 from agui_gate.cli.serving.uvicorn_server import bind_near
 from agui_gate.errors import ConfigurationError
 from tests.cli.conftest import Cli
-from tests.cli.support import TIMEOUT, call, running
+from tests.cli.support import call, running
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 URL = r"http://127\.0\.0\.1:\d+"
@@ -24,7 +24,7 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with running(tmp_path, "demo", "--port", "0", env={"TMPDIR": str(scratch), "AGUI_GATE_TOKENS": "a:b"}) as demo:
-        url = demo.wait_for(f"is up at ({URL})")[1]
+        url = demo.wait_for(f"is up at ({URL})\n")[1]
         demo.wait_for("Ctrl-C")
         with httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
             assert "<html" in client.get("/").text
@@ -50,8 +50,8 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
             (interrupt,) = events[-1]["outcome"]["interrupts"]
             assert interrupt["message"] == "clerk asks: Refund 64.9 € for order 1003?"
         assert list(scratch.iterdir()) != []
-        code, seconds = demo.stop(signal.SIGINT)
-    assert (code, seconds < TIMEOUT / 2) == (0, True)
+        code = demo.stop(signal.SIGINT)
+    assert code == 0
     assert list(scratch.iterdir()) == []
     assert "Traceback" not in demo.text
     assert list(tmp_path.iterdir()) == [scratch]
@@ -92,13 +92,13 @@ def test_the_emulator_serves_a_script_and_the_example_runs_on_it(tmp_path: Path)
     ]
     script.write_text(json.dumps(turns))
     with running(tmp_path, "emulator", "--port", "0", "--script", "script.json") as emulator:
-        url = emulator.wait_for(f"is up at ({URL}/v1)")[1]
+        url = emulator.wait_for(f"is up at ({URL}/v1)\n")[1]
         emulator.wait_for("Ctrl-C")
         env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "any", "PYTHONPATH": str(EXAMPLES)}
         done = call(tmp_path, "run", "support:agent", "-m", "Refund A1", "--approve", "yes", env=env)
         assert (done.returncode, done.stdout) == (0, "Refunded.\n"), done.stderr
         assert '← refund: {"order_id":"A1","refunded":20.0,"approved_by":"local"}' in done.stderr
-        code, _ = emulator.stop(signal.SIGTERM)
+        code = emulator.stop(signal.SIGTERM)
     assert code == 0
     assert "Traceback" not in emulator.text
 

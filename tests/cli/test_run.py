@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.support import TIMEOUT, call, running
+from tests.cli.support import call, running
 from tests.requirements import shows
 from tests.servers import Valkey
 
@@ -233,7 +233,7 @@ def test_how_to_go_on_is_told_with_all_that_was_typed(tmp_path: Path, code: int)
             process.type("\x04")
             assert process.end() == code
         else:
-            assert process.stop(signal.SIGINT)[0] == code
+            assert process.stop(signal.SIGINT) == code
     told = process.text.split("Go on with: agui-gate ")[1].split("\x1b")[0]
     done = call(tmp_path, *shlex.split(told), "--approve", "yes")
     assert (done.returncode, (tmp_path / "refunds.txt").read_text()) == (0, "A1 20\n")
@@ -255,7 +255,7 @@ def test_later_at_a_terminal_and_then_from_a_script(tmp_path: Path) -> None:
 def test_ctrl_c_at_the_question_leaves_it_waiting(tmp_path: Path) -> None:
     with running(tmp_path, *REFUND, "--thread", "t1", terminal=True) as process:
         process.wait_for("for later: ")
-        code, _ = process.stop(signal.SIGINT)
+        code = process.stop(signal.SIGINT)
     assert code == 130
     assert "Traceback" not in process.text
     assert call(tmp_path, "run", "cli_shop:agent", "--thread", "t1", "--approve", "no").returncode == 0
@@ -265,8 +265,8 @@ def test_ctrl_c_stops_a_run_in_order(tmp_path: Path) -> None:
     arguments = ["run", "cli_shop:agent", "-m", "wait", "--thread", "t1", "--json"]
     with running(tmp_path, *arguments) as process:
         process.wait_for("Waiting")
-        code, seconds = process.stop(signal.SIGINT)
-    assert (code, seconds < TIMEOUT / 2) == (130, True)
+        code = process.stop(signal.SIGINT)
+    assert code == 130
     last = json.loads(process.text.splitlines()[-1])
     assert (last["type"], last["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
     again = call(tmp_path, "run", "cli_shop:agent", "-m", "again", "--thread", "t1")

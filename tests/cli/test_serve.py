@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.support import Running, call, running
+from tests.cli.support import PATIENT, Running, call, running
 from tests.servers import Valkey, free_port
 
 URL = r"http://127\.0\.0\.1:\d+"
@@ -25,8 +25,8 @@ TOO_LATE = "graceful shutdown exceeded"
 @contextmanager
 def serving(cwd: Path, *arguments: str, **env: str) -> Iterator[tuple[Running, httpx2.Client]]:
     """A server on a free port and a client of it."""
-    with running(cwd, "serve", *arguments, "--port", "0", env=env) as server:
-        url = server.wait_for(f"is up at ({URL})")[1]
+    with running(cwd, "serve", *arguments, "--port", "0", env=env, command=PATIENT) as server:
+        url = server.wait_for(f"is up at ({URL})\n")[1]
         server.wait_for("Ctrl-C")
         with httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
             yield server, client
@@ -46,7 +46,7 @@ def test_the_banner_tells_address_agents_store_and_access(tmp_path: Path) -> Non
         assert client.get("/").headers["content-type"].startswith("text/html")
         assert [agent["name"] for agent in client.get("/agents").json()["agents"]] == ["shop", "cards"]
         assert "You said hello" in client.post("/", json=run_input("hello")).text
-        code, _ = server.stop(signal.SIGINT)
+        code = server.stop(signal.SIGINT)
     assert code == 0
     assert (tmp_path / "agui-gate.db").exists()
     assert "Traceback" not in server.text
@@ -63,7 +63,7 @@ def test_two_servers_with_one_bus_follow_each_others_runs(tmp_path: Path, valkey
         for server in (one, two):
             assert f"bus     redis://127.0.0.1:{valkey.port}" in server.text
             assert "store_is_shared" not in server.text
-            assert server.stop(signal.SIGINT)[0] == 0
+            assert server.stop(signal.SIGINT) == 0
 
 
 def test_a_bus_that_is_not_there_is_one_sentence_and_no_server(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_open_stream_does_not_hold_up_the_exit(tmp_path: Path, target: str) -
         lines = response.iter_lines()
         seen = next(line for line in lines if "Waiting" in line)
         assert seen
-        code, _ = server.stop(signal.SIGTERM)
+        code = server.stop(signal.SIGTERM)
         rest = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
     assert code == 0
     assert TOO_LATE not in server.text
@@ -100,7 +100,7 @@ def test_a_stream_of_approvals_ends_whole_with_the_server(tmp_path: Path) -> Non
     ):
         lines = response.iter_lines()
         assert next(lines) == "event: waiting"
-        code, _ = server.stop(signal.SIGTERM)
+        code = server.stop(signal.SIGTERM)
         list(lines)  # raises if the body is cut
     assert code == 0
     assert "ERROR" not in server.text
@@ -112,7 +112,7 @@ def test_an_idle_connection_does_not_hold_up_the_exit(tmp_path: Path) -> None:
         serving(tmp_path, "cli_shop:agent", "--store", "memory://") as (server, client),
         socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=60),
     ):
-        code, _ = server.stop(signal.SIGTERM)
+        code = server.stop(signal.SIGTERM)
     assert code == 0
     assert TOO_LATE not in server.text
 
@@ -137,7 +137,7 @@ def test_reload_serves_what_the_file_says_now(tmp_path: Path) -> None:
         write_later(module, "from cli_shop import cards as agent\n", 20)
         server.wait_for(f"is up at ({URL})")
         assert client.get("/agents").json()["agents"][0]["name"] == "cards"
-        code, _ = server.stop(signal.SIGTERM)
+        code = server.stop(signal.SIGTERM)
     assert code == 0
 
 

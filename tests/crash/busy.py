@@ -17,6 +17,7 @@ from agui_gate import Agent, create_app, tool
 from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
+from tests import patience
 
 LOADED = ("httpcore2", "openai", "openai.resources.responses", "uvicorn.lifespan.on", "uvicorn.protocols.http.auto")
 """What a server imports when it needs it."""
@@ -54,6 +55,8 @@ def serve(store: str, provider: str, mode: Any) -> None:
 
 def main(store: str, provider: str, mode: str) -> None:
     """Start servers one after another."""
+    patience.with_locks()
+    patience.at_the_end()
     for name in LOADED:
         importlib.import_module(name)
     gc.freeze()

@@ -6,6 +6,7 @@ It remembers what it was told. What was told must be true in the end, whatever d
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -83,10 +84,12 @@ class Customer(Chat):
 
     async def settled(self) -> Stream:
         """Answer by `resume[]` what waits, as planned, until the agent has nothing to do any more."""
-        for _ in range(TRIES):
-            stream = await self.surely(self._answer)
-            if stream[-1]["type"] == "RUN_FINISHED" and not stream.interrupts:
-                return stream
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TIMEOUT):  # a thread may be busy for as long as the machine is
+                while True:
+                    stream = await self.surely(self._answer)
+                    if stream[-1]["type"] == "RUN_FINISHED" and not stream.interrupts:
+                        return stream
         raise AssertionError(f"{self.thread_id} is never done")
 
     async def _answer(self) -> Stream:

@@ -26,6 +26,7 @@ from agui_gate.stores import lease
 from agui_gate.stores.postgres import standing
 from agui_gate.tool import Tool
 from agui_gate_adapters.openai_responses import OpenAIResponses
+from tests import patience
 
 HASTY_MS = (20, 50, 100, 200)
 """How long people have to answer each of the tools `hasty_…`."""
@@ -159,6 +160,7 @@ def serve(start: Start, sock: socket.socket) -> None:
         lease._machine = lambda: start.machine
         standing.SKEW_MS = 1 << 60
     sweeping.STEP_SECONDS = 0  # with each beat
+    patience.with_locks()
     settings = Settings(log_level="warning", retention_threads_days=start.forgets)
     app = create_app(agent(start), store=start.store, bus=start.bus, settings=settings)
     serve_forever(Server(configure(app), lambda: None), sock)

@@ -30,6 +30,7 @@ from agui_gate.stores import clock
 from agui_gate.stores.sqlite import SQLiteStore
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.remote_agui import RemoteAgent
+from tests import patience
 
 options: set[str] = set()
 """Those of this process."""
@@ -137,6 +138,7 @@ def serve(start: Start, sock: socket.socket) -> None:
     os.dup2(os.open(start.said, os.O_WRONLY), 1)
     os.environ[VARIABLE] = start.failpoint
     options.update(start.options)
+    patience.with_locks()
     for option in start.options:
         if Path(option).is_file():
             run_ahead(option)

@@ -27,12 +27,14 @@ pytestmark = [pytest.mark.anyio, shows("B17")]
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, EACH = 40, 5
-TIMEOUT = 40.0
+TIMEOUT = 240.0
 KB = 1024
 ATTEMPTS = 3
 """Times are those of the best attempt: other work on the machine only ever adds to them."""
 SLOWER = 2.5
 """How many times the control's gaps are allowed, at the 99th percentile."""
+LATER = 20
+"""How many of the control's gaps a reader may be dropped too late, and its socket be gone."""
 STEPS = 2
 """Intervals of the model's pace that a control's gap counts as at least: two pieces may always come together."""
 
@@ -191,9 +193,8 @@ class Times(NamedTuple):
     @property
     def good(self) -> bool:
         """Whether they are what is promised."""
-        return max(self.dropped, self.gone) < SEND_TIMEOUT + 2 and self.gap < SLOWER * max(
-            STEPS * INTERVAL, self.control
-        )
+        usual = max(STEPS * INTERVAL, self.control)
+        return max(self.dropped, self.gone) < SEND_TIMEOUT + LATER * usual and self.gap < SLOWER * usual
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the server's memory and sockets from /proc")

@@ -85,7 +85,10 @@ async def paying(store: str) -> AsyncIterator[Paying]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("door", DOORS)
-async def test_it_waits_for_what_was_approved_and_that_leaves_a_mark(store: str, door: str, way: str) -> None:
+async def test_it_waits_for_what_was_approved_and_that_leaves_a_mark(
+    store: str, door: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endings, "DELETE_SECONDS", TIMEOUT)
     async with paying(store) as paying_:
         async with paying_.at_work(way):
             deleting = asyncio.create_task(paying_.delete(door))

@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from agui_gate import Agent
-from agui_gate.bus.shared import bus as shared_bus
 from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
 from agui_gate.http.app import create_app
 from agui_gate.stores import lease
+from tests import patience
 from tests.replicas.balancer import Balancer, balancing
 from tests.replicas.remote import at_home, send_away
 
 START_SECONDS = 60.0
-STOP_SECONDS = 15.0
+STOP_SECONDS = 60.0
 
 
 @dataclass
@@ -176,7 +176,9 @@ def _serve(app: App, tools: Path, sock: socket.socket, lives: int) -> None:
     asyncio._set_running_loop(None)
     if app.apart:
         lease._machine = lambda: f"machine of {os.getpid()}"
-    shared_bus.ASK_SECONDS, shared_bus.UNKNOWN_SECONDS = 20.0, 3.0  # a busy machine has time to answer
+    patience.with_answers()
+    patience.with_locks()
+    patience.at_the_end()
     send_away(app.agents, tools)
     server = Server(configure(app.create()), on_started=lambda: _say(lives))
     serve_forever(server, sock)

@@ -154,7 +154,7 @@ async def test_what_is_no_server_ends_in_one_line_and_in_time(name: str) -> None
     answer, sentence = NO_SERVER[name]
     begun = time.monotonic()
     with pytest.raises(CantCheck) as told:
-        await checked(answer, seconds={"silence": 0.5, "only pings": 1.5}.get(name, 120.0))
+        await checked(answer, seconds={"silence": 0.5, "only pings": 3.0}.get(name, 120.0))
     assert sentence in str(told.value)
     assert "\n" not in str(told.value).strip()
     assert time.monotonic() - begun < 60
@@ -232,7 +232,7 @@ async def test_of_a_stream_that_breaks_a_rule_in_every_frame_the_first_are_told(
     assert len(json.dumps(report.told())) < 500_000
 
 
-@pytest.mark.parametrize("seconds", [2.5, 1.5])
+@pytest.mark.parametrize("seconds", [4.0, 1.5])
 async def test_a_body_that_stays_open_after_the_end_is_told(seconds: float) -> None:
     async def lingering(body: bytes, writer: asyncio.StreamWriter) -> None:
         await Fake()(body, writer)
@@ -250,7 +250,6 @@ async def test_a_server_that_stops_answering_is_given_up() -> None:
         requests += 1
         await (fake(body, writer) if requests < 5 else silent(body, writer))
 
-    begun = time.monotonic()
     report = await checked(tiring, seconds=1.0)
     assert report.stopped == "not tried: 3 answers did not come within 1 s"
-    assert time.monotonic() - begun < 19, "three answers, not the twenty that it has time for"
+    assert requests <= 4 + 3, "three answers, not all that it would ask for"

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -60,15 +59,12 @@ async def test_a_process_lives_dies_and_comes_back(tmp_path: Path) -> None:
 async def test_a_server_that_does_not_answer_holds_nobody_up() -> None:
     """It reads and says nothing: the app starts, the run goes on without it, and the next ones don't wait again."""
     tools = MCPTools.stdio(sys.executable, ["-c", "import sys; sys.stdin.read()"], name="mute", start_timeout=0.3)
-    start = time.monotonic()
     async with product([tools], [{"output": [say("Hello.")], "repeat": True}]) as p:
         assert (await p.chat().say("hi")).text == "Hello."
-        waited = time.monotonic()
         assert (await p.chat().say("hi")).text == "Hello."
         assert p.inputs()[0]["instructions"].startswith("The tools of mute can't be used right now.")
         (finding,) = await tools.check()
     assert (finding.ok, finding.detail) == (False, "did not answer within 0.3 seconds.")
-    assert waited - start < 5
 
 
 @pytest.mark.parametrize(

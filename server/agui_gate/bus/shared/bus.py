@@ -226,9 +226,9 @@ class SharedBus:
     def _say(self, address: str, word: Word) -> None:
         self._sender.tell(address, word, now=True)
 
-    async def _call(self, call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
+    async def _call(self, call: Awaitable[T], seconds: float | None = None) -> T:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(CALL_SECONDS if seconds is None else seconds):
                 return await call
         except TimeoutError:
             raise Unavailable("The bus is away.") from None

@@ -1,0 +1,28 @@
+"""Bounds of the product that a test is not about, as wide as a busy machine needs them.
+
+They are for processes of servers: where one of these bounds decides, a test would be about how busy the machine is.
+What never comes to an end is found by the test's own bound.
+"""
+
+from agui_gate.bus.shared import bus
+from agui_gate.cli.serving import uvicorn_server
+from agui_gate.stores.sqlite import database
+
+LONG = 120
+"""Seconds; twice as long as tests wait for anything."""
+
+
+def with_locks() -> None:
+    """From now on SQLite waits for another process's transaction, however long that takes."""
+    database.BUSY_MS = LONG * 1000
+
+
+def at_the_end() -> None:
+    """From now on a server that is told to stop lets its runs, and then its streams, come to their ends."""
+    uvicorn_server.DRAIN_SECONDS = float(LONG)
+    uvicorn_server.GRACE_SECONDS = LONG
+
+
+def with_answers() -> None:
+    """From now on the processes of a shared bus have time to answer, and so has what carries it."""
+    bus.ASK_SECONDS, bus.UNKNOWN_SECONDS, bus.CALL_SECONDS = 20.0, 3.0, 20.0
