@@ -5,7 +5,9 @@ What never comes to an end is found by the test's own bound.
 """
 
 from agui_gate.bus.shared import bus
+from agui_gate.cli import chatting, local_thread
 from agui_gate.cli.serving import uvicorn_server
+from agui_gate.engine import endings
 from agui_gate.stores.sqlite import database
 
 LONG = 120
@@ -18,9 +20,15 @@ def with_locks() -> None:
 
 
 def at_the_end() -> None:
-    """From now on a server that is told to stop lets its runs, and then its streams, come to their ends."""
+    """From now on what is told to stop comes to its end: a server's runs, then its streams; and a run of a shell."""
     uvicorn_server.DRAIN_SECONDS = float(LONG)
     uvicorn_server.GRACE_SECONDS = LONG
+    local_thread.STOP_SECONDS = chatting.STOP_SECONDS = float(LONG)
+
+
+def with_stops() -> None:
+    """From now on who stops or deletes a thread waits until the run there has ended."""
+    endings.STOP_SECONDS = endings.DELETE_SECONDS = float(LONG)
 
 
 def with_answers() -> None:

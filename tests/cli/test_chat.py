@@ -16,7 +16,7 @@ from agui_gate.cli.terminal import asking
 from agui_gate.cli.terminal.printing import TextPrinter
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui import serving
-from tests.cli.support import PROGRAM, TIMEOUT, Running, call, environment, running
+from tests.cli.support import PATIENT, PROGRAM, TIMEOUT, Running, call, environment, running
 from tests.client.servers import refusal, run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, Event, sse, text
 
@@ -55,7 +55,7 @@ async def typed(url: str, play: Callable[[Running], int], *options: str) -> tupl
     """The command on a terminal; the exit code that ``play`` comes to, and what was printed."""
 
     def run() -> tuple[int, str]:
-        with running(Path(), "chat", url, *options, terminal=True) as process:
+        with running(Path(), "chat", url, *options, terminal=True, command=PATIENT) as process:
             code = play(process)
             assert "Traceback" not in process.text
             return code, process.text

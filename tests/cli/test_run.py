@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.cli.support import call, running
+from tests.cli.support import PATIENT, call, running
 from tests.requirements import shows
 from tests.servers import Valkey
 
@@ -263,7 +263,7 @@ def test_ctrl_c_at_the_question_leaves_it_waiting(tmp_path: Path) -> None:
 
 def test_ctrl_c_stops_a_run_in_order(tmp_path: Path) -> None:
     arguments = ["run", "cli_shop:agent", "-m", "wait", "--thread", "t1", "--json"]
-    with running(tmp_path, *arguments) as process:
+    with running(tmp_path, *arguments, command=PATIENT) as process:
         process.wait_for("Waiting")
         code = process.stop(signal.SIGINT)
     assert code == 130

@@ -14,7 +14,7 @@ from agui_gate.core.approvals import LOCAL, State
 from agui_gate.core.transcript import ResultEntry, TurnEntry
 from agui_gate.stores import open_store
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.cli.support import Running, call, running
+from tests.cli.support import PATIENT, Running, call, running
 from tests.product.shop import call as asks
 from tests.product.shop import say, script
 from tests.requirements import shows
@@ -42,7 +42,7 @@ class Desk:
 
     def _stop(self, play: Play, options: tuple[str, ...], terminal: bool) -> str:
         command = [*RUN, "-m", "go", *options]
-        with running(self.folder, *command, terminal=terminal, env=self.env) as process:
+        with running(self.folder, *command, terminal=terminal, env=self.env, command=PATIENT) as process:
             play(process)
             code = process.stop(signal.SIGINT)
         assert code == 130, process.text

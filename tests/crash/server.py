@@ -6,8 +6,8 @@ middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
 Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all tools are lent), ``team`` (a boss
 delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing``
-(it stops its own process right before it claims a call), and the name of a file with the ms by which the boot clock is
-ahead.
+(it stops its own process right before it claims a call), ``impatient`` (who deletes waits as long as in life, and no
+longer), and the name of a file with the ms by which the boot clock is ahead.
 """
 
 import asyncio
@@ -139,6 +139,8 @@ def serve(start: Start, sock: socket.socket) -> None:
     os.environ[VARIABLE] = start.failpoint
     options.update(start.options)
     patience.with_locks()
+    if "impatient" not in options:
+        patience.with_stops()
     for option in start.options:
         if Path(option).is_file():
             run_ahead(option)

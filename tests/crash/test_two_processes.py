@@ -44,10 +44,10 @@ async def running(box: Machine) -> AsyncIterator[tuple[Server, Server, Chat, Fol
 
 
 @asynccontextmanager
-async def deciding(box: Machine) -> AsyncIterator[tuple[Server, Server, Chat, "asyncio.Task[Json]"]]:
+async def deciding(box: Machine, *options: str) -> AsyncIterator[tuple[Server, Server, Chat, "asyncio.Task[Json]"]]:
     """An approved tool that never ends, in the first of two servers; the chat speaks to the second."""
     box.emulator.load(script(call("stall", order_id="A0")))
-    async with box.server() as first, box.server() as second:
+    async with box.server(*options) as first, box.server(*options) as second:
         chat = first.chat()
         asked = (await chat.say("do it")).interrupts[0]["id"]
         decision = asyncio.create_task(first.product.decide(asked, {"approved": True}))
@@ -121,7 +121,7 @@ async def test_deleting_stops_the_run_of_the_other_process_first(box: Machine) -
 
 async def test_what_the_other_process_runs_by_somebodys_approval_is_not_deleted(box: Machine) -> None:
     """Unless it is stopped, or its process is gone. Then a mark is left that says that nobody knows."""
-    async with deciding(box) as (first, second, chat, _):
+    async with deciding(box, "impatient") as (first, second, chat, _):
         assert await delete(second, chat) == 409
         assert (await second.product.get(f"/threads/{chat.thread_id}"))["status_code"] == 200
         await first.kill()

@@ -29,7 +29,7 @@ from tests.product.shop import Shop
 pytestmark = [pytest.mark.anyio, pytest.mark.interop]
 
 Json = dict[str, Any]
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 KEY = "the-key"
 BEARER = {"authorization": f"Bearer {KEY}"}
 HELLO = "Hello wärld, it is 20 °C — €2. 🌞🌞🌞"
