@@ -88,6 +88,27 @@ def test_names_that_would_read_alike_or_like_nothing_are_shown_as_they_are() -> 
     assert labels == ["Order id", "isAdmin", "is_admin", "“”", "“ ”", "__"]
 
 
+FIELDS = """
+const { editedSchema } = await alone("fields");
+const amount = { properties: { amount: { type: "number" } } };
+const answers = [
+  editedSchema({ properties: { approved: {}, editedArgs: amount } }, ["amount"]),
+  editedSchema({ properties: { approved: {} } }, ["answer"]),
+  editedSchema({ type: "object", properties: { name: {} } }, ["answer"]),
+  editedSchema({ type: "object", properties: { name: {} } }, []),
+  editedSchema(undefined, ["answer"]),
+];
+console.log(JSON.stringify(answers.map((one) => one ?? null)));
+"""
+
+
+def test_an_open_question_takes_what_it_asks_for() -> None:
+    """The answer to a remote's question is typed as what its schema wants: JSON where that is an object."""
+    question = {"properties": {"answer": {"type": "object", "properties": {"name": {}}}}}
+    amount = {"properties": {"amount": {"type": "number"}}}
+    assert in_node(FIELDS) == [amount, None, question, None, {"properties": {"answer": {}}}]
+
+
 @pytest.mark.parametrize("folder", COMPONENTS, ids=lambda path: path.name)
 def test_a_component_can_be_copied(folder: Path) -> None:
     """It needs its own folder, and those that its README names; which also shows how it is used."""

@@ -1,6 +1,6 @@
 import { createContext, useContext, useSyncExternalStore, type ReactNode } from "react";
 import type { Decision } from "./ApprovalCard";
-import type { CallRecord } from "./records";
+import { isClosed, type CallRecord } from "./records";
 import type { Json } from "./values";
 
 type Records = ReadonlyMap<string, CallRecord>;
@@ -48,6 +48,13 @@ export class LedgerStore {
   #answers: ReadonlyMap<string, Decision> = new Map();
 
   answers = (): ReadonlyMap<string, Decision> => this.#answers;
+
+  /** A run ended and still asks: what was answered about what is open wasn't taken. */
+  askedAgain(): void {
+    this.given.clear();
+    this.#answers = new Map([...this.#answers].filter(([id]) => isClosed(this.#records.get(id))));
+    this.#notify();
+  }
 
   /** The message after which there is something that the assistant hasn't been told; "": none. */
   #unread = "";

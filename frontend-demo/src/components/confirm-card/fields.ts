@@ -41,6 +41,12 @@ export interface Field {
   max?: number;
 }
 
+/** The schema of what may be changed, by that of an interrupt's answer. An open question wants that answer itself, in the argument `answer`. */
+export function editedSchema(response: Schema = {}, editable: readonly string[]): Schema | undefined {
+  const { approved, editedArgs } = response.properties ?? {};
+  return editedArgs ?? (!approved && editable.includes("answer") ? { properties: { answer: response } } : undefined);
+}
+
 type Definitions = Record<string, Schema>;
 
 /** Fields for the editable names, objects taken apart; without a schema the present values' types decide. `definitions`: what its references name. */

@@ -1,7 +1,7 @@
 import { useAgent, useInterrupt } from "@copilotkit/react-core/v2";
 import { useEffect, useState } from "react";
 import { AnswerLine, ApprovalCard, GoneLine, RecordLine, together, type Ask, type Decision, type EarlierCall } from "../confirm-card";
-import { makeFields, type Schema } from "../confirm-card/fields";
+import { editedSchema, makeFields, type Schema } from "../confirm-card/fields";
 import { useBusy, useGone, useRecords, useStore } from "../confirm-card/Ledger";
 import { isClosed, type CallRecord } from "../confirm-card/records";
 import { unitsFor } from "../confirm-card/units";
@@ -48,7 +48,7 @@ function Cards({ interrupts, onAnswer }: Props) {
   const open = interrupts.filter(({ id }) => !decisions[id] && !closed[id]);
   useAskedAgain(() => {
     setDecisions({});
-    store.given.clear();
+    store.askedAgain();
   });
   useRest(interrupts, decisions, closed, onAnswer);
   const count = together(open.map(toAsk), Date.now());
@@ -121,9 +121,10 @@ function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt)
   const message = theQuestion(asked, { refused, agent, already_ran: ran });
   const tool = typeof metadata.tool === "string" ? metadata.tool : "";
   const values = (metadata.arguments ?? {}) as Json;
-  const { properties, $defs } = (responseSchema ?? {}) as Schema;
-  const schema = properties?.editedArgs;
-  const editable = Array.isArray(metadata.editable) ? (metadata.editable as string[]) : schema ? Object.keys(schema.properties ?? values) : [];
+  const response = (responseSchema ?? {}) as Schema;
+  const listed = Array.isArray(metadata.editable) ? (metadata.editable as string[]) : undefined;
+  const schema = editedSchema(response, listed ?? []);
+  const editable = listed ?? (schema ? Object.keys(schema.properties ?? values) : []);
   return {
     id,
     tool,
@@ -132,7 +133,7 @@ function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt)
     message: message === `Run ${tool}?` ? undefined : message, // says no more than the title
     refused,
     expiresAt: typeof metadata.expires_at === "string" ? metadata.expires_at : undefined,
-    fields: makeFields(editable, values, schema, $defs),
+    fields: makeFields(editable, values, schema, response.$defs),
     earlier: ran,
     unit: unitsFor(values, { schema, message }),
   };
