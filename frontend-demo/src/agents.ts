@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import { learnTime } from "./components/confirm-card/serverTime";
 import { SERVER } from "./connection";
 import type { Problem } from "./problems";
 import { toProblem } from "./problems";
@@ -31,6 +32,7 @@ export function useAgents(headers: Record<string, string>) {
     const isLatest = () => turn === asked.current; // what an older token was told counts no more
     try {
       const response = await fetch(new URL("agents", SERVER), { headers });
+      learnTime(response.headers.get("date"));
       const said: unknown = await response.json();
       if (!isLatest()) return;
       if (!response.ok) throw Object.assign(new Error(`HTTP ${response.status}`), { status: response.status, payload: said });

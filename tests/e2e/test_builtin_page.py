@@ -33,9 +33,9 @@ def test_what_waits_in_any_chat_is_decided_from_the_list(stack: Stack, scenario:
     stack.run(f"builtinInbox{scenario}", {"style": style})
 
 
-@pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired", "Followed"])
+@pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired", "Followed", "ClockAhead"])
 def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
-    """Names, hidden characters, keys, the list of chats, expiry; what waits is followed."""
+    """Names, hidden characters, keys, the list of chats, expiry and clocks; what waits is followed."""
     stack.run(f"builtin{scenario}", {"style": "interrupt"})
 
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { quiet } from "../browser.mjs";
 import { counts, shows } from "../eventually.mjs";
+import * as builtin from "../builtin.mjs";
 import { call, calls, says } from "../stage.mjs";
 
 const TWO = [call("refund", { order_id: "1003", amount: 0.1 }), call("archive_order", { order_id: "1003" })];
@@ -64,4 +65,37 @@ export async function answerLost(t) {
   await t.answered(page, "It is archived.");
   await t.chipsAre(page, ["archive_order:done"]);
   await counts(line, 0);
+}
+
+const LENT = [calls("I'll take it back.", call("take_back", {})), says("It is back.")]; // within five minutes
+
+/** A computer whose clock is hours ahead: what waits by the server's clock has not expired. */
+export async function clockAhead(t) {
+  await t.script(...LENT);
+  const page = await ahead(await t.open({ locale: "en-GB" }));
+  await t.say(page, "Take it back");
+  await shows(t.card(page).locator(".gate-expiry"), /Expires in \d:/);
+  await t.press(page, "Approve");
+  await t.answered(page, "It is back.");
+}
+
+/** The same on the built-in page, where the lists count the time, too. */
+export async function builtinClockAhead(t) {
+  await t.script(...LENT);
+  const page = await ahead(await builtin.open(t, { locale: "en-GB" }));
+  await builtin.say(page, "Take it back");
+  await shows(page.locator(".card .expiry"), /Expires in \d:/);
+  await page.locator(".thread-waits").waitFor();
+  await page.locator(".card").getByRole("button", { name: "Approve" }).click();
+  await builtin.answer(page, "It is back.");
+}
+
+/** The page, loaded anew two hours later than the server has it. */
+async function ahead(page) {
+  await page.addInitScript(() => {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + 7_200_000;
+  });
+  await page.reload();
+  return page;
 }

@@ -10,6 +10,7 @@ import { makeFields, type Schema } from "./fields";
 import { useAnswer, useBusy, useGone, useRecord, useStore } from "./Ledger";
 import { CARD, openCards } from "./open";
 import { isClosed, type CallRecord } from "./records";
+import { serverNow } from "./serverTime";
 import { Shown } from "./Shown";
 import { together, Queue } from "./together";
 import { unitsFor } from "./units";
@@ -171,7 +172,7 @@ function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: D
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [isApproved]);
   if (isApproved) return <AnswerLine ask={ask} decision={APPROVED} />;
-  const count = together([ask, ...waiting.values()], Date.now());
+  const count = together([ask, ...waiting.values()], serverNow());
   const approveAll = () => {
     queue.approveAll();
     onDecide(APPROVED);

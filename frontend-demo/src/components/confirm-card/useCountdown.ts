@@ -1,14 +1,15 @@
 import { useEffect, useState } from "react";
+import { serverNow } from "./serverTime";
 
 /** Seconds until `end` (ISO 8601), counted down; null if there is no end or nobody can read it. */
 export function useCountdown(end: string | undefined): number | null {
   const at = end ? Date.parse(end) : Number.NaN;
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serverNow);
   const left = Math.max(0, Math.ceil((at - now) / 1000));
   const over = Number.isNaN(at) || left === 0;
   useEffect(() => {
     if (over) return;
-    const clock = setInterval(() => setNow(Date.now()), 1000);
+    const clock = setInterval(() => setNow(serverNow()), 1000);
     return () => clearInterval(clock);
   }, [over]);
   return Number.isNaN(at) ? null : left;
@@ -18,12 +19,12 @@ const LONGEST = 2 ** 31 - 1; // what a timer can wait
 
 /** Which of these moments (ISO 8601) are over. A moment that is none never is. */
 export function useOver(ends: (string | undefined)[]): boolean[] {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serverNow);
   const moments = ends.map((end) => (end ? Date.parse(end) : Number.NaN));
   const next = Math.min(...moments.filter((moment) => moment > now));
   useEffect(() => {
     if (next === Number.POSITIVE_INFINITY) return;
-    const timer = setTimeout(() => setNow(Date.now()), Math.min(Math.max(0, next - Date.now()), LONGEST));
+    const timer = setTimeout(() => setNow(serverNow()), Math.min(Math.max(0, next - serverNow()), LONGEST));
     return () => clearTimeout(timer);
   }, [next, now]);
   return moments.map((moment) => moment <= now);

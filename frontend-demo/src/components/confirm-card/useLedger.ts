@@ -4,6 +4,7 @@ import { isClosed, type CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
 import { openCalls } from "./open";
+import { learnTime } from "./serverTime";
 import { isUnread } from "./unread";
 import { parseJson } from "./values";
 
@@ -236,6 +237,7 @@ class Reader {
   async #get<T>(path: string): Promise<T | null> {
     try {
       const response = await fetch(new URL(path, this.server), { headers: this.headers });
+      learnTime(response.headers.get("date"));
       if (response.status === 404 && this.store.records().size > 0) this.store.gone();
       return response.ok ? (parseJson(await response.text()) as T) : null;
     } catch {

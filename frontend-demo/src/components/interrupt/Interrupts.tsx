@@ -4,6 +4,7 @@ import { AnswerLine, ApprovalCard, GoneLine, RecordLine, together, type Ask, typ
 import { editedSchema, makeFields, type Schema } from "../confirm-card/fields";
 import { useBusy, useGone, useRecords, useStore } from "../confirm-card/Ledger";
 import { isClosed, type CallRecord } from "../confirm-card/records";
+import { serverNow } from "../confirm-card/serverTime";
 import { unitsFor } from "../confirm-card/units";
 import { useOver } from "../confirm-card/useCountdown";
 import { theQuestion, type Json } from "../confirm-card/values";
@@ -51,7 +52,7 @@ function Cards({ interrupts, onAnswer }: Props) {
     store.askedAgain();
   });
   useRest(interrupts, decisions, closed, onAnswer);
-  const count = together(open.map(toAsk), Date.now());
+  const count = together(open.map(toAsk), serverNow());
   const decide = (interrupt: Interrupt, ask: Ask, decision: Decision) => {
     setDecisions((before) => ({ ...before, [interrupt.id]: decision }));
     if (interrupt.toolCallId) store.decided(interrupt.toolCallId, decision);

@@ -1,5 +1,6 @@
 /** The server's HTTP routes, as functions. Every failure is an `ApiError` with a code from the server's list. */
 
+import { learnTime } from "./servertime.js";
 import { readEvents } from "./sse.js";
 import { readToken } from "./storage.js";
 
@@ -29,6 +30,7 @@ async function call(path, options = {}) {
     if (error.name === "AbortError") throw error;
     throw new ApiError("network", "The server did not answer.");
   }
+  learnTime(response.headers.get("date"));
   if (!response.ok) throw await asError(response);
   return response;
 }

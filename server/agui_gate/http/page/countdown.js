@@ -1,6 +1,7 @@
 /** How long an approval can still be given. */
 
 import { h } from "./dom.js";
+import { serverNow } from "./servertime.js";
 
 const timers = new Map();
 let clock = null;
@@ -19,8 +20,8 @@ export function createCountdown(expiresAt, onOver) {
 function tick() {
   for (const [node, { end, onOver }] of timers) {
     if (node.isConnected) show(node, end);
-    if (node.isConnected && end <= Date.now()) onOver();
-    if (!node.isConnected || end <= Date.now()) timers.delete(node);
+    if (node.isConnected && end <= serverNow()) onOver();
+    if (!node.isConnected || end <= serverNow()) timers.delete(node);
   }
   if (timers.size > 0) return;
   clearInterval(clock);
@@ -28,7 +29,7 @@ function tick() {
 }
 
 function show(node, end) {
-  const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
+  const left = Math.max(0, Math.ceil((end - serverNow()) / 1000));
   node.classList.toggle("soon", left < 60);
   node.textContent = left === 0 ? "Expired" : `Expires in ${formatLeft(left)}`;
 }

@@ -6,6 +6,7 @@ import { createInbox, isOver } from "./inbox.js";
 import { createPanel } from "./inboxpanel.js";
 import { countOf, toItem } from "./inboxrows.js";
 import { reveal } from "./reveal.js";
+import { serverNow } from "./servertime.js";
 import { isOpen } from "./threads.js";
 import { LABELS, decisionLine } from "./words.js";
 
@@ -16,7 +17,7 @@ import { LABELS, decisionLine } from "./words.js";
 export function createInboxView(parts, { api, current, agents, onDecided, openChat, askToken, announce, onToggle }) {
   let lists = { threads: [], approvals: [], moreApprovals: false };
   let shown = [];
-  const waiting = () => lists.approvals.filter((approval) => isOpen(approval, Date.now()));
+  const waiting = () => lists.approvals.filter((approval) => isOpen(approval, serverNow()));
 
   const inbox = createInbox({
     api,

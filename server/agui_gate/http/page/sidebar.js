@@ -3,6 +3,7 @@
 import { createList, h, icon, same, setText } from "./dom.js";
 import { createMenu } from "./menu.js";
 import { reveal } from "./reveal.js";
+import { serverNow } from "./servertime.js";
 import { nextExpiry, sections } from "./threads.js";
 import { clock, shortClock } from "./words.js";
 
@@ -31,10 +32,10 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
   const draw = createList(list, ({ kind }) => creators[kind]());
   const render = (changes = {}) => {
     known = { ...known, ...changes };
-    const shown = sections(known.threads, known.approvals, Date.now(), known);
+    const shown = sections(known.threads, known.approvals, serverNow(), known);
     clearTimeout(expiry);
-    const next = nextExpiry(known.approvals, Date.now());
-    expiry = next === null ? null : setTimeout(render, Math.min(next - Date.now() + 500, 2 ** 31 - 1));
+    const next = nextExpiry(known.approvals, serverNow());
+    expiry = next === null ? null : setTimeout(render, Math.min(next - serverNow() + 500, 2 ** 31 - 1));
     keepFocus(list, () => draw([...shown.flatMap((section) => toRows(section, known.current)), ...(known.more ? [{ kind: "older", key: "" }] : [])]));
   };
   return { render, close: () => drawn.setOpen(false) };
