@@ -194,6 +194,18 @@ async def test_ctrl_c_stops_the_run_and_the_conversation_goes_on() -> None:
         assert "error" not in said  # that is what the person wanted
 
 
+async def test_ctrl_c_stops_the_only_run_and_is_the_exit_code() -> None:
+    """With -m the conversation doesn't go on. It was 0, so what a shell was to do next was done."""
+
+    def play(process: Running) -> int:
+        process.wait_for("Waiting")
+        return process.stop(signal.SIGINT)
+
+    async with shop() as url:
+        code, said = await typed(url, play, "-m", "wait")
+        assert (code, "The run was stopped." in said) == (130, True)
+
+
 async def test_ctrl_c_at_the_prompt_leaves() -> None:
     def play(process: Running) -> int:
         process.wait_for("you: ")

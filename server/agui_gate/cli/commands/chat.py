@@ -120,14 +120,16 @@ class Session:
         self._runner, self._talk, self._again = runner, talk, again
         self._code = 0
         self._interactive = can_ask() and sys.stdout.isatty()
+        self._converses = self._interactive
 
     def hold(self, message: str | None, *, resumed: bool) -> int:
         """Talk until there is nothing more to say; the exit code."""
+        self._converses = self._interactive and message is None
         if resumed:
             self._resume()
         if message is not None:
             self._say(message)
-        elif self._interactive:
+        elif self._converses:
             self._converse()
         elif not (resumed and sys.stdin.isatty()):
             for line in sys.stdin:
@@ -204,6 +206,6 @@ class Session:
             return None
         if isinstance(ended, Outcome) and ended.kind == "error" and not ended.stopped:
             self._code = FAILED
-        elif isinstance(ended, Outcome) and ended.stopped and not self._interactive:
+        elif isinstance(ended, Outcome) and ended.stopped and not self._converses:
             self._code = INTERRUPTED
         return ended
