@@ -69,9 +69,12 @@ export async function guarded(t) {
   await t.answered(page, "Refunded for Alice.");
 
   await page.route(/agents|copilotkit/, (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer worn-out" } }));
+  const info = t.via === "direct" && page.waitForResponse(/\/info$/); // the client asks what there is after a failure, and tells of each refusal
   await t.say(page, "Are you still there?");
   await t.banner(page, "unauthorized").waitFor();
   await t.shot(page, "banner");
+  if (info) await (await info).finished();
+  await drawn(page);
   await page.unroute(/agents|copilotkit/);
   await t.idle(page);
   await page.fill("input[name=token]", "wonderland");
