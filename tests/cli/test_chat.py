@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from agui_gate import create_app
+from agui_gate.cli.chatting import Talk
 from agui_gate.cli.terminal import asking
 from agui_gate.cli.terminal.printing import TextPrinter
+from agui_gate.client import Client
 from agui_gate.settings import Settings
 from agui_gate_adapters.testkit.agui import serving
 from tests.cli.support import PATIENT, PROGRAM, TIMEOUT, Running, call, environment, running
@@ -237,6 +239,30 @@ async def test_a_second_ctrl_c_leaves() -> None:
         server.cancels = deaf
         assert (await typed(server.url, play, "-m", "go"))[0] == 130
         hold.set()
+
+
+async def test_two_at_once_leave_without_asking_it_to_stop() -> None:
+    begun, hold, stops = asyncio.Event(), asyncio.Event(), []
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield sse(STARTED).encode()
+        begun.set()
+        await hold.wait()
+
+    async def stop(request: Any) -> None:
+        stops.append(request)
+
+    async with scripted(endless) as server, Client(server.url) as client:
+        server.headers["agui-run-key"] = "run_x"
+        server.cancels = stop
+        work = asyncio.create_task(Talk(client.thread("t1"), "no", as_json=True).say("go"))
+        await begun.wait()
+        work.cancel()
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        hold.set()
+    assert stops == []
 
 
 async def test_stopped_without_a_terminal() -> None:

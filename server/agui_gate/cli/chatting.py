@@ -65,6 +65,7 @@ class Talk:
             await self._stop(run, reader)
         finally:
             ticker.cancel()
+            reader.cancel()  # of a run that was left
             self._printer.end()
         return run.outcome or Outcome("cancelled")
 
