@@ -88,6 +88,23 @@ def test_names_that_would_read_alike_or_like_nothing_are_shown_as_they_are() -> 
     assert labels == ["Order id", "isAdmin", "is_admin", "“”", "“ ”", "__"]
 
 
+NOTHING = {
+    "null": "None",
+    '""': "Empty",
+    "[]": "Empty list",
+    "{}": "Empty object",
+    "0": None,
+    "false": None,
+    "[[]]": None,
+}
+
+
+def test_an_empty_list_is_not_told_as_no_list() -> None:
+    script = 'const { emptiness } = await alone("values");\n'
+    told = in_node(f"{script}console.log(JSON.stringify([{', '.join(NOTHING)}].map(emptiness)));")
+    assert told == list(NOTHING.values())
+
+
 FIELDS = """
 const { editedSchema } = await alone("fields");
 const amount = { properties: { amount: { type: "number" } } };

@@ -6,7 +6,7 @@ import { page } from "./support.mjs";
 
 const { hides, reveal } = await page("reveal.js");
 const { parseJson, parseObject } = await page("json.js");
-const { fromText, labelsOf } = await page("fields.js");
+const { fromText, emptiness, labelsOf } = await page("fields.js");
 
 for (const [text, shown] of [
   ["a\u202eb", "a⟦U+202E⟧b"],
@@ -46,4 +46,9 @@ test("no digit of a number is lost (T3)", () => {
 test("names that would read alike, or like nothing, are shown as they are", () => {
   const labels = labelsOf(["order_id", "isAdmin", "is_admin", "", " ", "__"]);
   assert.deepEqual([...labels.values()], ["Order id", "isAdmin", "is_admin", "“”", "“ ”", "__"]);
+});
+
+test("an empty list is not told as no list", () => {
+  const values = [null, undefined, "", [], {}, 0, false, [[]]];
+  assert.deepEqual(values.map(emptiness), ["None", "None", "Empty", "Empty list", "Empty object", null, null, null]);
 });

@@ -1,6 +1,6 @@
 import { Shown } from "./Shown";
 import { noUnit, type Unit } from "./units";
-import { isObject, labelsOf, showValue, type Json } from "./values";
+import { emptiness, isObject, labelsOf, showValue, type Json } from "./values";
 
 /** What would be done with what, as a list a person can read. */
 export function Arguments({ values, unit = noUnit }: { values: Json; unit?: Unit }) {
@@ -23,9 +23,10 @@ const isNested = (value: unknown): boolean => isObject(value) || (Array.isArray(
 
 /** Nothing is set apart from text that says so. */
 function Value({ value }: { value: unknown }) {
-  if (value === null || value === undefined || (typeof value === "object" && Object.keys(value).length === 0)) return <em>None</em>;
+  const nothing = emptiness(value);
+  if (nothing) return <em>{nothing}</em>;
   if (Array.isArray(value)) return value.map((item, at) => <div key={at} className="gate-item"><Value value={item} /></div>);
   if (isObject(value)) return <Arguments values={value} />;
   if (typeof value === "boolean") return value ? "Yes" : "No";
-  return value === "" ? <em>Empty</em> : <Shown text={showValue(value)} />;
+  return <Shown text={showValue(value)} />;
 }

@@ -20,6 +20,14 @@ export function labelsOf(names: readonly string[]): Map<string, string> {
 
 export const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** What is said of a value that holds nothing; null for every other. Which kind of nothing it is, the tool may ask. */
+export function emptiness(value: unknown): string | null {
+  if (value === null || value === undefined) return "None";
+  if (value === "") return "Empty";
+  if (typeof value !== "object" || Object.keys(value).length > 0) return null;
+  return Array.isArray(value) ? "Empty list" : "Empty object";
+}
+
 /** A value for reading: strings as they are, everything else as JSON. */
 export function showValue(value: unknown): string {
   if (typeof value === "string") return value;

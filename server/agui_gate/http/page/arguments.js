@@ -1,7 +1,7 @@
 /** Arguments for reading: label and value, with units, nothing hidden; a changed one says what it was. */
 
 import { h } from "./dom.js";
-import { isObject, labelsOf, showValue } from "./fields.js";
+import { emptiness, isObject, labelsOf, showValue } from "./fields.js";
 import { shown } from "./reveal.js";
 
 const plain = { unit: () => null, changed: new Map() };
@@ -34,9 +34,9 @@ const isNested = (value) => isObject(value) || (Array.isArray(value) && value.so
 
 /** Nothing is set apart from text that says so. */
 function valueNodes(value, unit) {
-  if (value === null || value === undefined || value === "") return [h("span", { class: "quiet" }, value === "" ? "Empty" : "None")];
+  const nothing = emptiness(value);
+  if (nothing) return [h("span", { class: "quiet" }, nothing)];
   if (typeof value === "boolean") return [value ? "Yes" : "No"];
   if (typeof value !== "object") return [...shown(showValue(value)), ...(unit ? [` ${unit}`] : [])];
-  if (Object.keys(value).length === 0) return [h("span", { class: "quiet" }, "None")];
   return Array.isArray(value) ? value.map((item) => h("div", {}, valueNodes(item))) : [argumentTable(value)];
 }

@@ -152,6 +152,14 @@ export function humanize(name) {
   return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
 }
 
+/** What is said of a value that holds nothing; null for every other. Which kind of nothing it is, the tool may ask. */
+export function emptiness(value) {
+  if (value === null || value === undefined) return "None";
+  if (value === "") return "Empty";
+  if (typeof value !== "object" || Object.keys(value).length > 0) return null;
+  return Array.isArray(value) ? "Empty list" : "Empty object";
+}
+
 /** Labels for the values of one object, by name. Names that would read alike, or like nothing, are their own. */
 export function labelsOf(names) {
   const words = names.map(humanize);
