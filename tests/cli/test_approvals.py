@@ -16,6 +16,7 @@ from tests.requirements import shows
 from tests.servers import free_port
 
 TOKENS = "alice:TOKEN-A,bob:TOKEN-B"
+CALL = 'refund\n  order_id: "A1"\n  amount: {amount}\n'
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,7 @@ def test_what_is_decided_here_goes_on_and_says_that_the_shell_decided(
 def test_at_a_terminal_a_rejection_is_asked_why(tmp_path: Path, waiting: dict[str, Any], server: str) -> None:
     env = {"AGUI_GATE_URL": server, "AGUI_GATE_TOKEN": "TOKEN-A"}
     with running(tmp_path, "approvals", "reject", waiting["id"], terminal=True, env=env) as process:
+        process.wait_for("amount: 20")
         process.wait_for("why, for the model and the record")
         process.type("paid already\n")
         assert process.end() == 0
@@ -103,6 +105,7 @@ def test_others_see_nothing(cli: Cli) -> None:
 def test_approve_by_the_beginning_of_the_id(cli: Cli, waiting: dict[str, Any]) -> None:
     result = cli("approvals", "approve", waiting["id"][:10])
     assert (result.exit_code, result.stdout) == (0, "done: 20 refunded ⟦U+001B⟧[31m\n")
+    assert result.stderr.startswith(CALL.format(amount=20))
     again = cli("approvals", "approve", waiting["id"])
     assert (again.exit_code, again.stdout) == (1, "")
     assert re.fullmatch(r"error: Already approved by alice at \d\d:\d\d UTC\. It ran\.\n", again.stderr)
@@ -116,11 +119,12 @@ def test_approve_with_an_edit(cli: Cli, waiting: dict[str, Any]) -> None:
     assert cli("approvals", "approve", waiting["id"], "--edit", "amount").exit_code == 2
     refused = cli("approvals", "approve", waiting["id"], "--edit", "amount=lots")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("error: The edit was refused")
+    assert refused.stderr.startswith(CALL.format(amount='"lots"') + "error: The edit was refused")
     result = cli("approvals", "approve", waiting["id"], "--edit", "amount=7.5", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["state"] == "done"
     assert json.loads(result.stdout)["result"].startswith("7.5 refunded")
+    assert result.stderr == ""
 
 
 @pytest.mark.usefixtures("alice")
@@ -128,6 +132,7 @@ def test_reject(cli: Cli, waiting: dict[str, Any]) -> None:
     result = cli("approvals", "reject", waiting["id"], "--reason", "already paid")
     assert result.exit_code == 0
     assert result.stdout.startswith("rejected: ")
+    assert result.stderr.startswith(CALL.format(amount=20))
 
 
 @pytest.mark.usefixtures("alice")

@@ -12,8 +12,8 @@ from agui_gate.cli.interruptible import in_order
 from agui_gate.cli.program import FAILED, Failure, debug_option
 from agui_gate.cli.remote_server import RemoteServer
 from agui_gate.cli.terminal.argument_edits import edited_arguments
-from agui_gate.cli.terminal.asking import REASON, can_ask, read_line
-from agui_gate.cli.terminal.console import dim, short, table
+from agui_gate.cli.terminal.asking import REASON, can_ask, read_line, show_arguments
+from agui_gate.cli.terminal.console import dim, short, table, whole
 from agui_gate.errors import ConfigurationError
 
 SHOWN_ID = 12
@@ -37,8 +37,8 @@ Examples:
   agui-gate approvals reject apr_5f0c2a71 --reason "already refunded"
   agui-gate approvals ls --url https://gate.example --token TOKEN
 
-The beginning of an id is enough where only one begins like that. Once nothing else waits in its conversation,
-that goes on, whether or not a page shows it.
+The beginning of an id is enough where only one begins like that. The call is shown on stderr, all of it, before it
+is decided; not with --json. Once nothing else waits in its conversation, that goes on, whether or not a page shows it.
 
 \b
 Exit codes: 0 done; 1 the server refused, or the approved tool failed; 2 wrong use, or no server there.
@@ -149,6 +149,8 @@ def approve(
             if found is None or found["state"] != "pending":
                 raise Failure(f"Nothing that waits for you has the id {approval_id}, so there is nothing to edit.")
             payload["edited_arguments"] = edited_arguments(found["arguments"], found["editable"], edits)
+        if not as_json:
+            _show(found, payload.get("edited_arguments"))
         _report(server.decide(found["id"] if found else approval_id, payload), as_json)
 
 
@@ -164,6 +166,8 @@ def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: s
     """Reject a call: its tool doesn't run, and the model is told."""
     with in_order(), RemoteServer(url, token) as server:
         found = _found(server, approval_id)
+        if not as_json:
+            _show(found)
         if reason is None and found is not None and found["state"] == "pending" and can_ask():
             reason = read_line(REASON)
         payload = _payload(False, reason, go_on)
@@ -189,6 +193,13 @@ def _find(records: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | No
     if matches and (len(matches) > 1 or len(wanted) < SHORTEST_ID):
         raise Failure(f"{wanted!r} is too short to tell which one is meant; write more of the id.")
     return matches[0] if matches else None
+
+
+def _show(found: dict[str, Any] | None, edited: dict[str, Any] | None = None) -> None:
+    """Print the call that is about to be decided, as it would run. On stderr: stdout is for what became of it."""
+    if found is not None and found["state"] == "pending":
+        click.secho(whole(found["tool"]), bold=True, err=True)
+        show_arguments(found["arguments"] if edited is None else edited)
 
 
 def _report(outcome: dict[str, Any], as_json: bool) -> None:
