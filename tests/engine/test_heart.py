@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from agui_gate.engine import heart
 from agui_gate.stores.base import StopRequest
@@ -37,6 +38,30 @@ async def test_leases_are_kept_whatever_else_is_done_with_a_beat(monkeypatch: py
             await third.wait()
     finally:
         task.cancel()
+
+
+async def test_what_takes_too_long_with_a_beat_is_left_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a database takes no connections: no traceback with each beat."""
+    monkeypatch.setattr(heart, "STOP_MS", 1)
+    store: Any = Asked()
+    tries = 0
+    enough = asyncio.Event()
+
+    async def also() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 3:
+            enough.set()
+        await asyncio.Event().wait()
+
+    with capture_logs() as logs:
+        task = asyncio.create_task(heart.beating(heart.Heart(store, set, store.told, lambda _: None), also))
+        try:
+            async with asyncio.timeout(60):
+                await enough.wait()
+        finally:
+            task.cancel()
+    assert [log["event"] for log in logs] == ["tidying_takes_long"]
 
 
 @shows("B17")

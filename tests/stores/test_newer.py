@@ -16,8 +16,9 @@ from agui_gate.core.transcript import Text, UnreadEntry, UserEntry
 from agui_gate.errors import IllegalMove, Unreadable
 from agui_gate.stores.base import Change, Store, Thread
 from agui_gate.stores.memory import MemoryStore
+from agui_gate.stores.retention import Ages
 from tests.conforming import conforms
-from tests.stores.support import ask, gated, ids, pending, said
+from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = [pytest.mark.anyio, conforms("PROC-2", "GEN-2")]
 
@@ -165,6 +166,19 @@ async def test_a_thread_that_cannot_be_read_safely_is_refused_alone(store: Store
     thread = await store.lease_thread("alice", "t", "support", "r3", whole=False)
     await store.delete_thread(thread, "r3")
     assert await store.read_thread("alice", "t") is None
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_what_cannot_be_read_is_not_forgotten(store: Store, place: str, clock: Clock) -> None:
+    """It may wait, as that version knows. What finished waits for nothing, whoever wrote it."""
+    await plant(store, place, state="snoozed")
+    for name, status in (("stopped", "cancelled"), ("over", "finished")):
+        thread = await store.lease_thread("alice", name, "support", name)
+        await store.commit(thread, Change(entries=said(name), status=status), name)  # type: ignore[arg-type]
+    written(place, "UPDATE journal SET body = ?", b'[{"type":"turn","id":"a","parts":[{"type":"hologram"}]}]')
+    clock.advance(10)
+    assert (await store.sweep(Ages(threads=10))).threads == 1
+    assert {head.id for head in (await store.list_threads("alice", limit=10)).threads} == {"t", "stopped"}
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)

@@ -6,11 +6,15 @@ import msgspec
 import pytest
 
 from agui_gate.core.approvals import UNFINISHED, Decision, State
+from agui_gate.core.parts import CallKind, CallPart, Output
+from agui_gate.core.transcript import Entry, ResultEntry, TurnEntry
 from agui_gate.errors import NotFound
 from agui_gate.stores import retention
-from agui_gate.stores.base import LEASE_MS, Change, Store
+from agui_gate.stores.base import LEASE_MS, Bounds, Change, RunStatus, Store
+from agui_gate.stores.postgres import PostgresStore
 from agui_gate.stores.retention import BEGINNING, Ages, Tally
 from agui_gate.stores.sql import retention as in_sql
+from agui_gate.stores.sqlite import SQLiteStore
 from tests.stores.support import Clock, ask, gated, ids, said
 from tests.stores.trails import trail, whole_trail
 
@@ -106,6 +110,61 @@ async def test_a_run_keeps_its_thread_and_one_that_died_does_not(store: Store, c
     await store.lease_thread("alice", "t", "support", "r")
     assert await sweep(store, THREADS) == (0, 0)
     clock.advance(LEASE_MS)
+    assert await sweep(store, THREADS) == (1, 0)
+
+
+def turn(name: str, *calls: tuple[str, CallKind], task: str = "") -> TurnEntry:
+    made = [CallPart(call_id, call_id, "tool", "{}", name, kind) for call_id, kind in calls]
+    return TurnEntry(name, tuple(made), origin="test/1", task=task)
+
+
+def result(call_id: str) -> ResultEntry:
+    return ResultEntry(call_id, f"result-{call_id}", Output("42"))
+
+
+ENDS: list[RunStatus] = ["waiting", "failed", "cancelled", "interrupted"]
+"""How a run can leave a call to its page."""
+
+
+@pytest.mark.parametrize("status", ENDS)
+@pytest.mark.parametrize("task", [False, True], ids=["conversation", "task"])
+async def test_a_call_that_its_page_is_to_run_keeps_its_thread(
+    store: Store, clock: Clock, task: bool, status: RunStatus
+) -> None:
+    delegating = [turn("m1", ("task", "task"))] if task else []
+    entries: list[Entry] = [*said("hello"), *delegating, turn("m2", ("pick", "client"), task="task" if task else "")]
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(entries=entries, status=status), "r1")
+    clock.advance(DAY)
+    assert await sweep(store, THREADS) == (0, 0)
+    assert ids(await store.read_thread("alice", "t")) == ["hello"]
+    thread = await store.lease_thread("alice", "t", "support", "r2")
+    await store.commit(thread, Change(entries=[result("pick")], status="waiting"), "r2")
+    clock.advance(DAY)
+    assert await sweep(store, THREADS) == (1, 0)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_a_thread_that_nobody_can_answer_in_goes(kind: str, clock: Clock, tables: str, path: str) -> None:
+    """It is too large to be read."""
+    bounds = Bounds(thread_bytes=100)
+    store: Store = PostgresStore(tables, clock=clock, bounds=bounds)
+    if kind == "sqlite":
+        store = SQLiteStore(path, clock=clock, bounds=bounds)
+    await store.start()
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    entries: list[Entry] = [*said("long " * 100), turn("m1", ("pick", "client"))]
+    await store.commit(thread, Change(entries=entries, status="waiting"), "r1")
+    clock.advance(DAY)
+    assert await sweep(store, THREADS) == (1, 0)
+    await store.aclose()
+
+
+async def test_a_call_that_a_crash_left_keeps_nothing(store: Store, clock: Clock) -> None:
+    """Nobody is waited for: the next run would say that it was interrupted."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(entries=[*said("hello"), turn("m1", ("search", "server"))]), "r1")
+    clock.advance(DAY)
     assert await sweep(store, THREADS) == (1, 0)
 
 

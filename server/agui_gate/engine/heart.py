@@ -70,9 +70,13 @@ class Heart:
 
 
 async def beating(heart: Heart, also: Callable[[], Awaitable[None]]) -> None:
-    """Beat for ever; ``also`` is done every `STOP_MS`. Whatever comes of that, and if nothing does, leases are kept."""
+    """Beat for ever; ``also`` is done every `STOP_MS`. Whatever comes of that, and if nothing does, leases are kept.
+
+    If it takes longer than that it is left, which is told once, not every time.
+    """
     loop = asyncio.get_running_loop()
     due = loop.time() + STOP_MS / 1000
+    late = False
     while True:
         await heart.rest(due)
         await heart.beat()
@@ -81,6 +85,11 @@ async def beating(heart: Heart, also: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.timeout(STOP_MS / 1000):
                 await also()
+            late = False
+        except TimeoutError:
+            if not late:
+                log.warning("tidying_takes_long")
+            late = True
         except Exception:
             log.exception("heartbeat_failed")
         due = loop.time() + STOP_MS / 1000

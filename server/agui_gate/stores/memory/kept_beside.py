@@ -11,7 +11,7 @@ from agui_gate.stores.memory.record import Record
 from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.outbox import Notice
-from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
+from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally, awaits_page
 
 
 class KeptBeside:
@@ -79,7 +79,8 @@ class KeptBeside:
         return Swept(threads, records, BEGINNING)
 
     def _is_unfinished(self, record: Record, now: int) -> bool:
-        return any(approval.state in UNFINISHED for approval in self._ledger.all(record.approvals, now))
+        approvals = self._ledger.all(record.approvals, now)
+        return any(approval.state in UNFINISHED for approval in approvals) or awaits_page(record.entries, approvals)
 
     async def tally(self) -> Tally:
         """See `RetentionStore`."""

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from agui_gate.core.approvals import UNFINISHED
+from agui_gate.core.approvals import UNFINISHED, State
+from agui_gate.errors import Unreadable
+from agui_gate.stores.base import Bounds
 from agui_gate.stores.lease import lapsed
-from agui_gate.stores.retention import FORGET, LOOK, Ages, Place, Swept, Tally
+from agui_gate.stores.retention import FORGET, LOOK, Ages, Place, Swept, Tally, awaits_page
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.dialect import Dialect
+from agui_gate.stores.sql.journal import Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
-_UNFINISHED = ", ".join(repr(state.value) for state in sorted(UNFINISHED))
+_SETTLED = ", ".join(repr(state.value) for state in State if state not in UNFINISHED)
 _THREADS = (
     "SELECT key, updated_at, run_key, run_status, lease_owner, lease_until FROM threads "
     "WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit"
@@ -25,9 +28,10 @@ _TOMBSTONES = "SELECT id, deleted_at FROM tombstones WHERE tenant = :tenant AND 
 _IDLE = (
     "tenant = :tenant AND key = :key AND updated_at = :updated_at "  # noqa: S608 our names
     "AND coalesce(run_key, '') = :run_key AND lease_until = :until AND NOT EXISTS (SELECT 1 FROM approvals "
-    f"WHERE tenant = :tenant AND thread = :key AND state IN ({_UNFINISHED}))"
+    f"WHERE tenant = :tenant AND thread = :key AND state NOT IN ({_SETTLED}))"
 )
-"""The thread as it was looked at, with nothing that waits or is at work."""
+"""The thread as it was looked at, with no approval that waits or is at work, or of which nobody here knows."""
+_READABLE = "(SELECT key FROM threads WHERE tenant = :tenant AND key = :key AND bytes <= :largest)"
 _TALLY = {
     "threads": "SELECT count(*) FROM threads WHERE tenant = :tenant",
     "bytes": "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM threads WHERE tenant = :tenant",
@@ -65,10 +69,13 @@ _decode_tombstones = msgspec.json.Decoder(list[tuple[str, int]]).decode
 class Retention:
     """Its statements and steps; see `RetentionStore`."""
 
-    def __init__(self, dialect: Dialect, ledger: Ledger, changes: Changes) -> None:
+    def __init__(self, dialect: Dialect, ledger: Ledger, journal: Journal, changes: Changes, bounds: Bounds) -> None:
         self._dialect = dialect
         self._ledger = ledger
+        self._journal = journal
         self._changes = changes
+        self._largest = 2**62 if bounds.thread_bytes is None else bounds.thread_bytes
+        self._whole = (journal.reading(_READABLE), ledger.reading(f"thread = {_READABLE}", listed=True))
         self._threads = f"SELECT {dialect.arrays(_Seen.__struct_fields__)}, :now, :ticks FROM ({_THREADS}) AS found"  # noqa: S608 ours
         self._chains = f"SELECT {dialect.arrays(['thread', 'last'])}, :now FROM ({_CHAINS}) AS found"  # noqa: S608 our names
         self._tombstones = f"SELECT {dialect.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
@@ -102,9 +109,24 @@ class Retention:
     def _forget(self, thread: _Seen) -> Steps[bool]:
         """Delete a thread, if it is as it was seen, and nothing of it waits. What is overdue waits no more."""
         yield from self._ledger.expire("thread = :key", {"key": thread.key})
+        if (yield from self._awaits_page(thread)):
+            return False
         values: dict[str, object] = {"key": thread.key, "updated_at": thread.updated_at, "until": thread.lease_until}
         values["run_key"] = thread.run_key or ""
         return (yield from self._changes.remove(thread.key, Statement(self._idle, values)))
+
+    def _awaits_page(self, thread: _Seen) -> Steps[bool]:
+        """See `awaits_page`; also where that can't be known. A run that finished left nothing that waits. In a thread
+        that is too large to be read nobody can answer any more.
+        """
+        if thread.run_status == "finished":
+            return False
+        values = {"key": thread.key, "largest": self._largest}
+        journal, approvals = yield Last([Statement(text, values) for text in self._whole])
+        try:
+            return awaits_page(self._journal.entries(journal), self._ledger.approvals(approvals))
+        except Unreadable:
+            return True
 
     def _sweep_chains(self, age: int, after: int) -> Steps[tuple[int, int]]:
         (found,) = yield Last([Statement(self._chains, {"after": after, "limit": LOOK})])

@@ -59,7 +59,7 @@ class Operations:
         self.records = Records(dialect, self.ledger)
         self.epochs = Epochs(dialect, self.ledger, self.trail)
         self.changes = Changes(dialect, self.ledger, self.journal, self.trail, self.ends)
-        self.retention = Retention(dialect, self.ledger, self.changes)
+        self.retention = Retention(dialect, self.ledger, self.journal, self.changes, bounds)
 
 
 class SQLStore(ABC):
