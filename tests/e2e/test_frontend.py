@@ -105,6 +105,31 @@ def test_an_empty_list_is_not_told_as_no_list() -> None:
     assert told == list(NOTHING.values())
 
 
+QUOTED = {
+    "1": '"1"',
+    " -2.5e3 ": '" -2.5e3 "',
+    "true": '"true"',
+    "Yes": '"Yes"',
+    "null": '"null"',
+    "None": '"None"',
+    "Empty list": '"Empty list"',
+    " ": '" "',
+    '"1"': r'"\"1\""',
+    "1003 €": "1003 €",
+    "2026-11-23": "2026-11-23",
+    "noon": "noon",
+    "[]": "[]",
+    "9007199254740993": "9007199254740993",
+}
+
+
+def test_text_that_reads_as_something_else_is_in_quotes() -> None:
+    script = 'const { showValue } = await alone("values");\n'
+    values = json.dumps([*QUOTED, 1, True, None])
+    shown = in_node(f"{script}console.log(JSON.stringify({values}.map(showValue)));")
+    assert shown == [*QUOTED.values(), "1", "true", "null"]
+
+
 FIELDS = """
 const { editedSchema } = await alone("fields");
 const amount = { properties: { amount: { type: "number" } } };

@@ -6,7 +6,7 @@ import { page } from "./support.mjs";
 
 const { hides, reveal } = await page("reveal.js");
 const { parseJson, parseObject } = await page("json.js");
-const { fromText, emptiness, labelsOf } = await page("fields.js");
+const { fromText, emptiness, labelsOf, showValue } = await page("fields.js");
 
 for (const [text, shown] of [
   ["a\u202eb", "a⟦U+202E⟧b"],
@@ -51,4 +51,11 @@ test("names that would read alike, or like nothing, are shown as they are", () =
 test("an empty list is not told as no list", () => {
   const values = [null, undefined, "", [], {}, 0, false, [[]]];
   assert.deepEqual(values.map(emptiness), ["None", "None", "Empty", "Empty list", "Empty object", null, null, null]);
+});
+
+test("text that reads as something else is in quotes", () => {
+  const texts = ["1", " -2.5e3 ", "true", "Yes", "null", "None", "Empty list", " ", '"1"', "1003 €", "2026-11-23", "noon", "[]", "9007199254740993"];
+  const shown = ['"1"', '" -2.5e3 "', '"true"', '"Yes"', '"null"', '"None"', '"Empty list"', '" "', '"\\"1\\""', "1003 €", "2026-11-23", "noon", "[]", "9007199254740993"];
+  assert.deepEqual(texts.map(showValue), shown);
+  assert.deepEqual([1, true, null].map(showValue), ["1", "true", "null"]);
 });

@@ -115,7 +115,7 @@ export async function approveAll(t) {
   const all = page.getByRole("button", { name: "Approve all 3" });
   await all.waitFor();
   const chat = page.locator(".gate-arguments:visible");
-  await becomes(() => chat.evaluateAll((lists) => lists.map((list) => list.textContent)), orders.map((id) => `Order id${id}`));
+  await becomes(() => chat.evaluateAll((lists) => lists.map((list) => list.textContent)), orders.map((id) => `Order id"${id}"`));
   await t.shot(page, "open");
   if (t.via === "direct") await accessible(page, "several cards");
   await all.click();

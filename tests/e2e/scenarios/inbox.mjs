@@ -27,7 +27,7 @@ export async function builtinInbox(t) {
   const anna = item(page, first);
   await shows(anna, /Refund Anna/);
   await anna.locator(".card").waitFor();
-  await shows(anna.locator(".card"), /Refund 0\.1 € for order 1003\?.*Order id1003Amount0\.1 €/);
+  await shows(anna.locator(".card"), /Refund 0\.1 € for order 1003\?.*Order id"1003"Amount0\.1 €/);
   await t.shot(page, "open");
   await accessible(page, "inbox");
   await t.script(calls("Packing.", call("stock_report", { seconds: 60 })), says("Anna has her money."));

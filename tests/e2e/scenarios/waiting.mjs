@@ -15,7 +15,7 @@ export async function inboxApproves(t) {
   const card = waiting.getByTestId("gate-card");
   await card.getByRole("heading", { name: "Refund" }).waitFor();
   await card.getByText("Refund 0.1 € for order 1003?").waitFor();
-  await shows(card, /Expires in .*Order id1003Amount0.1 €/);
+  await shows(card, /Expires in .*Order id"1003"Amount0.1 €/);
   await counts(card.getByRole("button", { name: "Edit" }), 0);
   await waiting.getByText("To change the arguments, open the chat.").waitFor();
   await t.shot(page, "open");

@@ -28,9 +28,19 @@ export function emptiness(value: unknown): string | null {
   return Array.isArray(value) ? "Empty list" : "Empty object";
 }
 
-/** A value for reading: strings as they are, everything else as JSON. */
+/** What yes, no and nothing are called, here and in JSON. */
+const NO_TEXT = /^(true|false|yes|no|null|none|empty( list| object)?)$/i;
+
+/** Whether text reads as something else. A whole number that a browser would round is text here too, as it was written (`parseJson`). */
+function readsAsOther(text: string): boolean {
+  const sign = text.trim();
+  if (/^-?\d+$/.test(sign) && !Number.isSafeInteger(Number(sign))) return false;
+  return NO_TEXT.test(sign) || /^".*"$/s.test(sign) || !Number.isNaN(Number(sign));
+}
+
+/** A value for reading: text as it is, or in quotes where it reads as something else; everything else as JSON. */
 export function showValue(value: unknown): string {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return readsAsOther(value) ? JSON.stringify(value) : value;
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
 }
 

@@ -167,14 +167,24 @@ export function labelsOf(names) {
   return new Map(names.map((name, at) => [name, isTelling(words[at]) ? words[at] : name.trim() === "" ? `“${name}”` : name]));
 }
 
-/** A value for reading: strings as they are, everything else as JSON. */
+/** What yes, no and nothing are called, here and in JSON. */
+const NO_TEXT = /^(true|false|yes|no|null|none|empty( list| object)?)$/i;
+
+/** Whether text reads as something else. A whole number that a browser would round is text here too, as it was written (`json.js`). */
+function readsAsOther(text) {
+  const sign = text.trim();
+  if (/^-?\d+$/.test(sign) && !Number.isSafeInteger(Number(sign))) return false;
+  return NO_TEXT.test(sign) || /^".*"$/s.test(sign) || !Number.isNaN(Number(sign));
+}
+
+/** A value for reading: text as it is, or in quotes where it reads as something else; everything else as JSON. */
 export function showValue(value) {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return readsAsOther(value) ? JSON.stringify(value) : value;
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
 }
 
-/** A value for reading, with what it is in. */
-export const withUnit = (value, unit) => (unit ? `${showValue(value)} ${unit}` : showValue(value));
+/** `20 €` */
+export const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
 
 /** Cut to a number of characters. */
 export const shorten = (text, to) => (text.length > to ? `${text.slice(0, to - 1)}…` : text);
@@ -184,7 +194,7 @@ export const shorten = (text, to) => (text.length > to ? `${text.slice(0, to - 1
  * `unit(name, value)` is what a number is in.
  */
 export function summary(values, unit = () => null) {
-  const told = Object.entries(values).flatMap(([name, value]) => leaves(value).map((leaf) => withUnit(leaf, unit(name, leaf))));
+  const told = Object.entries(values).flatMap(([name, value]) => leaves(value).map((leaf) => withUnit(String(leaf), unit(name, leaf))));
   return shorten(told.map((text) => text.replace(/\s+/g, " ")).join(" · "), 80);
 }
 

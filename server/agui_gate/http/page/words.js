@@ -1,6 +1,6 @@
 /** Who decided, when, which way, in words. Pure; times are shown in the reader's own time zone. */
 
-import { humanize, shorten, withUnit } from "./fields.js";
+import { humanize, shorten, showValue, withUnit } from "./fields.js";
 import { bothArguments, changedNames } from "./records.js";
 
 const WAYS = {
@@ -75,7 +75,7 @@ export function changesOf(record, args, unit) {
 
 function inShort(value, unit) {
   if (value === undefined || value === null || value === "") return "–";
-  return typeof value === "string" ? `“${shorten(value, 60)}”` : shorten(withUnit(value, unit), 60);
+  return typeof value === "string" ? `“${shorten(value, 60)}”` : shorten(withUnit(showValue(value), unit), 60);
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
