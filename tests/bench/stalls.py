@@ -20,7 +20,7 @@ from agui_gate.core.transcript import Text, UserEntry
 from agui_gate.settings import Settings
 from agui_gate.stores.base import Change
 from tests.bench import asking
-from tests.bench.heart import GOAL, Heartbeat
+from tests.bench.heart import GOAL, Heartbeat, as_served
 from tests.bench.report import Row
 from tests.product.inprocess import Parrot, calls, request, run_body, started, user
 
@@ -231,7 +231,8 @@ async def bench() -> AsyncIterator[Bench]:
         app = create_app(agent, store=f"sqlite:///{folder}/a.db", settings=Settings())
         async with started(app):
             await request(app, "POST", "/", json.dumps(run_body("warm", user("hi"))).encode())
-            yield Bench(app, model)
+            with as_served():
+                yield Bench(app, model)
 
 
 async def measure(scenario: Scenario) -> Heartbeat:

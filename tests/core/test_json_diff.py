@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agui_gate.core import json_diff
-from agui_gate.core.json_diff import MAX_DEPTH, MOST, TooDifferent, difference, pointer
+from agui_gate.core.document import Document
+from agui_gate.core.json_diff import (
+    MAX_DEPTH,
+    MOST_WORK,
+    TooDifferent,
+    changes,
+    difference,
+    pointer,
+)
 from agui_gate.core.json_patch import patched
 
 Json = Any
@@ -166,18 +174,54 @@ def nested(leaf: int) -> Json:
 
 def test_where_everything_has_changed_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = 0
-    look = json_diff._lists
+    look = json_diff._Found._lists
 
     def counted(*given: Any) -> None:
         nonlocal looked
         looked += 1
         look(*given)
 
-    monkeypatch.setattr(json_diff, "_lists", counted)
+    monkeypatch.setattr(json_diff._Found, "_lists", counted)
     assert difference(nested(1), nested(2)) == [{"op": "replace", "path": "", "value": nested(2)}]
-    assert looked <= MOST
+    assert 100 < looked <= MOST_WORK / json_diff.PER_PLACE
     with pytest.raises(TooDifferent):
         difference(nested(1), nested(2), small=False)
+
+
+LARGEST: Json = {f"k{n}": [n, {"a": str(n)}] for n in range(17_000)}
+"""As large as a state may be, of many small members."""
+
+
+def test_of_what_is_the_same_no_values_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+    decode = json_diff._decode
+
+    def counted(text: bytes) -> Json:
+        made.append(bytes(text))
+        return decode(text)
+
+    monkeypatch.setattr(json_diff, "_decode", counted)
+    assert len(written(LARGEST)) > 450_000
+    assert difference(LARGEST, LARGEST | {"k7": 0, "new": [1]}) == [
+        {"op": "replace", "path": "/k7", "value": 0},
+        {"op": "add", "path": "/new", "value": [1]},
+    ]
+    assert sum(map(len, made)) < 200
+
+
+def test_many_changes_in_the_largest_state_are_still_told_one_by_one() -> None:
+    changed = {name: value if n % 20 else 0 for n, (name, value) in enumerate(LARGEST.items())}
+    operations = difference(LARGEST, changed)
+    assert (len(operations), patched(LARGEST, operations)) == (850, changed)
+
+
+def text(json: bytes) -> Document:
+    return Document(text=json)
+
+
+def test_one_value_in_two_spellings_is_no_change() -> None:
+    assert changes(text(b'{"a":[1e2,"\\u00e9"]}'), text('{"a":[100.0,"é"]}'.encode())) == []
+    assert changes(text(b'{"a":1}'), text(b'{"a":1.0}')) == [{"op": "replace", "path": "/a", "value": 1.0}]
 
 
 def test_anchors_are_not_looked_for_in_lists_that_are_long_and_quite_other(monkeypatch: pytest.MonkeyPatch) -> None:

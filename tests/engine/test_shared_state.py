@@ -25,12 +25,13 @@ class Told(list[ev.Event]):
         self.held = held
 
     def take(self, event: ev.Event) -> None:
-        self.append(event)
         match event:
             case ev.StateSnapshot():
                 self.held = msgspec.json.decode(msgspec.json.encode(event.snapshot))
+                event = ev.StateSnapshot(self.held)
             case ev.StateDelta():
                 self.held = patched(self.held, event.delta)
+        self.append(event)
 
 
 def begun(stored: Any, held: Any = None) -> tuple[SharedState, Told]:
@@ -173,14 +174,14 @@ EMPTY = {"items": [], "theNote": ""}
 def typed(stored: Any) -> tuple[SharedState, Told]:
     shared = SharedState(stored, LIMIT)
     shared.take_form(FORM)
-    told = Told(shared.shown)
+    told = Told(shared.shown.value)
     shared.holds(told.held)
     return shared, told
 
 
 def test_tools_have_an_instance_and_clients_have_its_json() -> None:
     shared, told = typed(None)
-    assert shared.shown == EMPTY
+    assert shared.shown.value == EMPTY
     cart = shared.begin()
     assert isinstance(cart, Cart)
     cart.items.append(Item(name="pen"))
@@ -207,7 +208,7 @@ def test_what_the_model_does_not_take_is_undone(note: Any) -> None:
 
 def test_what_was_saved_under_another_model_counts_as_none_and_stays_until_something_changes() -> None:
     shared, _ = typed({"items": 5})
-    assert shared.shown == EMPTY
+    assert shared.shown.value == EMPTY
     assert msgspec.json.decode(shared.to_save) == {"items": 5}
     shared.begin().note = "new"
     shared.end()

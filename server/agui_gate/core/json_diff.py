@@ -1,24 +1,28 @@
 """What has changed between two JSON values, as a JSON Patch (RFC 6902) that is about as small as the change.
 
+The texts of both are compared. Of an object or a list only the texts of its members are taken, and only those that
+differ are looked into. So what is the same costs next to nothing. The event loop waits for this: no more than
+`MOST_WORK` is done, whatever has changed.
+
 Lists are compared by what stays: elements that both have once, in one order, are anchors. What lies between two anchors
 is compared place by place. So one element more or less, wherever it is, doesn't touch the others. Where a patch of an
-object or a list would be larger than the new one itself, that is put in its place.
+object or a list would be larger than the new one itself, that is put in its place. RFC 6902 has no word for a change
+within a string, so a changed string is told whole.
 
-It takes about as long as encoding both values a few times, whatever has changed. Nothing in it is quadratic, and where
-one operation for the whole is surely smaller, no more are looked for. RFC 6902 has no word for a change within a
-string, so a changed string is told whole.
-
-Why not a library: `jsonpatch`, whose patches are as small, takes ten times as long. That is 60 ms for 200 KB, on the
-event loop.
+Why not a library: `jsonpatch`, whose patches are as small, compares values. That is 60 ms for 200 KB.
 """
 
+import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Raw
+
+from agui_gate.core.document import Document
 
 Operation = dict[str, Any]
 """One change: ``op`` (add, remove or replace), ``path``, and but for remove ``value``."""
@@ -26,14 +30,19 @@ Operation = dict[str, Any]
 MAX_DEPTH = 64
 """From this depth on a value that has changed is told whole."""
 
-MOST = 4_000
-"""Objects and lists that are looked into. What has changed besides is told whole."""
+MOST_WORK = 25_000
+"""Microseconds, about. What would take longer is told whole."""
+
+PER_KB, PER_MEMBER, PER_ANCHOR, PER_PLACE, PER_OPERATION = 1.0, 0.1, 1.0, 4.0, 2.0
+"""What of that a text takes that is divided, for its length and for each member; an element that may be an anchor; a
+place where something has changed; and an operation.
+"""
 
 MOST_ANCHORS = 5_000
 """Elements of a list, besides those at both ends that are the same, among which anchors are looked for."""
 
-SMALLEST = len(b'{"op":"remove","path":"/0"}')
-"""Bytes that an operation has at least."""
+PIECE = 64
+"""Elements of two lists that are compared at a time."""
 
 SLACK = 256
 """Bytes by which a patch may be larger than what it changes: it says what has changed."""
@@ -41,45 +50,38 @@ SLACK = 256
 _UNSAFE = {"__proto__", "constructor", "prototype"}
 """Names that clients refuse to follow in a patch, as JavaScript gives them a meaning."""
 
-_encode = msgspec.json.encode
+_encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 class TooDifferent(ValueError):
     """More has changed than can be told place by place."""
 
 
-class _Found(list[Operation]):
-    """The operations so far; ``small``: whether one for the whole may stand for many."""
-
-    def __init__(self, small: bool) -> None:
-        super().__init__()
-        self.small = small
-        self._left = MOST
-
-    def may_look_into(self, depth: int) -> bool:
-        """Whether one more object or list, so deep, is compared member by member."""
-        self._left -= 1
-        if self._left < 0 and not self.small:
-            raise TooDifferent
-        return self._left >= 0 and depth < MAX_DEPTH
-
-    def is_enough(self, begin: int, size: int) -> bool:
-        """Whether one for the whole, of ``size`` bytes, is surely smaller than those since ``begin``."""
-        return self.small and len(self) - begin > size // SMALLEST + 1
+class _Longer(Exception):
+    """Than the new value itself."""
 
 
 def difference(old: Any, new: Any, path: str = "", *, small: bool = True) -> list[Operation]:
     """The operations that make ``new`` of ``old``, both JSON values that stand at ``path``. None where they are equal.
 
     ``small`` False: operations only for what has changed, so that they can be done to another value, too. Then it
-    raises `TooDifferent` where that takes too long. Values in the operations are parts of ``new`` itself, not
-    copies.
+    raises `TooDifferent` where that takes too long. Values in the operations are copies.
     """
-    found = _Found(small)
-    after = b"" if old is new else _encode(new)
-    if old is not new and _encode(old) != after:
-        _compare(old, new, path, 0, len(after), found)
-    return found
+    return [] if old is new else changes(Document(old), Document(new), path, small=small)
+
+
+def changes(old: Document, new: Document, path: str = "", *, small: bool = True) -> list[Operation]:
+    """As `difference`, of documents."""
+    if old.text == new.text:
+        return []
+    found = _Found(math.inf if small else None)
+    try:
+        found.compare(old, new, path, 0)
+    except TooDifferent:
+        if not small:
+            raise
+        return [{"op": "replace", "path": path, "value": _decode(new.text)}]
+    return [o if o["op"] == "remove" else o | {"value": _decode(o["value"])} for o in found]
 
 
 def pointer(*names: str) -> str:
@@ -92,40 +94,134 @@ def is_safe(operations: Sequence[Operation]) -> bool:
     return all(o["path"] and _UNSAFE.isdisjoint(o["path"].split("/")) for o in operations)
 
 
-def _compare(old: Any, new: Any, path: str, depth: int, size: int, found: _Found) -> None:
-    """Add what makes ``new``, of ``size`` bytes, of ``old``. They are not the same by what they are as JSON: to Python,
-    1 is True. (The order of members counts there, and changes nothing then.)
+class _Found(list[Operation]):
+    """The operations so far. Their values are still text. ``most``: how many bytes they may have; None: any number, and
+    one for the whole never stands for many.
     """
-    begin = len(found)
-    if isinstance(old, dict) and isinstance(new, dict) and found.may_look_into(depth):
-        _objects(old, new, path, depth, size, found)
-    elif isinstance(old, list) and isinstance(new, list) and found.may_look_into(depth):
-        _lists(old, new, path, depth, size, found)
-    else:
-        found.append(_put("replace", path, new))
-        return
-    if found.small and len(found) > begin:
-        whole = len(_encode([_put("replace", path, None)])) - len(b"null") + size
-        if found.is_enough(begin, size) or len(_encode(found[begin:])) > whole:
-            found[begin:] = [_put("replace", path, new)]
+
+    def __init__(self, most: float | None) -> None:
+        super().__init__()
+        self._most = most
+        self._bytes = 0
+        self._work_left: float = MOST_WORK
+
+    def compare(self, old: Document, new: Document, path: str, depth: int) -> None:
+        """Add what makes ``new`` of ``old``. Raises `TooDifferent`, or `_Longer` if it is more bytes than may be."""
+        begin, begin_bytes, most = len(self), self._bytes, self._most
+        if most is not None:
+            self._most = min(most, begin_bytes + _size("replace", path, len(new.text)))
+        try:
+            self._look_into(old, new, path, depth)
+        except _Longer:
+            del self[begin:]
+            self._bytes, self._most = begin_bytes, most
+            self._put("replace", path, new.text)
+        self._most = most
+
+    def _look_into(self, old: Document, new: Document, path: str, depth: int) -> None:
+        self._worked(PER_PLACE)
+        before, after = (old.parts, new.parts) if depth < MAX_DEPTH else (None, None)
+        for parts, text in ((before, old.text), (after, new.text)):
+            self._worked(len(text) / 1024 * PER_KB + len(parts or ()) * PER_MEMBER)
+        if isinstance(before, dict) and isinstance(after, dict):
+            self._objects(before, after, path, depth)
+        elif isinstance(before, list) and isinstance(after, list):
+            self._lists(before, after, path, depth)
+        elif _again(old) != _again(new):
+            self._put("replace", path, new.text)
+
+    def _put(self, op: str, path: str, value: bytes) -> None:
+        self.append({"op": op, "path": path, "value": value})
+        self._added(_size(op, path, len(value)))
+
+    def _remove(self, path: str) -> None:
+        self.append({"op": "remove", "path": path})
+        self._added(_size("remove", path, 0))
+
+    def _added(self, size: int) -> None:
+        self._worked(PER_OPERATION)
+        self._bytes += size
+        if self._most is not None and self._bytes > self._most:
+            raise _Longer
+
+    def _worked(self, microseconds: float) -> None:
+        self._work_left -= microseconds
+        if self._work_left < 0:
+            raise TooDifferent
+
+    def _objects(self, old: dict[str, Raw], new: dict[str, Raw], path: str, depth: int) -> None:
+        both, before, after = _common(old, new)
+        if len(both) < len(old):
+            for name in [name for name in old if name not in new]:
+                self._remove(path + pointer(name))
+        for at in _unlike(before, after):
+            self.compare(_document(before[at]), _document(after[at]), path + pointer(both[at]), depth + 1)
+        if len(both) < len(new):
+            for name in [name for name in new if name not in old]:
+                self._put("add", path + pointer(name), bytes(new[name]))
+
+    def _lists(self, old: list[Raw], new: list[Raw], path: str, depth: int) -> None:
+        """From the end to the beginning, so that the places of what is still to come don't move."""
+        for s in reversed(self._stretches(old, new)):
+            both = min(s.old_end - s.old, s.new_end - s.new)
+            for at in range(s.old_end - 1, s.old + both - 1, -1):
+                self._remove(f"{path}/{at}")
+            for at in range(s.new + both, s.new_end):
+                self._put("add", f"{path}/{s.old + at - s.new}", bytes(new[at]))
+            for at in _unlike(old[s.old : s.old + both], new[s.new : s.new + both]):
+                was, value = _document(old[s.old + at]), _document(new[s.new + at])
+                self.compare(was, value, f"{path}/{s.old + at}", depth + 1)
+
+    def _stretches(self, old: list[Raw], new: list[Raw]) -> list["_Stretch"]:
+        """What lies between the elements that stay: at the beginning, at the end, and around the anchors in between."""
+        shorter = min(len(old), len(new))
+        first = _alike(old, new, shorter)
+        last = _alike(old[::-1], new[::-1], shorter - first)
+        ends = len(old) - last, len(new) - last
+        anchors = [(first - 1, first - 1), *self._anchors(old[first : ends[0]], new[first : ends[1]], first), ends]
+        return [_Stretch(i + 1, next_i, j + 1, next_j) for (i, j), (next_i, next_j) in pairwise(anchors)]
+
+    def _anchors(self, old: list[Raw], new: list[Raw], first: int) -> list[tuple[int, int]]:
+        """Where elements stand that each side has once: as many as possible that are in the same order on both."""
+        if not old or not new or len(old) + len(new) == 2 or max(len(old), len(new)) > MOST_ANCHORS:
+            return []
+        self._worked(PER_ANCHOR * (len(old) + len(new)))
+        before, after = [*map(bytes, old)], [*map(bytes, new)]
+        mine, theirs = Counter(before), Counter(after)
+        places = {item: at for at, item in enumerate(after, first) if theirs[item] == 1}
+        pairs = [(at, places[item]) for at, item in enumerate(before, first) if mine[item] == 1 and item in places]
+        return _longest_rising(pairs)
 
 
-def _put(op: str, path: str, value: Any) -> Operation:
-    return {"op": op, "path": path, "value": value}
+def _size(op: str, path: str, value: int) -> int:
+    """The bytes of an operation with a value of so many, and of what parts it from the next one."""
+    return len(_encode({"op": op, "path": path})) + (len(',"value":') + value if value else 0) + 1
 
 
-def _objects(old: dict[str, Any], new: dict[str, Any], path: str, depth: int, size: int, found: _Found) -> None:
-    begin = len(found)
-    found += [{"op": "remove", "path": path + pointer(name)} for name in old if name not in new]
-    for name, value in new.items():
-        if name not in old:
-            found.append(_put("add", path + pointer(name), value))
-        elif old[name] is not value:
-            after = _encode(value)
-            if _encode(old[name]) != after:
-                _compare(old[name], value, path + pointer(name), depth + 1, len(after), found)
-        if found.is_enough(begin, size):
-            return
+def _document(text: Raw) -> Document:
+    return Document(text=bytes(text))
+
+
+def _again(document: Document) -> bytes:
+    """One text for all that say the same: of ``1e2`` and ``100.0``, and of other spellings of a character."""
+    return _encode(_decode(document.text))
+
+
+def _common(old: dict[str, Raw], new: dict[str, Raw]) -> tuple[list[str], list[Raw], list[Raw]]:
+    """The names that both have, and the members of either."""
+    before, after = list(old), list(new)
+    shorter = min(len(before), len(after))
+    if before[:shorter] == after[:shorter]:  # as it is where members were changed, or added at the end
+        return after[:shorter], list(old.values())[:shorter], list(new.values())[:shorter]
+    both = [name for name in after if name in old]
+    return both, [old[name] for name in both], [new[name] for name in both]
+
+
+def _unlike(old: Sequence[Raw], new: Sequence[Raw]) -> Iterator[int]:
+    """Where two lists of one length differ."""
+    for begin in range(0, len(new), PIECE):
+        if old[begin : begin + PIECE] != new[begin : begin + PIECE]:
+            yield from (at for at in range(begin, min(begin + PIECE, len(new))) if old[at] != new[at])
 
 
 class _Stretch(NamedTuple):
@@ -137,50 +233,14 @@ class _Stretch(NamedTuple):
     new_end: int
 
 
-def _lists(old: list[Any], new: list[Any], path: str, depth: int, size: int, found: _Found) -> None:
-    """From the end to the beginning, so that the places of what is still to come don't move."""
-    begin = len(found)
-    before, after = [_encode(item) for item in old], [_encode(item) for item in new]
-    for s in reversed(_stretches(before, after)):
-        both = min(s.old_end - s.old, s.new_end - s.new)
-        found += [{"op": "remove", "path": f"{path}/{at}"} for at in range(s.old_end - 1, s.old + both - 1, -1)]
-        more = new[s.new + both : s.new_end]
-        found += [_put("add", f"{path}/{at}", item) for at, item in enumerate(more, s.old + both)]
-        for at in range(both):
-            if found.is_enough(begin, size):
-                return
-            i, j = s.old + at, s.new + at
-            if before[i] != after[j]:
-                _compare(old[i], new[j], f"{path}/{i}", depth + 1, len(after[j]), found)
-
-
-def _stretches(before: Sequence[bytes], after: Sequence[bytes]) -> list[_Stretch]:
-    """What lies between the elements that stay: at the beginning, at the end, and around the anchors in between."""
-    first, last = 0, 0
-    shorter = min(len(before), len(after))
-    while first < shorter and before[first] == after[first]:
-        first += 1
-    while last < shorter - first and before[-1 - last] == after[-1 - last]:
-        last += 1
-    ends = len(before) - last, len(after) - last
-    anchors = [(first - 1, first - 1), *_anchors(before, after, first, ends), ends]
-    return [_Stretch(i + 1, next_i, j + 1, next_j) for (i, j), (next_i, next_j) in pairwise(anchors)]
-
-
-def _anchors(
-    before: Sequence[bytes], after: Sequence[bytes], first: int, ends: tuple[int, int]
-) -> list[tuple[int, int]]:
-    """Where elements stand that each side has once: as many as possible that are in the same order on both."""
-    if max(ends[0], ends[1]) - first > MOST_ANCHORS:
-        return []
-    mine, theirs = Counter(before[first : ends[0]]), Counter(after[first : ends[1]])
-    places = {item: at for at, item in enumerate(after[first : ends[1]], first) if theirs[item] == 1}
-    pairs = [
-        (at, places[item])
-        for at, item in enumerate(before[first : ends[0]], first)
-        if mine[item] == 1 and item in places
-    ]
-    return _longest_rising(pairs)
+def _alike(old: Sequence[Raw], new: Sequence[Raw], most: int) -> int:
+    """How many elements are the same, from the beginning on; ``most`` at most."""
+    at = 0
+    while at + PIECE <= most and old[at : at + PIECE] == new[at : at + PIECE]:
+        at += PIECE
+    while at < most and old[at] == new[at]:
+        at += 1
+    return at
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

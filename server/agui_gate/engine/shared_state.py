@@ -25,7 +25,8 @@ import msgspec
 import structlog
 
 from agui_gate.core import events as ev
-from agui_gate.core.json_diff import SLACK, Operation, difference, is_safe
+from agui_gate.core.document import Document
+from agui_gate.core.json_diff import SLACK, Operation, changes, is_safe
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate.core.jsontext import MAX_DEPTH, is_text_deeper
 from agui_gate.core.preview import Place, laid_over
@@ -36,13 +37,10 @@ log = structlog.get_logger("agui_gate.state")
 LARGE_STATE = 32 * 1024
 """Bytes of a shared state that takes a while to encode."""
 
-_NOTHING: dict[str, Any] = {}
+_NOTHING = Document({}, text=b"{}")
 """What clients are shown where there is no state."""
 
-_UNTOLD: Any = object()
-"""In the place of the client's copy: nobody knows what it is."""
-
-_encode, _decode = msgspec.json.encode, msgspec.json.decode
+_encode = msgspec.json.encode
 
 
 class SharedState:
@@ -56,28 +54,26 @@ class SharedState:
         "_at_work",
         "_begun",
         "_form",
+        "_kept",
         "_limit",
         "_live",
         "_stored",
         "_told",
-        "_value",
         "_whole",
-        "json",
         "previews",
         "shown",
     )
 
     def __init__(self, stored: Any, limit: int) -> None:
         self._limit = limit
-        self.json = self._begun = self._stored = _encode(stored)
-        """What is kept."""
-        self._value: Any = stored
+        self._kept = Document(stored)
+        self._begun = self._stored = self._kept.text
         self._form = DICT
         self._live: Any = None
         self._at_work = 0
-        self._told: Any = _UNTOLD
+        self._told: Document | None = None  # None: nobody knows what the client has
         self._whole = False  # whether this run has told all of it
-        self.shown: Any = _NOTHING if stored is None else stored
+        self.shown = _NOTHING if stored is None else self._kept
         """What clients are shown, for whom there always is a state: what is kept, under the previews."""
         self.previews: dict[str, tuple[Place, Mapping[str, Any]]] = {}
         """What clients are shown besides what is kept, by call id: arguments, and where (`core/preview.py`)."""
@@ -97,13 +93,18 @@ class SharedState:
         self._begun = self.json
 
     @property
+    def json(self) -> bytes:
+        """What is kept."""
+        return self._kept.text
+
+    @property
     def value(self) -> Any:
         """What is kept, as a value."""
-        return self._value
+        return self._kept.value
 
     def copy(self) -> Any:
         """What is kept, in the form in which tools have it, for somebody to look at."""
-        return self._form.live(_encode(_NOTHING) if self._value is None else self.json)
+        return self._form.live(_NOTHING.text if self._is_none else self.json)
 
     @property
     def to_save(self) -> bytes:
@@ -131,14 +132,18 @@ class SharedState:
         return "state_too_deep" if is_text_deeper(after, MAX_DEPTH) else None
 
     def _keep(self, after: bytes) -> None:
-        self.json, self._value = after, _decode(after)
+        self._kept = Document(text=after)
         self._show()
 
+    @property
+    def _is_none(self) -> bool:
+        return self.json == b"null"
+
     def _show(self) -> None:
-        self.shown = _NOTHING if self._value is None else self._value
+        self.shown = _NOTHING if self._is_none else self._kept
         for place, arguments in self.previews.values():
-            shown = laid_over(self.shown, place, arguments)
-            if self._too_much(_encode(shown)) is None:
+            shown = Document(laid_over(self.shown.value, place, arguments))
+            if self._too_much(shown.text) is None:
                 self.shown = shown
 
     # --- tools ------------------------------------------------------------------------------------------------------
@@ -155,11 +160,11 @@ class SharedState:
         Returns the way back, from what is kept now to what was; and what was wrong, if something was undone.
         """
         self._at_work -= 1
-        before = self._value
+        before = self._kept
         problem = self._look()
         if not self._at_work:
             self._live = None
-        return difference(self._value, before), None if self._at_work else problem
+        return changes(self._kept, before), None if self._at_work else problem
 
     def _look(self) -> str | None:
         try:
@@ -168,7 +173,7 @@ class SharedState:
             return "state_does_not_fit"
         except ValueError:
             return "state_not_json"
-        if after == self.json or (after == b"{}" and not isinstance(self._value, dict)):
+        if after == self.json or (after == b"{}" and not self.json.startswith(b"{")):
             return None
         problem = self._too_much(after)
         if problem is None:
@@ -189,43 +194,46 @@ class SharedState:
     # --- clients ----------------------------------------------------------------------------------------------------
     def holds(self, value: Any) -> None:
         """A run begins, and this is what its client holds."""
-        self._told, self._whole = _NOTHING if value == _NOTHING else value, False
+        self._told, self._whole = Document(value), False
 
     def emitted(self, event: ev.StateSnapshot | ev.StateDelta, emit: Callable[[ev.Event], None]) -> None:
         """A tool tells the client of the state itself: hand it on, if the client can take it."""
         if isinstance(event, ev.StateSnapshot):
-            self._told, self._whole = event.snapshot, True
+            self._told, self._whole = Document(event.snapshot), True
             emit(event)
             return
+        if self._told is None:
+            return
         try:
-            after = patched(self._told, event.delta)
+            after = Document(patched(self._told.value, event.delta))
         except NotApplicable:
             return
-        self._restate(emit)
+        self._restate(self._told, emit)
         self._told = after
         emit(event)
 
     def tell(self, emit: Callable[[ev.Event], None], *, whole: bool = False) -> None:
         """Tell the client what differs from its copy, if anything does; ``whole``: as a snapshot."""
-        if self._told is self.shown:
+        told = self._told
+        if told is self.shown:
             return
-        if self._told is _UNTOLD:
+        if told is None:
             self.tell_whole(emit)
-        elif operations := difference(self._told, self.shown):
+        elif operations := changes(told, self.shown):
             if whole or not self._is_small(operations) or not is_safe(operations):
                 self.tell_whole(emit)
                 return
-            self._restate(emit)
+            self._restate(told, emit)
             emit(ev.StateDelta(operations))
         self._told = self.shown
 
     def _is_small(self, operations: Sequence[Operation]) -> bool:
-        return len(_encode(operations)) < len(self._written(self.shown)) + SLACK
+        return len(_encode(operations)) < len(self.shown.text) + SLACK
 
-    def _restate(self, emit: Callable[[ev.Event], None]) -> None:
+    def _restate(self, told: Document, emit: Callable[[ev.Event], None]) -> None:
         """Tell what the client holds, unless this run has told all of the state before, or there is none."""
-        if not self._whole and self._told is not _NOTHING:
-            emit(ev.StateSnapshot(self._told))
+        if not self._whole and told.text != _NOTHING.text:
+            emit(ev.StateSnapshot(told.raw))
         self._whole = True
 
     def tell_whole(self, emit: Callable[[ev.Event], None]) -> None:
@@ -235,11 +243,8 @@ class SharedState:
 
     def snapshot(self) -> ev.StateSnapshot:
         """All of it, as an event."""
-        return ev.StateSnapshot(msgspec.Raw(self._written(self.shown)))
+        return ev.StateSnapshot(self.shown.raw)
 
     def told(self) -> msgspec.Raw:
         """What clients that follow have by now: where one that comes later has to begin."""
-        return msgspec.Raw(self._written(self.shown if self._told is _UNTOLD else self._told))
-
-    def _written(self, value: Any) -> bytes:
-        return self.json if value is self._value and value is not None else _encode(value)
+        return (self.shown if self._told is None else self._told).raw

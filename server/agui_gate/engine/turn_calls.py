@@ -24,6 +24,11 @@ from agui_gate.tool import Gate
 Work = Callable[[CallPart], Awaitable[None]]
 """Works on the task that a call delegates, until it is done or waits: `Tasks.work`."""
 
+BREATH = 0.001
+"""Seconds between two calls that begin on a large state: everybody else's turn. With `sleep(0)` the loop's timers and
+sockets would come after the next call, too.
+"""
+
 
 class TurnCalls:
     """Deals with the calls of the turn that ``recorder`` has taken. ``judged`` says what its gates said, by call id."""
@@ -107,7 +112,7 @@ class TurnCalls:
         async with slots:
             if self._thread.shared.is_large:  # it is encoded when a call begins, and when it ends
                 async with self._one_by_one:
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(BREATH)
             await (self._work(call) if call.kind == "task" else self._free(call))
 
     async def _free(self, call: CallPart) -> None:
