@@ -6,6 +6,7 @@ A replica of another version, or the same one after the next deployment, may kno
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,11 +45,14 @@ class Office:
     question: str = field(init=False)
 
     @asynccontextmanager
-    async def server(self, tools: Sequence[Any] = ASKED, *, name: str = "clerk") -> AsyncIterator[Product]:
+    async def server(
+        self, tools: Sequence[Any] = ASKED, *, name: str = "clerk", gate: bool = False
+    ) -> AsyncIterator[Product]:
         async with serve(self.emulator) as base_url:
             clerk = Agent(name=name, model=OpenAIResponses("clerk", base_url=base_url, api_key="k"), tools=tools)
             model = OpenAIResponses("entry", base_url=base_url, api_key="k")
-            entry = Agent(name="support", model=model, tools=[clerk.as_tool()])
+            delegate = clerk.as_tool(name="clerk", gate=True) if gate else clerk.as_tool()
+            entry = Agent(name="support", model=model, tools=[delegate])
             app = create_app(entry, store=self.store, settings=Settings())
             async with running(app) as url, client_of() as client:
                 p = Product(self.emulator, app, url, client)
@@ -144,3 +148,29 @@ async def test_where_the_sub_agent_is_gone_a_no_out_of_band_lets_the_conversatio
         assert decided["run"] is not None, decided
         thread = await over(p, office.chat, "finished")
         assert (thread["messages"][-1]["content"], await office.state(), RAN) == ("Done.", "rejected", [])
+
+
+@pytest.mark.parametrize("way", ["http"])
+async def test_where_the_sub_agent_is_gone_what_ran_in_its_task_is_not_passed_over(office: Office) -> None:
+    """The agent that delegated could have it done again otherwise."""
+    async with office.server() as p:
+        await p.decide(office.question, YES)
+    async with office.server(name="scribe"):
+        assert (await office.chat.go()).text == "Done."
+        assert (RAN, status(office.told())) == (["pay 5"], "error")
+        assert "what was done in it stays done" in office.told()
+
+
+async def test_another_agent_behind_a_gated_task_that_had_begun_does_not_say_it_had_not(tmp_path: Path) -> None:
+    RAN.clear()
+    office = Office(f"sqlite:///{tmp_path / 'gate.db'}", "resume")
+    async with office.server(gate=True) as p:
+        office.chat = p.chat()
+        asked = await office.chat.say("pay")
+        inside = await office.chat.resume((asked.interrupts[0]["id"], YES))
+        await p.decide(inside.interrupts[0]["id"], YES)
+    async with office.server(gate=True, name="scribe"):
+        assert (await office.chat.go()).text == "Done."
+        assert (RAN, status(office.told())) == (["pay 5"], "error")
+        assert "Not finished" in office.told()
+        assert "what was done in it stays done" in office.told()

@@ -76,6 +76,14 @@ def nobody(name: str, known: Iterable[str]) -> Output:
     return failed(f"There is no agent to transfer to by {name}. There is: {', '.join(known)}.")
 
 
+def left_unfinished(name: str) -> Output:
+    """The output of a task that had begun with an agent called ``name``, with which nobody here can go on."""
+    return failed(
+        f"Not finished: there is no agent called {name} any more that could go on with this task. "
+        "It had begun, and what was done in it stays done: check before trying again."
+    )
+
+
 def completed(approval: Approval) -> Approval:
     """``approval`` with its output filled in where the store closed it by itself (expiry)."""
     if approval.state in UNFINISHED or approval.output is not None or approval.is_begun:

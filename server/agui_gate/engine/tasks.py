@@ -77,7 +77,8 @@ class Tasks:
             if call.id in self._thread.journal.waiting_tasks():  # a replica of another version may know who it is
                 self._scope.lane(call.id).announce()
                 return None
-            return outcomes.failed(error.message)
+            begun = self._thread.journal.latest_in(call.id) is not None
+            return outcomes.left_unfinished(call.name) if begun else outcomes.failed(error.message)
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
