@@ -16,9 +16,13 @@ def seconds(work: Callable[[], object]) -> float:
         gc.enable()
 
 
-def best(work: Callable[[], object], rounds: int = 7) -> float:
-    """CPU seconds of the quickest round."""
-    return min(seconds(work) for _ in range(rounds))
+def effort(work: Callable[[], object], rounds: int = 9) -> float:
+    """CPU seconds that ``work`` takes on a machine where `_yardstick` takes 10 ms, by the quickest round of both.
+
+    They take turns, so that a machine that is slow, or slow for a while, is so for both.
+    """
+    both = [(seconds(work), seconds(_yardstick)) for _ in range(rounds)]
+    return 0.010 * min(one for one, _ in both) / min(other for _, other in both)
 
 
 def growth(small: Callable[[], object], large: Callable[[], object], rounds: int = 9) -> float:
@@ -28,3 +32,10 @@ def growth(small: Callable[[], object], large: Callable[[], object], rounds: int
     input does so in every round.
     """
     return min(seconds(large) / seconds(small) for _ in range(rounds))
+
+
+def _yardstick() -> None:
+    """Plain Python, which takes about 10 ms on the machines that the goals are for."""
+    seen: dict[str, int] = {}
+    for number in range(40_000):
+        seen[str(number)] = seen.get(str(number // 2), 0) + 1
