@@ -15,10 +15,11 @@ from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
-from tests.product.kit import CARD_TOOL, Chat, Product, Stream, client_of, running
+from tests.product.kit import CARD_TOOL, Chat, Json, Product, Stream, client_of, running
 from tests.product.live import over
 from tests.product.shop import call, outputs, say, status
 from tests.product.test_after_weeks import ASKED, LATER, NO, RAN, YES
+from tests.product.test_gated_tasks import Model, served
 from tests.product.test_subagents import by, requests
 from tests.requirements import shows
 
@@ -174,3 +175,36 @@ async def test_another_agent_behind_a_gated_task_that_had_begun_does_not_say_it_
         assert (RAN, status(office.told())) == (["pay 5"], "error")
         assert "Not finished" in office.told()
         assert "what was done in it stays done" in office.told()
+
+
+@pytest.mark.parametrize("tools", [[], [CARD_TOOL]], ids=["interrupts", "cards"])
+@pytest.mark.parametrize("version", [{}, {"protocolVersion": "1.0"}], ids=["0.x", "1.x"])
+async def test_where_a_task_is_left_those_inside_it_have_an_end_too(
+    tmp_path: Path, tools: list[Json], version: Json
+) -> None:
+    def team(model: Model, clerk: str = "clerk") -> Agent:
+        packer = Agent(name="packer", model=model("packer"), tools=ASKED)
+        between = Agent(name=clerk, model=model("clerk"), tools=[packer.as_tool()])
+        return Agent(name="support", model=model("entry"), tools=[between.as_tool()])
+
+    said = [by("clerk", call("packer", task="Pay it.")), by("packer", call("pay", amount=5))]
+    emulator = Emulator(script=[SCRIPT[0], *said, SCRIPT[-1]])
+    store = f"sqlite:///{tmp_path / 'gate.db'}"
+    RAN.clear()
+    async with served(emulator, team, store) as p:
+        chat = p.chat(tools=tools, extra=version)
+        await chat.say("pay")
+        (waits,) = (await p.get("/approvals"))["approvals"]
+        await p.decide(waits["id"], YES)
+    async with served(emulator, lambda model: team(model, "scribe"), store) as p:
+        chat.product, chat.url = p, p.url
+        assert (await chat.go()).text == "Done."
+        messages = (await p.get(f"/threads/{chat.thread_id}"))["messages"]
+        ended = {m["toolCallId"]: m["content"] for m in messages if m["role"] == "tool"}
+        made = {one["id"]: one["function"]["name"] for m in messages for one in m.get("toolCalls", ())}
+        assert ended.keys() == made.keys()
+        assert {made[call_id] for call_id in ended if "stays done" in ended[call_id]} == {"packer", "clerk"}
+        mine = {m["toolCallId"] for m in chat.messages if m["role"] == "tool"}
+        assert mine >= {one["id"] for m in chat.messages for one in m.get("toolCalls", ())}
+        assert RAN == ["pay 5"]
+        p.assert_clean()

@@ -48,6 +48,9 @@ CUT_OFF_HOSTED = status(
     "unknown", "The provider's answer was cut off while it ran this. Whether it took effect is not known."
 )
 TASK_SUPERSEDED = status("superseded", "Not finished: the user went on without answering what it asked.")
+TASK_LEFT = status(
+    "cancelled", "Not finished: the task that it was a part of has ended. What was done in it stays done."
+)
 NO_RESULT = status("unknown", "The provider gave no result. Whether it took effect is not known.")
 BEGUN = Output('{"status":"approved","message":"Approved. The task begins."}')
 APPROVED = Output('{"status":"approved","message":"Approved. The provider was told to run this call."}')

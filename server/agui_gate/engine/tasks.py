@@ -77,8 +77,8 @@ class Tasks:
             if call.id in self._thread.journal.waiting_tasks():  # a replica of another version may know who it is
                 self._scope.lane(call.id).announce()
                 return None
-            begun = self._thread.journal.latest_in(call.id) is not None
-            return outcomes.left_unfinished(call.name) if begun else outcomes.failed(error.message)
+            self._leave(call)
+            return outcomes.left_unfinished(call.name) if self._has_begun(call) else outcomes.failed(error.message)
         return MAY_HAVE_RUN if self._may_have_run(call) else await self._worked(call.id, agent, prompt)
 
     def _delegated(self, call: CallPart) -> tuple[Agent, str]:
@@ -103,7 +103,16 @@ class Tasks:
         """Whether a person agreed to it before an older backup was restored, in which nothing of it had begun."""
         journal = self._thread.journal
         record = journal.approvals.get(call.id)
-        return record is not None and record.was == record.id and journal.latest_in(call.id) is None
+        return record is not None and record.was == record.id and not self._has_begun(call)
+
+    def _leave(self, task: CallPart) -> None:
+        """Close what is open inside of ``task``, with which nobody goes on. Nothing in it waits."""
+        for call in reversed(self._thread.journal.all_open_tasks()):
+            if call.id != task.id and self._is_inside(call.id, {task.id}):
+                self._scope.result(call, outcomes.TASK_LEFT if self._has_begun(call) else outcomes.CANCELLED_BEFORE)
+
+    def _has_begun(self, call: CallPart) -> bool:
+        return self._thread.journal.latest_in(call.id) is not None
 
     async def _worked(self, task: str, agent: Agent, prompt: str) -> Output | None:
         consents = self._make_consents(task)
@@ -179,7 +188,7 @@ class Tasks:
         """Whether a person has agreed to a task that the user's own agent delegates, and nothing of it has begun."""
         journal = self._thread.journal
         agreed = call.id in journal.approvals and not journal.task_of(call.id)
-        return agreed and call.id not in self._scope.begun and journal.latest_in(call.id) is None
+        return agreed and call.id not in self._scope.begun and not self._has_begun(call)
 
     def end_idle(self, end: Callable[[CallPart], None], within: set[str] | None = None) -> None:
         """Have ``end`` close the open tasks inside which nothing waits (now), the inner ones first.
