@@ -34,7 +34,7 @@ export function App() {
   const delegates = useMemo(() => (agent ? delegatesOf(agent) : {}), [agent]);
   const inbox = useInbox({ server: SERVER, headers });
 
-  const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem(toProblem(reported)), []);
+  const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem((before) => toProblem(reported) ?? before), []);
   const clear = useCallback(() => setProblem(null), []);
   const cut = useCallback(
     (began: boolean) => {
@@ -50,8 +50,8 @@ export function App() {
     void reloadList();
     void reloadInbox();
   }, [reloadList, reloadInbox]);
-  const resend = useRef<Resend>({ again: () => false, takeBack: () => {} });
-  useEffect(() => void resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
+  const resend = useRef<Resend>({ again: () => {}, takeBack: () => {} });
+  useEffect(() => resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
   const renew = () => {
     setProblem(null);
     setAttempt((before) => before + 1);
@@ -59,7 +59,8 @@ export function App() {
     void list.reload();
   };
   const retry = () => {
-    if (startProblem || !resend.current.again(problem?.hasFailed)) renew();
+    if (startProblem) renew();
+    else resend.current.again(problem?.hasFailed, renew);
   };
   const takeBack = () => {
     setProblem(null);

@@ -41,8 +41,12 @@ const ADVICE: Record<string, string> = {
 const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "wrong_address", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
 const DEFAULT = "Try again. If it happens again, look at the server's log.";
 
+/** A request was refused that had been sent before the latest token was entered: that says nothing of this one. */
+export class Outdated extends Error {}
+
 /** A report of `onError` as a problem to show, or null if it is none of the person's business. */
 export function toProblem({ error, code }: Reported): Problem | null {
+  if (error instanceof Outdated) return null;
   const answer = serverAnswer(error);
   if (answer) return problem(answer.code, answer.message);
   if (code === "agent_run_error_event") {

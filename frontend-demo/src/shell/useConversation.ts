@@ -1,6 +1,6 @@
 import type { Message, RunAgentInput } from "@ag-ui/client";
 import { useAgent, useCopilotKit } from "@copilotkit/react-core/v2";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { ran } from "../components/confirm-card/records";
 import type { LedgerStore } from "../components/confirm-card/Ledger";
 import { toStopped, type Problem } from "../problems";
@@ -47,6 +47,8 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
   const [undoing, setUndoing] = useState<Undoing | null>(null);
   const [editing, setEditing] = useState<Editing | null>(null);
 
+  const next = useRef<(() => void) | null>(null); // what is to be done once the run that is on has ended
+
   useEffect(() => {
     let started = 0;
     let open: "asked" | "begun" | null = null;
@@ -56,6 +58,7 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
     const { unsubscribe } = agent.subscribe({
       onRunInitialized: ({ input }) => {
         open = asks(input) ? "asked" : null; // nothing need come of a mere connect
+        next.current = null;
         started = performance.now();
         setUsage(null);
         onSend();
@@ -77,6 +80,8 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
         if (open) onCut(open === "begun");
         close();
         onRunOver();
+        if (next.current) setTimeout(next.current); // the client isn't through with it yet
+        next.current = null;
       },
     });
     return unsubscribe;
@@ -128,15 +133,23 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
     [agent, copilotkit],
   );
 
-  /** Send again what got no answer (`hasFailed`: not a whole one, so half of one is dropped); false if there is nothing of that kind. */
+  /**
+   * Send again what got no answer (`hasFailed`: not a whole one, so half of one is dropped). If there is nothing of that
+   * kind, do what is given instead. As long as a run is on it waits for the end; but not for one that may never come.
+   */
   const again = useCallback(
-    (hasFailed = false) => {
-      const last = agent.messages.findLastIndex(({ role }) => role === "user" || role === "tool");
-      if (agent.isRunning || last < 0 || (!hasFailed && last < agent.messages.length - 1)) return false;
-      agent.setMessages(agent.messages.slice(0, last + 1));
-      if (hasFailed) agent.pendingInterrupts = []; // their answers are with the server
-      void copilotkit.runAgent({ agent });
-      return true;
+    (hasFailed = false, instead?: () => void) => {
+      const send = () => {
+        const last = agent.messages.findLastIndex(({ role }) => role === "user" || role === "tool");
+        if (last < 0 || (!hasFailed && last < agent.messages.length - 1)) return instead?.();
+        agent.setMessages(agent.messages.slice(0, last + 1));
+        if (hasFailed) agent.pendingInterrupts = []; // their answers are with the server
+        void copilotkit.runAgent({ agent });
+      };
+      const isEnding = hasFailed && !next.current; // who asks a second time has waited
+      if (!agent.isRunning) send();
+      else if (instead && !isEnding) instead();
+      else next.current = send;
     },
     [agent, copilotkit],
   );

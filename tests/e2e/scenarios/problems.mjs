@@ -13,13 +13,14 @@ export async function providerFails(t) {
   await t.script(broken, says("Fine again."));
   const page = await t.open();
   page.allow(REFUSED);
+  const end = await withoutEnd(page, '"Try"');
   await t.say(page, "Try");
   await t.banner(page).waitFor();
   assert.ok((await t.banner(page).textContent()).length > 30);
   await t.shot(page, "banner");
   await t.script(says("Whole this time."), broken);
-  await t.idle(page);
-  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "Try again" }).click(); // which counts as soon as the run has ended
+  await end();
   await t.answered(page, "Whole this time.");
   await counts(page.getByText("This will"), 0, "the half answer is gone");
   await becomes(() => t.userMessages(page), 1);
@@ -29,6 +30,20 @@ export async function providerFails(t) {
   await t.say(page, "Again");
   await t.answered(page, "Fine again.");
   await counts(t.banner(page), 0, "the next message takes the banner away");
+}
+
+/** The answer to `said` has everything but its end, until what this returns is called. */
+async function withoutEnd(page, said) {
+  await page.evaluate((text) => {
+    const send = window.fetch;
+    const isOver = new Promise((resolve) => (window.endAnswer = resolve));
+    window.fetch = async (...request) => {
+      const response = await send(...request);
+      const isAnswer = String(request[1]?.body).includes(text) && response.ok;
+      return isAnswer ? new Response(response.body.pipeThrough(new TransformStream({ flush: () => isOver })), response) : response;
+    };
+  }, said);
+  return () => page.evaluate(() => window.endAnswer());
 }
 
 export async function serverAway(t) {
@@ -68,21 +83,47 @@ export async function guarded(t) {
   await t.press(page, "Approve");
   await t.answered(page, "Refunded for Alice.");
 
-  await page.route(/agents|copilotkit/, (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer worn-out" } }));
-  const info = t.via === "direct" && page.waitForResponse(/\/info$/); // the client asks what there is after a failure, and tells of each refusal
+  const refuse = (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer worn-out" } });
+  await page.route(/agents|copilotkit/, refuse);
+  const late = t.via === "direct" ? await refusedLate(page, refuse) : null;
   await t.say(page, "Are you still there?");
   await t.banner(page, "unauthorized").waitFor();
   await t.shot(page, "banner");
-  if (info) await (await info).finished();
-  await drawn(page);
   await page.unroute(/agents|copilotkit/);
   await t.idle(page);
+  await late?.();
   await page.fill("input[name=token]", "wonderland");
   await page.keyboard.press("Enter");
   await t.answered(page, "Alice again.");
   await counts(t.banner(page), 0);
   await becomes(() => t.userMessages(page), 2, "what was said went out by itself, once");
   if (t.via === "runtime") await t.stop("guarded runtime");
+}
+
+/** What the client asks after a failure is refused late. Once that is asked, what this returns has the refusal arrive before what is sent next. */
+async function refusedLate(page, refuse) {
+  const asked = page.waitForRequest(/\/info$/);
+  const refused = page.waitForResponse(/\/info$/);
+  let release;
+  let isOver = false;
+  const isReleased = new Promise((resolve) => (release = resolve));
+  const hold = async (route) => {
+    if (isOver) return route.continue();
+    await isReleased;
+    isOver = true;
+    await refuse(route);
+  };
+  const overtake = async (route) => {
+    release();
+    await (await refused).finished();
+    await drawn(page);
+    await route.continue();
+  };
+  await page.route(/\/info$/, hold);
+  return async () => {
+    await asked;
+    await page.route("**/run", overtake, { times: 1 });
+  };
 }
 
 /** More than the server takes: told, taken back, and the conversation goes on. */
