@@ -16,6 +16,7 @@ import * as ledger from "./scenarios/ledger.mjs";
 import * as elsewhere from "./scenarios/elsewhere.mjs";
 import * as looks from "./scenarios/looks.mjs";
 import * as members from "./scenarios/members.mjs";
+import * as network from "./scenarios/network.mjs";
 import * as person from "./scenarios/person.mjs";
 import * as problems from "./scenarios/problems.mjs";
 import * as sidebar from "./scenarios/sidebar.mjs";
@@ -23,7 +24,7 @@ import * as teams from "./scenarios/teams.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...person };
+const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...person };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

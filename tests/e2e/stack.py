@@ -73,6 +73,12 @@ class Process:
             raise RuntimeError(f"{' '.join(self._command[:4])} has ended with {self.child.wait(5)}")
         return line.strip()
 
+    def kill(self) -> None:
+        """End it at once: it can't tell anybody, nor write anything down."""
+        assert self.child is not None
+        self.child.kill()
+        self.stop()
+
     def stop(self) -> None:
         """End it, gently at first. The driver ends with its input, and closes its browser before."""
         if self.child is None:
@@ -161,7 +167,7 @@ class Stack:
             if told.get("done"):
                 return
             process = self.processes[told["process"]]
-            (process.stop if told["do"] == "stop" else process.start)()
+            {"stop": process.stop, "kill": process.kill, "start": process.start}[told["do"]]()
             self._tell({"done": True})
 
     def _tell(self, message: dict[str, Any]) -> None:

@@ -86,6 +86,7 @@ export class Stage {
   // --- the other processes ---
 
   stop = (process) => this.ask({ do: "stop", process });
+  kill = (process) => this.ask({ do: "kill", process });
   start = (process) => this.ask({ do: "start", process });
 
   async restart(process) {

@@ -52,3 +52,12 @@ def test_the_built_in_page_shows_a_team(stack: Stack, scenario: str, style: str)
 def test_the_built_in_page_shows_what_a_team_does(stack: Stack, scenario: str) -> None:
     """Shared state, activities of any kind, answers with a form; stops, failures and the inbox."""
     stack.run(f"builtinTeam{scenario}", {"style": "interrupt", "server": "team"})
+
+
+def test_a_killed_server_loses_nothing_that_was_said(stack: Stack) -> None:
+    stack.run("builtinKilled", {"style": "interrupt"})
+
+
+@shows("T4")
+def test_what_was_answered_to_a_server_that_was_killed_is_not_asked_anew(stack: Stack) -> None:
+    stack.run("builtinKilledAtWork", {"style": "interrupt"})

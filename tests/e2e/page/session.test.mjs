@@ -4,7 +4,7 @@ import { ARGS, call, finished, interrupt, interrupted, page, result, text } from
 
 const { createSession } = await page("session.js");
 
-/** A server (its `calls`, `thread` and `tail` may be set) that answers each run with the next of `scripts`: events, an error to throw, or "hang" (until aborted). */
+/** A server (its `calls`, `thread` and `tail` may be set) that answers each run with the next of `scripts`: an error to throw, or events, with an error where they break off or "hang" (until aborted). */
 function scripted(...scripts) {
   const inputs = [];
   async function* run(agent, input, signal, began) {
@@ -13,6 +13,7 @@ function scripted(...scripts) {
     if (script instanceof Error) throw script;
     began(`run-${inputs.length}`);
     for (const event of script) {
+      if (event instanceof Error) throw event;
       if (event !== "hang") yield event;
       else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("stop", "AbortError"))));
     }
@@ -356,4 +357,80 @@ test("an answer that seemed lost and had arrived did not come too late", async (
   server.calls = { updated_at: "later", run: null, calls: [record(true)] };
   await session.look();
   assert.deepEqual([session.state.drafts, session.state.late], [{}, {}]);
+});
+
+const BROKEN = new TypeError("network error");
+
+test("a message that a killed server didn't keep stays, and goes out with the next try", async () => {
+  const { session, inputs, server } = scripted([...text("a1", "Half"), BROKEN], [...text("a2", "Whole"), finished()]);
+  server.calls = failure("network");
+  await session.send("a long question");
+  server.calls = seen("later", [], { key: "run-1", status: "interrupted" });
+  server.thread = { id: "t1", agent: "support", messages: [], approvals: [], ...server.calls };
+  assert.deepEqual([await session.look(), session.state.notice.code], [true, "incomplete"]);
+  assert.deepEqual(session.state.messages, inputs[0].messages);
+  await session.retry();
+  assert.deepEqual([inputs[1].messages, session.state.notice], [inputs[0].messages, null]);
+});
+
+test("a message that a busy chat didn't take stays behind what is said there, to be sent again", async () => {
+  const { session, inputs, server } = scripted([...text("a1", "Hi"), finished()], failure("network"), [...text("a3", "Here"), finished()]);
+  await session.send("one");
+  await session.send("two");
+  const others = [...session.state.messages.slice(0, 2), { id: "u2", role: "user", content: "elsewhere" }, { id: "a2", role: "assistant", content: "There." }];
+  server.tail = [{ type: "MESSAGES_SNAPSHOT", messages: others }, finished()];
+  server.calls = seen("later", [], { key: "r2", status: "running" });
+  await session.look();
+  await server.followed;
+  server.calls = seen("last", [], { key: "r2", status: "finished" });
+  server.thread = { id: "t1", agent: "support", messages: others, approvals: [], ...server.calls };
+  await session.look();
+  assert.deepEqual(session.state.messages.map(({ content }) => content), ["one", "Hi", "elsewhere", "There.", "two"]);
+  assert.equal(session.state.notice.code, "network");
+  server.calls = seen("end", [], { key: "run-3", status: "finished" });
+  await session.retry();
+  assert.equal(inputs[2].messages.filter(({ content }) => content === "two").length, 1);
+  assert.equal(session.state.messages.at(-1).content, "Here");
+});
+
+test("what was answered when a run broke off is not asked anew", async () => {
+  const { session, inputs, server } = scripted(gated("c1"), [BROKEN], [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  server.calls = failure("network");
+  await session.decide({ key: "c1" }, { approved: true });
+  assert.deepEqual([session.state.notice.code, session.state.drafts.c1.approved], ["incomplete", true]);
+  server.calls = seen("later", [{ ...done("c1"), state: "claimed" }], { key: "run-2", status: "interrupted" });
+  server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
+  await session.look();
+  assert.deepEqual([session.state.drafts, session.state.late, inputs.length], [{}, {}, 2]);
+  await session.retry();
+  assert.equal(session.state.notice, null);
+});
+
+test("an answer that a killed server didn't keep goes out again by itself", async () => {
+  const card = call("card", "confirm_changes", JSON.stringify({ function_name: "refund", function_call_id: "c1", function_arguments: {}, steps: [] }));
+  const { session, inputs, server } = scripted([...call("c1", "refund", ARGS), ...card, finished()], [BROKEN], [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  const { messages } = session.state;
+  server.calls = failure("network");
+  await session.decide({ key: "c1" }, { approved: false, reason: "no" });
+  server.calls = seen("later", [], { key: "run-2", status: "interrupted" });
+  server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
+  await session.look();
+  await new Promise(setImmediate);
+  assert.deepEqual(inputs[2].messages.filter(({ toolCallId }) => toolCallId === "card").map(({ content }) => content), ['{"accepted":false,"reason":"no"}']);
+});
+
+test("a call that was decided when the server was killed is not taken back with the half of an answer", async () => {
+  const card = call("card", "confirm_changes", JSON.stringify({ function_name: "refund", function_call_id: "c1", function_arguments: {}, steps: [] }));
+  const { session, inputs, server } = scripted([...call("c1", "refund", ARGS), ...card, finished()], [BROKEN], [result("c1", "ok"), finished()]);
+  await session.send("refund");
+  const messages = session.state.messages.map((message) => ({ ...message, toolCalls: message.toolCalls?.filter(({ id }) => id === "c1") }));
+  server.calls = failure("network");
+  await session.decide({ key: "c1" }, { approved: true });
+  server.calls = seen("later", [{ ...done("c1"), state: "claimed" }], { key: "run-2", status: "interrupted" });
+  server.thread = { id: "t1", agent: "support", messages, approvals: [], ...server.calls };
+  await session.look();
+  await session.retry();
+  assert.deepEqual(inputs[2].messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id)), ["c1"]);
 });

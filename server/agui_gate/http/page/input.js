@@ -4,6 +4,7 @@ import { CONFIRM_CHANGES } from "./asks.js";
 
 const BUSY_RETRIES = 3;
 const BUSY_WAIT = 500; // ms, times the attempt
+const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
 
 /** The body of a run (RunAgentInput): the whole history under the chat's id. `cards`: asks for confirm cards. */
 export function runInput(state, { cards, resume = [], messages = withoutActivity(state.messages) }) {
@@ -21,7 +22,13 @@ export function runInput(state, { cards, resume = [], messages = withoutActivity
 
 const withoutActivity = (messages) => messages.filter((message) => message.role !== "activity");
 
-export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Whether the server says, in time, that it doesn't have what is asked for. */
+export async function isMissing(ask) {
+  const asked = ask().then(() => null, ({ code }) => code);
+  return (await Promise.race([asked, wait(AT_MOST)])) === "not_found";
+}
 
 /** The events of what `start()` begins. Stopping a run takes the server a moment: a message sent right after it must not fail for that. */
 export async function* patiently(start) {

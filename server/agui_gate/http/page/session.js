@@ -6,12 +6,11 @@
 
 import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
 import { createId } from "./ids.js";
-import { failure, patiently, runInput, wait } from "./input.js";
+import { failure, isMissing, patiently, runInput } from "./input.js";
 import { createSight } from "./sight.js";
-import { addUserMessage, failRun, initialState, learnCalls, restore, rewind, setDraft, atRest, isAwaited, startRun, unsent, withoutHalf } from "./state.js";
+import { addUserMessage, atRest, cutOff, failRun, initialState, isAwaited, learnCalls, restore, rewind, setDraft, startRun, unanswered, unsent, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
-
-const AT_MOST = 1000; // ms that a message waits for the server to say that its chat is there
+import { createUnsaid } from "./unsaid.js";
 
 /**
  * `api` is the module of that name (or a stand-in); `cards` asks for confirm cards instead of interrupts; `knownOf` has
@@ -20,6 +19,7 @@ const AT_MOST = 1000; // ms that a message waits for the server to say that its 
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, knownOf = () => ({}) }) {
   let state = initialState();
   const sight = createSight();
+  const unsaid = createUnsaid();
   let streamed = null; // the key of the run whose events came here last
   let begun = null; // the same, but null where the last one was refused
   let redo = async () => {}; // what Retry does
@@ -35,9 +35,10 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   };
 
   const begin = (threadId, agent) => {
-    stop();
+    abort?.abort();
+    abort = streamed = null;
+    unsaid.forget();
     sight.forget();
-    streamed = null;
     set(initialState({ threadId, agent, ...knownOf(agent) }));
   };
 
@@ -45,8 +46,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   async function run(resume = [], sent = [], { before, said = null } = {}) {
     redo = () => retryRun(resume, sent);
     begun = null;
-    const controller = new AbortController();
-    abort = controller;
+    unsaid.forget();
+    const [{ drafts }, messages] = [before ?? state, unanswered(state)];
+    const controller = (abort = new AbortController());
     set(startRun(state, newId(), now(), sent));
     try {
       await stream(runInput(state, { cards, resume }), controller);
@@ -54,7 +56,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       if (abort === controller) {
         const isLost = before !== undefined && begun === null;
         if (isLost) redo = () => tell(said);
-        set(failRun(isLost ? unsent(state, before, said) : state, ...failure(error, controller.signal)));
+        const over = isLost ? unsent(state, before, said) : controller.signal.aborted ? state : cutOff(state, drafts);
+        set(failRun(over, ...failure(error, controller.signal)));
+        unsaid.keep(messages, state.notice);
       }
     }
     if (abort !== controller) return; // The person has moved on to another thread.
@@ -67,7 +71,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       if (abort !== controller) return;
       set(reduce(state, event, now()));
     }
-    if (state.run?.id === body.runId) set(failRun(state, "incomplete", "The connection closed before the answer was complete."));
+    if (state.run?.id === body.runId) throw Object.assign(new Error("The connection closed before the answer was complete."), { code: "incomplete" });
   }
 
   /** Send what is decided: all of it, or (with `partial`) what is decided so far. */
@@ -91,7 +95,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   /** As `look`; where all that still waits is decided here, that goes out: the last other one was decided elsewhere, and ran. */
   async function lookAndSend() {
     const changed = await look();
-    if (changed && isReady(state) && !isAwaited(state)) void tell();
+    if (changed && isReady(state) && !isAwaited(state)) void tell(unanswered(state).at(-1));
     return changed;
   }
 
@@ -142,6 +146,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     takeBack() {
       const last = state.messages.at(-1);
       if (state.run || last?.role !== "user") return "";
+      unsaid.forget();
       set({ ...state, notice: null, messages: state.messages.slice(0, -1) });
       return last.content;
     },
@@ -159,24 +164,25 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     },
   };
 
-  function stop() {
-    abort?.abort();
-    abort = null;
-  }
-
   async function load(threadId) {
     try {
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
       sight.see(thread);
       const notice = thread.run?.key === begun ? state.notice : null; // so that run ended
-      set({ ...restore(state, thread), ...knownOf(thread.agent), notice });
+      take({ ...restore(state, thread), ...knownOf(thread.agent), notice });
       if (sight.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
       [redo, begun] = [() => load(threadId), null];
       set(failRun(state, error.code ?? "internal", error.message));
     }
+  }
+
+  /** What the server has of the thread, and behind it what was said here and never got there, to be sent again. */
+  function take(next) {
+    set(unsaid.behind(next));
+    if (state.notice && (state !== next || isReady(state, true))) redo = () => tell(unanswered(state).at(-1));
   }
 
   /** See whether something was decided or said elsewhere, and show it: true if so. Throws what the server answers. */
@@ -196,18 +202,14 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   /** Whether the server still has it, as far as it says so in time: a message would begin another one under its id. */
   async function isThere(threadId) {
     if (!isKnown()) return true;
-    const asked = api.getCalls(threadId).then(() => null, ({ code }) => code);
-    const isMissing = (await Promise.race([asked, wait(AT_MOST)])) === "not_found" && state.threadId === threadId && !state.run;
-    if (isMissing) forget(threadId);
-    return !isMissing;
+    if (!(await isMissing(() => api.getCalls(threadId))) || state.threadId !== threadId || state.run) return true;
+    return !forget(threadId);
   }
 
   /** The thread is gone: nothing of it can be answered any more, or would begin another one under its id. */
   function forget(threadId) {
-    sight.forget();
-    streamed = null;
-    const gone = initialState({ threadId, agent: state.agent, schemas: state.schemas, team: state.team });
-    set({ ...gone, notice: { code: "not_found", message: "This chat was deleted." } });
+    begin(threadId, state.agent);
+    set({ ...state, notice: { code: "not_found", message: "This chat was deleted." } });
     return true;
   }
 
@@ -227,8 +229,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
   async function follow(key) {
     sight.follows(key);
     begun = streamed = key;
-    const controller = new AbortController();
-    abort = controller;
+    const controller = (abort = new AbortController());
     redo = () => retryRun([], []);
     set({ ...state, notice: null, run: { id: newId(), startedAt: now() } });
     let broken = false;
@@ -242,7 +243,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return;
     abort = null;
-    if (state.run) set({ ...atRest(state), run: null });
+    take(state.run ? { ...atRest(state), run: null } : state);
     await learn();
     if (broken) sight.lost(key);
   }

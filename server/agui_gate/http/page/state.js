@@ -56,9 +56,10 @@ export function rewind(state) {
   return { ...state, notice: null, interrupts: [], messages: state.messages.slice(0, answerAt(state)) };
 }
 
-/** The history without the half of an answer at its end; what ran and what the person said stays. */
+/** The history without the half of an answer at its end; what was decided, what ran and what the person said stays. */
 export function withoutHalf(state) {
-  const last = state.messages.findLastIndex((message) => ["user", "tool"].includes(message.role));
+  const isDecided = ({ id }) => isClosed(state.records[id]);
+  const last = state.messages.findLastIndex(({ role, toolCalls = [] }) => ["user", "tool"].includes(role) || toolCalls.some(isDecided));
   return { ...state, notice: null, messages: state.messages.slice(0, last + 1) };
 }
 
@@ -74,11 +75,16 @@ export function setDraft(state, { key }, decision) {
   return { ...state, drafts: decision ? { ...others, [key]: decision } : others };
 }
 
+/** What the person said last, as far as there is no answer to it: messages. */
+export const unanswered = ({ messages }) => messages.slice(messages.findLastIndex((message) => message.role !== "user") + 1);
+
 /** Answers that never left are decided and not sent; what was `said` with them (a message, or null) has no answer yet. */
 export function unsent(state, { drafts, messages }, said) {
-  const tried = Object.entries(drafts).map(([key, draft]) => [key, { ...draft, tried: true }]);
-  return { ...state, drafts: Object.fromEntries(tried), messages: said ? [...messages, said] : messages };
+  return { ...cutOff(state, drafts), messages: said ? [...messages, said] : messages };
 }
+
+/** The run broke off: its answers are decided, and whether they arrived is not known. */
+export const cutOff = (state, drafts) => ({ ...state, drafts: Object.fromEntries(Object.entries(drafts).map(([key, draft]) => [key, { ...draft, tried: true }])) });
 
 /** Nothing is open any more once a run is over. */
 export const atRest = (state) => ({ ...state, openCalls: [], sent: {} });

@@ -1,0 +1,56 @@
+/** The server is killed, or can't be reached: what was said and decided is neither lost nor told as something else. */
+
+import assert from "node:assert/strict";
+import { answer, atRest, decision, open, say, threadOf, toolsAre } from "../builtin.mjs";
+import { becomes, counts, shows } from "../eventually.mjs";
+import { call, calls, says } from "../stage.mjs";
+
+const AWAY = /ERR_|Failed to fetch|network error|agent|connect|CopilotKit/i;
+const WORDS = Array.from({ length: 4000 }, (_, at) => `word${at} `);
+const STORY = { output: [{ type: "message", deltas: WORDS, text: WORDS.join("") }], fault: { kind: "slow", ms: 150 } };
+
+/** Killed while it answers, and back: it never kept what was said, so the page does, and Retry says it again. */
+export async function builtinKilled(t) {
+  await t.script(STORY);
+  const page = await open(t);
+  page.allow(AWAY);
+  await say(page, "Tell me a story");
+  await page.getByText("word5 ").waitFor();
+  await t.kill("server");
+  await broke(page);
+  await t.script(says("Once upon a time."));
+  await t.start("server");
+  await counts(page.getByText("word5 "), 0, "the page has read what the server has");
+  await becomes(() => page.locator(".user").allTextContents().then(String), "Tell me a story");
+  await t.shot(page, "kept");
+  await page.getByRole("button", { name: "Retry" }).click();
+  await answer(page, "Once upon a time.");
+  await counts(page.locator(".user"), 1);
+}
+
+/** Killed while an approved tool runs: as long as nobody knows more, the page says what was answered, and asks nothing anew. */
+export async function builtinKilledAtWork(t) {
+  await t.script(calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("I don't know whether it is packed."));
+  const page = await open(t);
+  page.allow(AWAY);
+  await say(page, "Pack it");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await toolsAre(page, ["pack_order:running"]);
+  await isClaimed(t, threadOf(page));
+  await t.kill("server");
+  await broke(page);
+  await page.locator(".card-line", { hasText: "Will approve" }).waitFor();
+  await counts(page.getByRole("button", { name: "Approve" }), 0);
+  await t.shot(page, "away");
+  await t.start("server");
+  await shows(decision(page), /^Approved at/);
+  await page.getByRole("button", { name: "Retry" }).click();
+  await answer(page, "I don't know whether it is packed.");
+  await toolsAre(page, ["pack_order:unknown"]);
+}
+
+const broke = (page) => page.locator(".notice-code", { hasText: "incomplete" }).waitFor();
+
+/** The ledger says that a tool of this chat runs. */
+const isClaimed = (t, thread) =>
+  becomes(async () => (await (await fetch(`${t.urls.server}/threads/${thread}?view=calls`)).json()).calls.map(({ state }) => state), ["claimed"]);
