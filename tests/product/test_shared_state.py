@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,6 +161,30 @@ async def test_a_state_that_does_not_fit_is_refused_before_the_stream_and_change
             assert (await chat.go(state=wrong)).status == 422
         assert await kept(p, chat) == before
         assert (await chat.go(state=before)).status == 200
+
+
+class Basket(BaseModel, extra="forbid"):
+    goods: list[str] = []
+
+
+async def test_a_page_with_a_state_of_before_the_model_changed_can_go_on(tmp_path: Path) -> None:
+    """It counts as none. The page was told it all the same, before and after its reload, and sends it back."""
+    store = f"sqlite:///{tmp_path / 'gate.db'}"
+    async with product([add], script(call("add", what="pen")), store=store, state=Cart) as p:
+        chat = p.chat()
+        await chat.say("a pen")
+        older = await kept(p, chat)
+        assert [item["name"] for item in older["items"]] == ["pen"]
+    async with product([], script(say("Hello.")), store=store, state=Basket) as p:
+        chat.product, chat.url = p, p.url
+        told = state_of(await connect(p, p.chat(thread_id=chat.thread_id)))
+        for held in (older, told):
+            stream = await chat.say("more", state=held)
+            assert stream[1] == {"type": "STATE_SNAPSHOT", "snapshot": {"goods": []}}
+        assert (await chat.say("and more", state={**older, "note": "mine"})).status == 422, "that is the page's word"
+        assert (await chat.say("and more", state={"goods": ["ink"]})).status == 200
+        assert await kept(p, chat) == {"goods": ["ink"]}
+        assert (await chat.say("and more", state=older)).status == 422, "it is kept no more"
 
 
 async def test_a_page_that_says_nothing_is_shown_the_models_defaults() -> None:

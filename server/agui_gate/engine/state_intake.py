@@ -59,14 +59,19 @@ def to_keep(run: RunInput, journal: Journal, kept: Any) -> tuple[Any, list[Previ
 
 
 def check_fit(run: RunInput, journal: Journal, kept: Any, form: StateForm) -> None:
-    """Raise `InvalidRequest` for a state that the agent's model doesn't take. One that says nothing is always good."""
+    """Raise `InvalidRequest` for a state that the agent's model doesn't take.
+
+    One that says nothing is always good. So is the one that is ``kept``: it was kept under another model, counts as
+    none now (`SharedState.take_form`), and its page was told it here.
+    """
     if not run.state or form.model is None:
         return
     sent, _ = _without_previews(run.state, kept, journal)
     try:
         form.fitted(msgspec.json.encode(sent))
     except Unfit as unfit:
-        raise InvalidRequest(str(unfit), well_formed=True) from None
+        if kept is None or not same(sent, kept):
+            raise InvalidRequest(str(unfit), well_formed=True) from None
 
 
 def same(left: Any, right: Any) -> bool:
