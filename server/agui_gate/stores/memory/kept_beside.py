@@ -1,6 +1,7 @@
 """What the memory store keeps beside its threads: the audit trail, the outbox, tombstones; and what it forgets."""
 
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 from agui_gate.core.approvals import UNFINISHED
 from agui_gate.core.audit import Happened
@@ -68,11 +69,11 @@ class KeptBeside:
         threads = records = 0
         if ages.threads is not None:
             before = now - ages.threads
-            old = [r for r in self._threads.values() if r.updated_at <= before and r.status(ticks) != "running"]
-            idle = [record for record in old if not self._is_unfinished(record, now)]
-            for record in idle[:FORGET]:
+            old = (r for r in self._threads.values() if r.updated_at <= before and r.status(ticks) != "running")
+            idle = list(islice((record for record in old if not self._is_unfinished(record, now)), FORGET))
+            for record in idle:
                 self._remove(record, "")
-            threads = len(idle[:FORGET])
+            threads = len(idle)
         if ages.records is not None:
             before = now - ages.records
             records = self._trail.forget(self._threads.keys(), before) + self._tombs.forget(before)
@@ -80,7 +81,9 @@ class KeptBeside:
 
     def _is_unfinished(self, record: Record, now: int) -> bool:
         approvals = self._ledger.all(record.approvals, now)
-        return any(approval.state in UNFINISHED for approval in approvals) or awaits_page(record.entries, approvals)
+        if any(approval.state in UNFINISHED for approval in approvals):
+            return True
+        return record.run_status != "finished" and awaits_page(record.entries, approvals)
 
     async def tally(self) -> Tally:
         """See `RetentionStore`."""
