@@ -133,11 +133,30 @@ export async function ignored(t) {
   await t.card(page).waitFor();
   await page.getByText("A message cancels what is not decided above. It will not run.").waitFor();
   await t.shot(page, "hint");
+  const other = t.via === "direct" && t.page === "copilot" ? await rejecting(t, page) : null;
   await t.say(page, "What else is there?");
   await t.answered(page, "Never mind");
   await t.chipsAre(page, [t.style === "card" ? "refund:superseded" : "refund:stopped"]);
   await counts(t.card(page), 0, "a dead card keeps no buttons");
   await t.shot(page, "superseded");
+  if (!other) return;
+  const said = t.style === "card" ? other.getByTestId("gate-decision") : other.getByTestId("chip-decided");
+  await said.filter({ hasText: / · what you were about to answer was not sent$/ }).waitFor();
+  await t.answered(other, "Never mind");
+  await shows(said, /not sent$/);
+  await t.shot(other, "unsent");
+}
+
+/** Another tab of the chat, in which a reason is being typed. */
+async function rejecting(t, page) {
+  await t.idle(page);
+  const other = await t.tab(page);
+  await t.card(other).waitFor();
+  await t.idle(other);
+  await t.press(other, "Reject");
+  await other.keyboard.type("not n");
+  await page.bringToFront();
+  return other;
 }
 
 export async function reload(t) {

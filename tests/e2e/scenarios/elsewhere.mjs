@@ -33,16 +33,20 @@ export async function twoTabs(t) {
   await t.answered(second, "Both can go on.");
 }
 
-/** Decided without any page (`POST /approvals/{id}`, as the command line does): the card settles, and the chat goes on. */
+/** Decided without any page (`POST /approvals/{id}`, as the command line does): the card settles, what was typed in it is told as not sent, and the chat goes on. */
 export async function decidedElsewhere(t) {
   await t.script(REAL_TURN, says("It was refunded, as you can see."));
   const page = await t.open();
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
   await t.idle(page);
+  await t.press(page, "Edit");
+  await page.keyboard.type("0.05");
   await decide(t, page, "refund", { approved: true });
   await t.chipsAre(page, ["refund:done"]);
   await counts(t.card(page), 0);
+  const said = t.style === "card" ? page.getByTestId("gate-decision") : page.getByTestId("chip-decided");
+  await said.filter({ hasText: /^Already approved .* · what you were about to answer was not sent$/ }).waitFor();
   await t.shot(page, "settled");
   await t.say(page, "What happened?");
   await t.answered(page, "It was refunded, as you can see.");

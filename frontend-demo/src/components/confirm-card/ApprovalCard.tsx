@@ -1,4 +1,4 @@
-import { useId, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { Arguments } from "./Arguments";
 import { Earlier, type EarlierCall } from "./Earlier";
 import { EditForm } from "./EditForm";
@@ -41,13 +41,21 @@ export interface Decision {
 interface Props {
   ask: Ask;
   onDecide: (decision: Decision) => void;
+  /** It was taken away while the person was about to answer it. */
+  onUnsent?: () => void;
   /** Where several may be approved together: how many, and what does it. */
   all?: { count: number; approve: () => void };
 }
 
 /** One gated call: what would run, with which arguments, for how long it can be answered, and the decision. */
-export function ApprovalCard({ ask, onDecide, all }: Props) {
+export function ApprovalCard({ ask, onDecide: decide, onUnsent, all }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "reject">("view");
+  const isAnswered = useRef(false);
+  useGoing(() => mode !== "view" && !isAnswered.current && onUnsent?.());
+  const onDecide = (decision: Decision) => {
+    isAnswered.current = true;
+    decide(decision);
+  };
   const titleId = useId();
   const card = useRef<HTMLElement>(null);
   const back = () => {
@@ -101,6 +109,15 @@ export function ApprovalCard({ ask, onDecide, all }: Props) {
       </fieldset>
     </section>
   );
+}
+
+/** `act`, as it was drawn last, when the component goes. */
+function useGoing(act: () => void) {
+  const latest = useRef(act);
+  useEffect(() => {
+    latest.current = act;
+  });
+  useEffect(() => () => latest.current(), []);
 }
 
 const UNTIL = "Nothing happens until you decide.";

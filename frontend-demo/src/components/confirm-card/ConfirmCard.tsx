@@ -7,7 +7,7 @@ import { Arguments } from "./Arguments";
 import { AnswerLine, GoneLine, RecordLine } from "./DecisionLine";
 import type { EarlierCall } from "./Earlier";
 import { makeFields, type Schema } from "./fields";
-import { useAnswer, useBusy, useGone, useRecord, useStore } from "./Ledger";
+import { useAnswer, useBusy, useGone, useRecord, useStore, useUnsent } from "./Ledger";
 import { CARD, openCards } from "./open";
 import { isClosed, type CallRecord } from "./records";
 import { serverNow } from "./serverTime";
@@ -60,13 +60,14 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
   const [decided, setDecided] = useState<Decision | null>(null);
   const answered = useAnswer(card.function_call_id);
   const isGone = useGone();
+  const isUnsent = useUnsent(card.function_call_id);
   const record = useRecord(card.function_call_id);
   const reopened = useReopened(id, record?.state === "pending");
   const ask = toAsk(card);
   if (!ask || !card.function_call_id) return null;
   const mine = decided ?? toDecision(result) ?? undefined;
   const isDropped = result !== undefined && !mine; // without an answer: the call's chip says what became of it, or it is asked again
-  if (record?.decision ? !isNewest(id, ask.id, agent.messages) : isDropped) return null;
+  if (record?.decision || isUnsent ? !isNewest(id, ask.id, agent.messages) : isDropped) return null;
   if (record && isClosed(record)) return <Closed record={record} agent={ask.agent} mine={answered} respond={live && !decided ? respond : undefined} />;
   if (isGone) return <GoneLine />;
   if (mine) return <AnswerLine ask={ask} decision={mine} />;
@@ -77,7 +78,7 @@ function Confirm({ id, card, live, respond, result, queue }: Props) {
     queue.decided();
     void (respond && queue.isAwaited ? respond : reopened.respond)(toAnswer(ask, made));
   };
-  return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} />;
+  return <Open ask={ask} id={card.function_call_id} queue={queue} onDecide={decide} onUnsent={() => store.leave(ask.id)} />;
 }
 
 /**
@@ -161,7 +162,7 @@ function Waiting({ ask, id, queue }: PartProps) {
 const APPROVED: Decision = { approved: true };
 const SOON = 50; // ms
 
-function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: Decision) => void }) {
+function Open({ ask, id, queue, onDecide, onUnsent }: PartProps & { onDecide: (decision: Decision) => void; onUnsent: () => void }) {
   const waiting = useSyncExternalStore(queue.subscribe, queue.waiting);
   const [isApproved] = useState(() => queue.approved().has(id));
   useEffect(() => {
@@ -177,7 +178,7 @@ function Open({ ask, id, queue, onDecide }: PartProps & { onDecide: (decision: D
     queue.approveAll();
     onDecide(APPROVED);
   };
-  return <ApprovalCard ask={ask} onDecide={onDecide} all={count > 0 ? { count, approve: approveAll } : undefined} />;
+  return <ApprovalCard ask={ask} onDecide={onDecide} onUnsent={onUnsent} all={count > 0 ? { count, approve: approveAll } : undefined} />;
 }
 
 function toAsk(card: Partial<Card>): Ask | null {

@@ -1,29 +1,32 @@
 import type { Ask, Decision } from "./ApprovalCard";
 import { Icon, type IconName } from "./Icon";
 import { reveal } from "./invisible";
+import { useUnsent } from "./Ledger";
 import { callText, changes, outcome, unitsOf, verdict, type CallRecord } from "./records";
 import { humanize } from "./values";
 import "./confirm-card.css";
 import "./told.css";
 
-/** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. `agent`: who asked, where that is not plain. */
-export function RecordLine({ record, mine, late = isLate(record, mine), agent }: { record: CallRecord; mine?: Decision; late?: boolean; agent?: string }) {
+/** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. `agent`: who asked, where that is not plain. `isUnsent`: an answer was about to be given in a place that the ledger doesn't know of. */
+export function RecordLine({ record, mine, late = isLate(record, mine), isUnsent = false, agent }: { record: CallRecord; mine?: Decision; late?: boolean; isUnsent?: boolean; agent?: string }) {
   const { state, decision } = record;
+  const unsent = useUnsent(record.call_id) || isUnsent;
   const call = [askedBy(agent), callText(record.tool, record.arguments, unitsOf(record))].filter(Boolean).join(" · ");
-  const text = recordText(record, mine, call, late);
-  return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={late} />;
+  const text = recordText(record, mine, { call, late, unsent });
+  return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={late || unsent} />;
 }
 
-/** The same in words; `call` says which one it is, where that isn't plain. `mine` was answered here: if the record says otherwise, it came too `late`. */
-export function recordText(record: CallRecord, mine: Decision | undefined, call = "", late = isLate(record, mine)): string {
+/** The same in words; `call` says which one it is, where that isn't plain. `mine` was answered here: if the record says otherwise, it came too `late`. `unsent`: somebody was about to answer here. */
+export function recordText(record: CallRecord, mine: Decision | undefined, { call = "", late = isLate(record, mine), unsent = false }): string {
   const said = verdict(record);
   const parts = [
-    late ? `Already ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said,
+    late || (unsent && record.decision) ? `Already ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said,
     call,
     record.decision?.reason && `“${reveal(record.decision.reason)}”`,
     ...changes(record.arguments, record.effective_arguments, unitsOf(record)),
     outcome(record),
     late && `your answer${mine?.approved ? "" : ", to reject it,"} came too late`,
+    unsent && "what you were about to answer was not sent",
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -49,6 +49,18 @@ export class LedgerStore {
 
   answers = (): ReadonlyMap<string, Decision> => this.#answers;
 
+  /** Calls that somebody was about to answer here when they were closed, by call id. */
+  #unsent: ReadonlySet<string> = new Set();
+
+  unsent = (): ReadonlySet<string> => this.#unsent;
+
+  /** The card of this call goes while it is being answered. If that is because it was closed, nothing can be sent any more. */
+  leave(callId: string): void {
+    if (!isClosed(this.#records.get(callId))) return;
+    this.#unsent = new Set(this.#unsent).add(callId);
+    this.#notify();
+  }
+
   /** A run ended and still asks: what was answered about what is open wasn't taken. */
   askedAgain(): void {
     this.given.clear();
@@ -80,6 +92,7 @@ export class LedgerStore {
   /** Something was answered here. It goes out with the last answer. */
   decided = (callId: string, decision: Decision) => {
     this.hasUnsent = true;
+    this.#unsent = new Set([...this.#unsent].filter((id) => id !== callId));
     this.#answers = new Map(this.#answers).set(callId, decision);
     this.#notify();
   };
@@ -113,6 +126,12 @@ export const useAllRecords = (): CallRecord[] => [...new Set(useRecords().values
 export function useAnswer(callId: string | undefined): Decision | undefined {
   const store = useContext(Context);
   return useSyncExternalStore(store.subscribe, store.answers).get(callId ?? "");
+}
+
+/** Whether something was about to be answered here about a call when it was closed. */
+export function useUnsent(callId: string | undefined): boolean {
+  const store = useContext(Context);
+  return useSyncExternalStore(store.subscribe, store.unsent).has(callId ?? "");
 }
 
 /** Whether the assistant has something to read after this message. */

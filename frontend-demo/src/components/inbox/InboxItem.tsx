@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore, type ComponentProps } from "react";
 import { AnswerLine, ApprovalCard, GoneLine, Ledger, RecordLine, type Ask, type Decision } from "../confirm-card";
 import { LedgerStore } from "../confirm-card/Ledger";
-import { time, unitsOf, verdict } from "../confirm-card/records";
+import { isClosed, time, unitsOf, verdict } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { formatLeft, useCountdown } from "../confirm-card/useCountdown";
 import { humanize, summary } from "../confirm-card/values";
@@ -23,6 +23,7 @@ interface Props {
 export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }: Props) {
   const { record } = entry;
   const [isOpen, setOpen] = useState(startsOpen);
+  const [isUnsent, setUnsent] = useState(false);
   const line = useRef<HTMLElement>(null);
   const decide = (decision: Decision) => {
     line.current?.focus(); // the button that had the focus goes
@@ -40,10 +41,10 @@ export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }
         </span>
       </summary>
       <div className="inbox-body">
-        <div role="status"><Outcome entry={entry} agent={agent} /></div>
+        <div role="status"><Outcome entry={entry} isUnsent={isUnsent && !entry.mine} agent={agent} /></div>
         {isOpen && record.state === "pending" && !entry.isGone && (
           <div hidden={!waits(entry)}>
-            <Question entry={entry} store={store} agent={agent} onDecide={decide} />
+            <Question entry={entry} store={store} agent={agent} onDecide={decide} onUnsent={() => setUnsent(isClosed(store.entries().find((one) => one.record.id === record.id)?.record))} />
           </div>
         )}
         {!entry.isGone && (
@@ -57,9 +58,9 @@ export function InboxItem({ entry, store, startsOpen, agent, where, onOpenChat }
   );
 }
 
-function Question({ entry, store, agent, onDecide }: Pick<Props, "entry" | "store" | "agent"> & { onDecide: (decision: Decision) => void }) {
+function Question({ entry, store, agent, ...given }: Pick<Props, "entry" | "store" | "agent"> & Pick<ComponentProps<typeof ApprovalCard>, "onDecide" | "onUnsent">) {
   const ledger = useChatLedger(store, entry.record.thread_id);
-  return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry, agent)} onDecide={onDecide} /></Ledger>;
+  return <Ledger store={ledger}><ApprovalCard ask={toAsk(entry, agent)} {...given} /></Ledger>;
 }
 
 /** The records of its chat, so that the card says what already ran there; read again when another call of it is closed. */
@@ -85,12 +86,12 @@ const toAsk = ({ record, problem }: Entry, agent?: string): Ask => ({
   unit: unitsOf(record),
 });
 
-function Outcome({ entry: { record, mine, isLate, isGone, note }, agent }: Pick<Props, "entry" | "agent">) {
+function Outcome({ entry: { record, mine, isLate, isGone, note }, isUnsent, agent }: Pick<Props, "entry" | "agent"> & { isUnsent: boolean }) {
   if (isGone) return <GoneLine />;
   if (record.state === "pending") return mine ? <AnswerLine ask={toAsk({ record }, agent)} decision={mine} /> : null;
   return (
     <>
-      <RecordLine record={record} mine={mine} late={isLate} agent={agent} />
+      <RecordLine record={record} mine={mine} late={isLate} isUnsent={isUnsent} agent={agent} />
       {note && <p className="inbox-note">The conversation doesn't go on yet. {note}</p>}
     </>
   );

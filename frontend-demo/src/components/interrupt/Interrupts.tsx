@@ -69,7 +69,7 @@ function Cards({ interrupts, onAnswer }: Props) {
         if (isGone && !record) return <GoneLine key={interrupt.id} />;
         if (record) return <RecordLine key={interrupt.id} record={record} mine={decision} agent={ask.agent} />;
         if (decision) return <AnswerLine key={interrupt.id} ask={ask} decision={decision} />;
-        return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} all={count > 0 && interrupt === open[0] ? all : undefined} />;
+        return <ApprovalCard key={interrupt.id} ask={ask} onDecide={(made) => decide(interrupt, ask, made)} onUnsent={() => store.leave(interrupt.toolCallId ?? interrupt.id)} all={count > 0 && interrupt === open[0] ? all : undefined} />;
       })}
       {interrupts.length > 1 && open.length > 0 && <p className="gate-quiet" role="status">{interrupts.length - open.length} of {interrupts.length} decided; the answers go out together.</p>}
     </div>

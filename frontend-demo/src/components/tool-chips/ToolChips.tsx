@@ -3,7 +3,7 @@ import type { ComponentType } from "react";
 import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
-import { useAnswer, useGone, useRecord, useStore } from "../confirm-card/Ledger";
+import { useAnswer, useGone, useRecord, useStore, useUnsent } from "../confirm-card/Ledger";
 import { unitsOf, type CallRecord } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
@@ -72,8 +72,9 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
 export function Decided({ callId }: { callId: string | undefined }) {
   const record = useRecord(callId);
   const mine = useAnswer(record?.call_id);
-  const text = record ? recordText(record, mine) : "";
-  return record && text ? <span className="chip-decided" data-testid="chip-decided" data-late={isLate(record, mine)}>{text}</span> : null;
+  const unsent = useUnsent(record?.call_id);
+  const text = record ? recordText(record, mine, { unsent }) : "";
+  return record && text ? <span className="chip-decided" data-testid="chip-decided" data-late={unsent || isLate(record, mine)}>{text}</span> : null;
 }
 
 /** What was answered and never arrived, for as long as nobody sends it again. */
