@@ -20,8 +20,10 @@ import msgspec
 import openai
 
 from agui_gate import off_loop
+from agui_gate.engine import heart, outbox
 from tests.bench import provider
 
+_HOUR = 3600
 _HEADERS = {"content-type": "text/event-stream"}
 
 
@@ -45,7 +47,7 @@ class Counted(msgspec.Struct):
 
 
 def least(counts: Sequence[Counted]) -> Counted:
-    """The smallest of each: the heart beats in the others."""
+    """The smallest of each: in the others things are loaded, or what other threads did came apart."""
     return Counted(*(min(column) for column in zip(*map(msgspec.structs.astuple, counts), strict=True)))
 
 
@@ -99,8 +101,16 @@ def _is_ours(code: CodeType) -> bool:
 
 @contextmanager
 def answered(deltas: int) -> Iterator[None]:
-    """Within: the clients that adapters make are answered as the benchmark's provider answers."""
+    """Within: the clients that adapters make are answered as the benchmark's provider answers. In what is started here
+    nothing is done now and then (the heart's beats, the outbox): the count of that says how long a run took.
+    """
     body = b"".join(provider.frames(deltas))
     transport = httpx2.MockTransport(lambda request: httpx2.Response(200, headers=_HEADERS, content=body))
-    with patch.object(openai, "DefaultAsyncHttpxClient", partial(openai.DefaultAsyncHttpxClient, transport=transport)):
+    client = partial(openai.DefaultAsyncHttpxClient, transport=transport)
+    seldom = {"LOOK_SECONDS": _HOUR, "GATHER_SECONDS": _HOUR, "LONGEST": _HOUR}
+    with (
+        patch.object(openai, "DefaultAsyncHttpxClient", client),
+        patch.object(heart, "STOP_MS", _HOUR * 1000),
+        patch.dict(vars(outbox), seldom),
+    ):
         yield

@@ -18,8 +18,10 @@ from tests.bench.machine import SERVER, pin
 from tests.bench.processes import announce
 
 
-def create_ours(provider: str, folder: Path, store: str | None = None) -> Starlette:
-    """The product as a team would configure it. ``store``: instead of SQLite in ``folder``."""
+def create_ours(provider: str, folder: Path, store: str | None = None, bus: str | None = None) -> Starlette:
+    """The product as a team would configure it. ``store``: instead of SQLite in ``folder``; ``bus``: instead of the
+    one that goes with it.
+    """
     from agui_gate import Agent, create_app, tool
     from agui_gate_adapters.openai_responses import OpenAIResponses
 
@@ -30,7 +32,7 @@ def create_ours(provider: str, folder: Path, store: str | None = None) -> Starle
 
     model = OpenAIResponses("bench", mode="stateless", base_url=provider, api_key="bench")
     agent = Agent(name="bench", model=model, instructions="You help with orders.", tools=[refund])
-    return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", auth=lambda request: "bench")
+    return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", bus=bus, auth=lambda request: "bench")
 
 
 def _create(kind: str, provider: str, folder: Path) -> Starlette:
