@@ -81,6 +81,8 @@ def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, option
     cases("saidAfterHalf", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")])
     + cases("askedAnewAfterHalf", over=[("direct", "interrupt")])
     + cases("clockAhead", over=[("direct", "card"), ("direct", "interrupt")])
+    + cases("killed", over=[("direct", "card")])
+    + cases("saidToNobody", over=[("direct", "interrupt")])
     + cases("answerLost", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")]),
 )
 def test_what_was_decided_is_what_counts(stack: Stack, scenario: str, options: dict[str, str]) -> None:

@@ -33,6 +33,9 @@ function asks({ messages, resume }: RunAgentInput): boolean {
   return Boolean(resume?.length) || last === "user" || last === "tool";
 }
 
+/** What the person said last, as far as there is no answer to it. */
+const saidLast = (messages: readonly Message[]): Message[] => messages.slice(messages.findLastIndex(({ role }) => role !== "user") + 1);
+
 /** The gated calls of these messages that took effect, by the server's word; not those that an earlier answer had left behind. */
 function ranIn(messages: readonly Message[], store: LedgerStore) {
   const ids = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : [])).map(({ id }) => id);
@@ -48,17 +51,38 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
   const [editing, setEditing] = useState<Editing | null>(null);
 
   const next = useRef<(() => void) | null>(null); // what is to be done once the run that is on has ended
+  const isHalf = useRef(false); // the last answer broke off
+  const unsaid = useRef<Message[]>([]); // what the server may not have, as the run that was to tell it never began or broke off
 
   useEffect(() => {
     let started = 0;
     let open: "asked" | "begun" | null = null;
+    let said: Message[] = [];
+    let isLost = false;
     const close = () => {
       open = null;
+    };
+    const fail = () => {
+      isHalf.current = open === "begun";
+      isLost = true;
+      close();
+    };
+    /** The conversation was read again, from a server that doesn't have all that was said: that goes behind the rest, to be sent again. */
+    const keep = () => {
+      if (agent.isRunning) return;
+      const known = new Set(agent.messages.map(({ id }) => id));
+      unsaid.current = isLost ? said : said.filter(({ id }) => !known.has(id));
+      if (isLost || unsaid.current.length === 0) return;
+      agent.setMessages([...agent.messages, ...unsaid.current]);
+      onCut(true);
     };
     const { unsubscribe } = agent.subscribe({
       onRunInitialized: ({ input }) => {
         open = asks(input) ? "asked" : null; // nothing need come of a mere connect
         next.current = null;
+        isHalf.current = isLost = false;
+        const asked = saidLast(input.messages);
+        said = asked.length > 0 ? asked : unsaid.current;
         started = performance.now();
         setUsage(null);
         onSend();
@@ -67,7 +91,7 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
         open = "begun";
       },
       onRunErrorEvent: close,
-      onRunFailed: close,
+      onRunFailed: fail,
       onRunFinishedEvent: ({ event }) => {
         close();
         const stopped = toStopped(event);
@@ -77,10 +101,12 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
         if (entries.length > 0) setUsage({ seconds: (performance.now() - started) / 1000, input: sum("inputTokens"), output: sum("outputTokens") });
       },
       onRunFinalized: () => {
-        if (open) onCut(open === "begun");
-        close();
+        if (open) {
+          onCut(open === "begun");
+          fail();
+        }
         onRunOver();
-        if (next.current) setTimeout(next.current); // the client isn't through with it yet
+        setTimeout(next.current ?? keep); // the client isn't through with it yet
         next.current = null;
       },
     });
@@ -141,7 +167,7 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
     (hasFailed = false, instead?: () => void) => {
       const send = () => {
         const last = agent.messages.findLastIndex(({ role }) => role === "user" || role === "tool");
-        if (last < 0 || (!hasFailed && last < agent.messages.length - 1)) return instead?.();
+        if (last < 0 || (!hasFailed && !isHalf.current && last < agent.messages.length - 1)) return instead?.();
         agent.setMessages(agent.messages.slice(0, last + 1));
         if (hasFailed) agent.pendingInterrupts = []; // their answers are with the server
         void copilotkit.runAgent({ agent });
@@ -156,6 +182,7 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
 
   /** Take back the message that had no answer: as long as it is part of the conversation, it is sent along. */
   const takeBack = useCallback(() => {
+    unsaid.current = [];
     if (agent.messages.at(-1)?.role === "user") agent.setMessages(agent.messages.slice(0, -1));
   }, [agent]);
 

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { answer, atRest, decision, open, say, threadOf, toolsAre } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
-import { call, calls, says } from "../stage.mjs";
+import { call, calls, refund, says } from "../stage.mjs";
+import { decide } from "./told.mjs";
 
 const AWAY = /ERR_|Failed to fetch|network error|agent|connect|CopilotKit/i;
 const WORDS = Array.from({ length: 4000 }, (_, at) => `word${at} `);
@@ -47,6 +48,50 @@ export async function builtinKilledAtWork(t) {
   await page.getByRole("button", { name: "Retry" }).click();
   await answer(page, "I don't know whether it is packed.");
   await toolsAre(page, ["pack_order:unknown"]);
+}
+
+/** The same on the page made with CopilotKit. */
+export async function killed(t) {
+  await t.script(STORY);
+  const page = await t.open();
+  page.allow(AWAY);
+  page.allow(/^unhandled: $/); // the client leaves the broken stream's error to nobody as well
+  await t.say(page, "Tell me a story");
+  await page.getByText("word5 ").waitFor();
+  await t.kill("server");
+  await t.banner(page).waitFor();
+  await t.idle(page);
+  await t.script(says("Once upon a time."));
+  await t.start("server");
+  await t.shot(page, "back");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await t.answered(page, "Once upon a time.");
+  await counts(page.getByText("word5 "), 0, "the half answer is gone");
+  await becomes(() => t.userMessages(page), 1);
+  await counts(t.banner(page), 0);
+}
+
+/** A message never left, and then something else happened in the chat, which is read again: the message stays, and so does how to send it. */
+export async function saidToNobody(t) {
+  await t.script(calls("I'll refund it.", refund()), says("It was refunded, and I hurry."));
+  const page = await t.open();
+  await t.say(page, "Refund ten cents of order 1003");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  page.allow(AWAY);
+  await page.route(/\/run$|\/agents\/support$/, (route) => route.abort("connectionrefused"));
+  await t.say(page, "And hurry");
+  await t.banner(page, "network").waitFor();
+  await t.idle(page);
+  await page.unroute(/\/run$|\/agents\/support$/);
+  await decide(t, page, "refund", { approved: true });
+  await t.banner(page, "incomplete").waitFor();
+  await t.chipsAre(page, ["refund:done"]);
+  await becomes(() => t.userMessages(page), 2);
+  await t.shot(page, "kept");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await t.answered(page, "It was refunded, and I hurry.");
+  await becomes(() => t.userMessages(page), 2);
 }
 
 const broke = (page) => page.locator(".notice-code", { hasText: "incomplete" }).waitFor();
