@@ -1,6 +1,7 @@
 """A server with a model that keeps time: `python -m tests.live.server`. Prints `port N` when it listens.
 
-Each run says `BURST` pieces at once and then one every `INTERVAL` seconds. What the server logs goes to stdout.
+Each run says `BURST` pieces at once and then, once somebody has said `GO`, one every `INTERVAL` seconds. What the
+server logs goes to stdout.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ BURST, PIECE = 60, "x" * 3000
 INTERVAL = 0.05
 PIECES = 120
 SEND_TIMEOUT = 2.0
+GO = "now"
 
 
 class Metronome:
@@ -22,9 +24,15 @@ class Metronome:
 
     origin = "metronome/1"
 
+    def __init__(self) -> None:
+        self._go = asyncio.Event()
+
     async def stream(self, request: adapter.TurnRequest) -> AsyncIterator[Sequence[adapter.ModelEvent]]:
         """One turn."""
         yield [adapter.TextStart("0"), *(adapter.TextDelta("0", PIECE) for _ in range(BURST))]
+        if GO in str(request.transcript[-1]):
+            self._go.set()
+        await self._go.wait()
         loop = asyncio.get_running_loop()
         start = loop.time()
         for number in range(PIECES):

@@ -1,7 +1,8 @@
 """200 readers that never read and 200 that do, on one process: nobody who reads notices those who don't.
 
-Each of 40 runs has five of both; half of the runs were started by one that never reads. Before them, as a control, the
-same with nobody but those who read: where a busy machine makes even that slow, the others are held to a multiple of it.
+Each of 40 runs has five of both; half of the runs were started by one that never reads. The model waits until all of
+them are there, however long that takes. Before them, as a control, the same with nobody but those who read: where a
+busy machine makes even that slow, the others are held to a multiple of it.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ import pytest
 
 from tests.bench.checking import read, text
 from tests.bench.machine import raise_file_limit
-from tests.live.server import BURST, INTERVAL, PIECE, PIECES, SEND_TIMEOUT
+from tests.live.server import BURST, GO, INTERVAL, PIECE, PIECES, SEND_TIMEOUT
 from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("B17")]
@@ -32,7 +33,7 @@ KB = 1024
 ATTEMPTS = 3
 """Times are those of the best attempt: other work on the machine only ever adds to them."""
 SLOWER = 2.5
-"""How many times the control's gaps are allowed, at the 99th percentile."""
+"""How many times the control's gaps are allowed, at the 99.5th percentile."""
 LATER = 20
 """How many of the control's gaps a reader may be dropped too late, and its socket be gone."""
 STEPS = 2
@@ -102,13 +103,18 @@ class Machine:
         self.clients.append(client)
         return client
 
-    async def run(self, number: int, *, reads: bool) -> Client:
+    async def run(self, number: int, *, reads: bool, says: str = "begin") -> Client:
         """Start a run."""
-        message = {"id": "u", "role": "user", "content": "go"}
+        message = {"id": "u", "role": "user", "content": says}
         more = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
         body = json.dumps({"threadId": f"t{number}", "runId": "r", "messages": [message], **more})
         head = f"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
         return await self.send(f"{head}\r\n\r\n{body}", reads=reads)
+
+    async def go(self) -> float:
+        """Let the model keep time from now on, when everybody is there. The moment."""
+        await (await self.run(-2, reads=True, says=GO)).begun
+        return time.monotonic()
 
     async def follow(self, run_key: str, *, reads: bool, after: str = "") -> Client:
         """Read a run."""
@@ -181,7 +187,7 @@ async def crowd(server: Machine, stuck_each: int) -> Runs:
 
 
 class Times(NamedTuple):
-    """Seconds: until the last reader that doesn't read was dropped, until its socket was gone; 99 % of healthy gaps,
+    """Seconds: until the last reader that doesn't read was dropped, until its socket was gone; 99.5 % of healthy gaps,
     in the control and next to those who don't read.
     """
 
@@ -211,16 +217,16 @@ async def test_readers_that_never_read_are_dropped_and_nobody_else_notices() -> 
 
 
 def gap(healthy: list[Client], since: float) -> float:
-    """The 99th percentile of the gaps between what came to each of them."""
+    """The gap between two pieces that came to one of them of which 99.5 % are shorter: one long gap of each shows."""
     gaps = sorted(b - a for c in healthy for a, b in pairwise(t for t in c.times if t > since))
-    assert len(gaps) > len(healthy) * PIECES / 3
-    return gaps[len(gaps) * 99 // 100]
+    assert len(gaps) > len(healthy) * PIECES / 20, "enough to tell; on a slow machine pieces come together"
+    return gaps[len(gaps) * 995 // 1000]
 
 
 async def uncrowded(server: Machine) -> float:
     """The gaps of those who read when everybody does."""
     healthy = [client for _, clients, _ in await crowd(server, 0) for client in clients]
-    connected = time.monotonic()
+    connected = await server.go()
     await asyncio.gather(*(client.done for client in healthy))
     return gap(healthy, connected)
 
@@ -232,7 +238,7 @@ async def crowded(server: Machine, control: float) -> Times:
     before, sockets_before = server.resident(), server.sockets()
     begun = time.monotonic()
     runs = await crowd(server, EACH)
-    connected = time.monotonic()
+    connected = await server.go()
     stuck = [client for _, _, clients in runs for client in clients]
     healthy = [client for _, clients, _ in runs for client in clients]
     assert (len(stuck), len(healthy)) == (RUNS * EACH, RUNS * EACH)
@@ -242,7 +248,7 @@ async def crowded(server: Machine, control: float) -> Times:
         await asyncio.wait([warm.lost], timeout=0.1)
     assert server.dropped[0][0] - begun > SEND_TIMEOUT * 0.9
     assert (peak - before) / len(stuck + healthy) < 256 * KB, f"{(peak - before) / len(stuck + healthy):.0f}"
-    while server.sockets() > sockets_before + len(healthy):
+    while server.sockets() > sockets_before + len(healthy) + 1:  # the one that said go
         await asyncio.wait([warm.lost], timeout=0.05)
     gone = time.monotonic()
     await asyncio.gather(*(client.done for client in healthy))
