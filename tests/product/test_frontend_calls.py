@@ -172,6 +172,27 @@ async def test_what_a_page_came_back_to_is_not_sent_again() -> None:
         await assert_as_connected(p, chat)
 
 
+@conforms("LIFE-8")
+@styles
+@pytest.mark.parametrize("state", ["done", "expired"])
+async def test_what_a_page_came_back_to_stays_before_what_is_said_next(state: str, card: bool) -> None:
+    clock = Clock()
+    async with product(Shop(expires_after=3600).tools, script(refund()), store=MemoryStore(clock=clock)) as p:
+        chat = page(p, *([CARD_TOOL] if card else []))
+        await chat.say("refund")
+        (pending,) = (await p.get("/approvals"))["approvals"]
+        if state == "expired":
+            clock.later()
+        else:
+            await p.decide(pending["id"], {"approved": True})
+        assert (await p.get(f"/approvals/{pending['id']}"))["state"] == state
+        chat.messages = apply([], await connect(p, chat))
+        assert shown(chat.messages) == [("user",), ("refund",), ("tool",)]
+        assert (await chat.say("and now?")).text == "Done."
+        assert shown(chat.messages) == [("user",), ("refund",), ("tool",), ("user",), ("assistant",)]
+        await assert_as_connected(p, chat)
+
+
 @conforms("SNAP-1")
 @styles
 async def test_who_retries_an_answer_that_goes_on_is_shown_its_beginning(card: bool) -> None:

@@ -9,7 +9,8 @@ run leaves unanswered is what a page has to answer (TOOL-6). So readers of 1.x a
 * a call of the client's that was given up, nor what the model was told in the place of its result;
 * a card that nobody can answer any more and that its page has not answered;
 * where people are asked by cards, a gated call that nobody has decided. It was held back from the stream, and stands
-  where it was streamed in the end: with its result, where the run stood that decided it;
+  where it was streamed in the end: with its result, where the run stood that decided it. If `connect` told it before,
+  it stands before what is said next;
 * where the page has tools of its own, a call that delegates a task while that is at work;
 * where people are asked by interrupts, cards that are open. The gated calls are shown then, unanswered.
 

@@ -58,6 +58,8 @@ class Course:
             intake.entries, () if intake.keep is None else self._thread.entries[intake.keep :]
         )
         self._stay(intake)
+        if intake.keep is None:
+            self._showing.known()
         await self._apply(intake)
         if intake.keep is None:
             await self._conversing.decide(intake)

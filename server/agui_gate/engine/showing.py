@@ -61,6 +61,14 @@ class Showing:
             self._scope.lane_of(call_id).result(call_id, result_id(call_id), outcomes.NOT_SAVED.content)
             raise
 
+    def known(self) -> None:
+        """Outcomes that the client has from `connect`: they stay where they were told, before what is said now."""
+        if not self._scope.dialect.v1:
+            return  # they are told where the model made the call
+        for approval in self._scope.thread.journal.unreported():
+            if approval.call_id in self._answered and approval.call_id in self._calls_sent:
+                self.closed(approval)
+
     def unseen(self, repeated: Iterable[Approval]) -> None:
         """Outcomes the client has not seen: decided elsewhere, expired, recovered.
 
