@@ -130,6 +130,28 @@ def test_text_that_reads_as_something_else_is_in_quotes() -> None:
     assert shown == [*QUOTED.values(), "1", "true", "null"]
 
 
+DEAD = """
+import { mock } from "node:test";
+mock.timers.enable({ apis: ["setTimeout"] });
+const { ask } = await alone("ask");
+const end = (signal, reject) => signal.addEventListener("abort", () => reject(signal.reason));
+const untilAborted = (_, { signal }) => new Promise((_, reject) => end(signal, reject));
+globalThis.fetch = untilAborted;
+const asked = ask("http://localhost/", {}).catch(({ name }) => name);
+mock.timers.tick(45_000);
+const dead = await asked;
+globalThis.fetch = async (_, { signal }) => ({ signal });
+const { signal } = await ask("http://localhost/", {});
+mock.timers.tick(45_000);
+console.log(JSON.stringify([dead, signal.aborted]));
+"""
+
+
+def test_what_waits_for_an_answer_on_a_dead_connection_gives_up() -> None:
+    """Else nothing would be looked at any more until the page is loaded anew; a long answer is read to its end."""
+    assert in_node(DEAD) == ["AbortError", False]
+
+
 FIELDS = """
 const { editedSchema } = await alone("fields");
 const amount = { properties: { amount: { type: "number" } } };

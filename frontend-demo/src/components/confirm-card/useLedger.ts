@@ -1,5 +1,6 @@
 import { useAgent, useCopilotKit, UseAgentUpdate } from "@copilotkit/react-core/v2";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { ask } from "./ask";
 import { isClosed, type CallRecord } from "./records";
 import { LedgerStore } from "./Ledger";
 import { lookOut } from "./lookOut";
@@ -236,7 +237,7 @@ class Reader {
 
   async #get<T>(path: string): Promise<T | null> {
     try {
-      const response = await fetch(new URL(path, this.server), { headers: this.headers });
+      const response = await ask(new URL(path, this.server), { headers: this.headers });
       learnTime(response.headers.get("date"));
       if (response.status === 404 && this.store.records().size > 0) this.store.gone();
       return response.ok ? (parseJson(await response.text()) as T) : null;

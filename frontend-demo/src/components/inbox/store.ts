@@ -1,6 +1,7 @@
 /** The calls that wait for the person in any chat, and what came of answering them here. */
 
 import type { Decision } from "../confirm-card";
+import { ask } from "../confirm-card/ask";
 import type { CallRecord } from "../confirm-card/records";
 import { parseJson } from "../confirm-card/values";
 
@@ -123,7 +124,7 @@ export class InboxStore {
     const headers = body === undefined ? this.headers : { ...this.headers, "content-type": "application/json" };
     const init = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
     try {
-      const response = await fetch(new URL(path, this.server), init);
+      const response = await (body === undefined ? ask : fetch)(new URL(path, this.server), init); // a decision may take its time
       return { ok: response.ok, status: response.status, said: asJson(await response.text()) as T };
     } catch {
       return null;

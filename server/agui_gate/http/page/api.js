@@ -22,13 +22,20 @@ function headers(extra = {}) {
   return token ? { ...extra, Authorization: `Bearer ${token}` } : extra;
 }
 
+const SILENCE = 45_000; // ms without the beginning of an answer, after which there comes none: its connection is dead
+
 async function call(path, options = {}) {
+  const silence = new AbortController();
+  const isRead = !options.method && !options.signal; // what is done may take its time; and who can end it has a rule of their own
+  const bell = isRead ? setTimeout(() => silence.abort(), SILENCE) : null;
   let response;
   try {
-    response = await fetch(route(path), { ...options, headers: headers(options.headers) });
+    response = await fetch(route(path), { signal: silence.signal, ...options, headers: headers(options.headers) });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (error.name === "AbortError" && !isRead) throw error;
     throw new ApiError("network", "The server did not answer.");
+  } finally {
+    clearTimeout(bell);
   }
   learnTime(response.headers.get("date"));
   if (!response.ok) throw await asError(response);

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { afterEach, mock, test } from "node:test";
+import { page } from "./support.mjs";
+
+Object.assign(globalThis, { document: { baseURI: "http://localhost/" }, window: { sessionStorage: { getItem: () => null } } });
+const { getCalls, run } = await page("api.js");
+
+const untilAborted = (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+
+test("what waits for an answer on a dead connection gives up", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.fetch = untilAborted;
+  const asked = getCalls("t1").catch(({ code }) => code);
+  mock.timers.tick(45_000);
+  assert.equal(await asked, "network");
+});
+
+test("a run takes as long as it takes, and is left by who began it", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.fetch = untilAborted;
+  const controller = new AbortController();
+  const first = run("support", {}, controller.signal).next().catch(({ name }) => name);
+  mock.timers.tick(45_000);
+  assert.equal(await Promise.race([first, new Promise((resolve) => setImmediate(resolve, "at work"))]), "at work");
+  controller.abort();
+  assert.equal(await first, "AbortError");
+});
+
+afterEach(() => mock.timers.reset());
