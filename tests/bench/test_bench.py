@@ -3,13 +3,10 @@
 The margins are several times the goals: here a busy machine must not decide, only a change of the order of growth.
 """
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.bench import figures, provider
 from tests.bench.checking import WrongStream, check_run, stamps
-from tests.bench.heart import as_served
 from tests.bench.report import Row, compared, table
 from tests.bench.work import history, word
 
@@ -97,14 +94,6 @@ def test_histories_have_a_result_for_every_call() -> None:
     assert [message["toolCallId"] for message in messages if message["role"] == "tool"] == calls
 
 
-@pytest.fixture
-def served() -> Iterator[None]:
-    """The garbage collector leaves alone what other tests left in this process: to walk through it took most of it."""
-    with as_served():
-        yield
-
-
-@pytest.mark.usefixtures("served")
 def test_sanitizing_is_quick_and_linear() -> None:
     quick, linear = figures.sanitizing()
     assert quick.ours < 500
@@ -112,17 +101,14 @@ def test_sanitizing_is_quick_and_linear() -> None:
     assert linear.ratio < 15  # 25 if it were quadratic
 
 
-@pytest.mark.usefixtures("served")
 def test_the_registry_is_quick() -> None:
     register, consume = min(figures.registry_times(2000) for _ in range(3))
     assert max(register, consume) < 200e-6
 
 
-@pytest.mark.usefixtures("served")
 def test_a_second_reader_costs_microseconds() -> None:
     assert figures.reader_seconds(500) < 60e-6
 
 
-@pytest.mark.usefixtures("served")
 def test_a_delta_costs_microseconds() -> None:
     assert max(figures.delta_seconds(960)) < 100e-6
