@@ -72,8 +72,9 @@ async def lives(script: Any, mode: str, store: str) -> AsyncIterator[Any]:
     async with serve(emulator) as base_url:
 
         @asynccontextmanager
-        async def life() -> AsyncIterator[Product]:
-            model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=base_url, api_key="k", hosted_tools=[SERVER])
+        async def life(*servers: dict[str, Any]) -> AsyncIterator[Product]:
+            there = servers or (SERVER,)
+            model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=base_url, api_key="k", hosted_tools=there)
             app = create_app(Agent(name="support", model=model), store=store)
             async with running(app) as url, client_of() as client:
                 yield Product(emulator, app, url, client)
@@ -315,6 +316,46 @@ async def test_a_decision_out_of_band_reaches_the_provider_with_the_next_run(mod
             await chat.say("thanks")
             assert consents(q) == [(held(asked), True)]
             q.assert_clean()
+
+
+OTHERS = {
+    "elsewhere": {**SERVER, "server_url": "https://other.example/mcp"},
+    "gone": {"type": "web_search"},
+    "renamed": {**SERVER, "server_label": "crm2"},
+}
+
+
+@every_mode
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("decided", ["before", "after"])
+async def test_what_was_approved_for_a_server_is_for_no_other(
+    mode: str, other: str, decided: str, tmp_path: Path
+) -> None:
+    """It has another address on this replica, or there is none of that name."""
+    async with lives(turns(), mode, store_url(tmp_path)) as life, life() as p:
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        async with life(OTHERS[other]) as q:
+            await (p if decided == "before" else q).decide(asked.interrupts[0]["id"], YES)
+            chat.product = q
+            done = await chat.go()
+            assert (done.text, status(done.results[held(asked)])) == ("Done.", "cancelled")
+            await chat.say("thanks")
+            assert True not in [yes for _, yes in consents(q)]
+            q.assert_clean()
+
+
+@every_mode
+async def test_what_else_changes_of_a_server_is_no_matter(mode: str, tmp_path: Path) -> None:
+    """A new key, say."""
+    async with lives(turns(), mode, store_url(tmp_path)) as life, life() as p:
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        await p.decide(asked.interrupts[0]["id"], YES)
+        async with life({**SERVER, "authorization": "new", "allowed_tools": ["pay"]}) as q:
+            chat.product = q
+            assert (await chat.go()).text == "Paid."
+            assert consents(q) == [(held(asked), True)]
 
 
 @every_mode

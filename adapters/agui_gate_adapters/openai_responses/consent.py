@@ -24,6 +24,16 @@ def agrees(transcript: Transcript) -> bool:
     return any(call.consent for turn in turns for call in turn.calls)
 
 
+def is_for_others(transcript: Transcript, servers: Mapping[str, str]) -> bool:
+    """Whether something was agreed to for a server that is not there, or is another one now: see `where_servers_are`.
+
+    Calls from before that was kept don't say which it was.
+    """
+    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
+    agreed = (call.part.private or {} for turn in turns for call in held_calls(turn) if call.consent)
+    return any(servers.get(p.get("server_label", "")) != p["server"] for p in agreed if "server" in p)
+
+
 def responses(turn: AssistantTurn) -> list[Body]:
     """What the provider is told about the turn's held calls."""
     return [_response(call) for call in held_calls(turn) if call.consent is not None]

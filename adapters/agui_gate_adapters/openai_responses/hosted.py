@@ -4,6 +4,7 @@ A hosted tool's item becomes a call that is finished when the item is; `hosted_k
 hosted MCP call that needs approval becomes one that is held: the engine asks, and the next request has the answer.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -31,10 +32,12 @@ class Hosting(NamedTuple):
     """What is kept and asked for hosted tools. ``expires_after`` (seconds) is for approvals of hosted MCP calls.
 
     ``keeps_lists``: a server's tool list is kept with the call that it asks about, to be sent again with the answer.
+    ``servers``: see `where_servers_are`.
     """
 
     expires_after: float | None = None
     keeps_lists: bool = False
+    servers: Mapping[str, str] = {}
 
 
 NOT_HOSTING = Hosting()
@@ -124,6 +127,7 @@ class HeldState(ItemState):
             "id": item.id,
             "name": item.name,
             "server_label": item.server_label or "",
+            "server": self._hosting.servers.get(item.server_label or "", ""),
         }
         if self._hosting.keeps_lists and self.tool_list is not None:
             private["tool_list"] = self.tool_list

@@ -4,6 +4,7 @@ Their arguments are what the tool was asked, their result a short text for peopl
 provider. Images are not part of that: they are shown once, as a notice, and the thread keeps their size alone.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ MAX_NAME = 64
 
 HOSTED = ("code_interpreter", "file_search", "image_generation", "mcp", "web_search")
 """Types of tools that the provider runs itself, or their beginnings (there are dated and preview ones)."""
+
+_ADDRESS = ("server_url", "connector_id", "project_connection_id")
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -53,6 +56,16 @@ def _check_label(label: object, labels: set[str]) -> None:
     if label in labels:
         raise ConfigurationError(f"hosted_tools: two mcp servers have the server_label {label!r}")
     labels.add(label)
+
+
+def where_servers_are(tools: Sequence[Body]) -> dict[str, str]:
+    """Which server each label stands for, as a digest of its address: what was agreed to for one is for no other."""
+    servers = [tool for tool in tools if tool["type"].startswith("mcp") and "server_label" in tool]
+    return {tool["server_label"]: _digest([tool.get(name) for name in _ADDRESS]) for tool in servers}
+
+
+def _digest(address: list[Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(address)).hexdigest()
 
 
 class Kind(NamedTuple):

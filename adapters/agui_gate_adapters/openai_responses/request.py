@@ -10,7 +10,7 @@ What a person agreed to that the provider holds (`consent.py`) goes with a conti
 whole history. Where the provider's memory was to be used and can't be, what it asked about is gone: `ConsentLost`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal
 
@@ -50,6 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     newest_sealed_only: bool = False
     """Azure refuses sealed reasoning of more than one turn ("Conflicting authenticated continuation identities")."""
     hosted_tools: tuple[Body, ...] = ()
+    servers: Mapping[str, str] = {}
+    """See `where_servers_are`."""
     output_window_ms: int | None = None
     """How long a response waits for the outputs of its calls, where that is limited (Foundry)."""
     reasoning: dict[str, Any] | None = None
@@ -107,6 +109,10 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
 
     Raises `ConsentLost`.
     """
+    if consent.is_for_others(request.transcript, settings.servers):
+        raise ConsentLost(
+            "What was approved is a call to a server that is another one now, or gone, so it was not run."
+        )
     new = None if plain else _since_ref(request, settings, now_ms)
     if new is not None:
         return _continued(msgspec.structs.replace(request, transcript=new), settings)

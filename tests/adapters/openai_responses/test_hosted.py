@@ -132,14 +132,15 @@ def test_names_are_fit_for_tools() -> None:
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_a_request_for_approval_is_a_held_call(keeps: bool) -> None:
-    events = told(LISTED, ASKS, hosting=Hosting(60.0, keeps))
+    events = told(LISTED, ASKS, hosting=Hosting(60.0, keeps, {"crm": "there"}))
     (start,) = of(events, CallStart)
     (end,) = of(events, CallEnd)
     assert (start.name, start.hosted, end.arguments) == ("crm__pay", True, '{"to":"ada"}')
     assert of(events, CallHeld) == [CallHeld(start.key, 60.0, "Let crm run pay?")]
     assert not of(events, CallResult)
     listed = end.private.pop("tool_list", None)
-    assert end.private == {"index": 1, "id": start.wire_id, "server_label": "crm", "name": "pay"}
+    crm = {"server_label": "crm", "server": "there", "name": "pay"}
+    assert end.private == {"index": 1, "id": start.wire_id, **crm}
     assert listed == (LISTED if keeps else None)
     (notice,) = of(events, Notice)
     assert notice == Notice("openai.mcp_tools", {"server": "crm", "tools": ["pay"], "failed": False})
