@@ -19,7 +19,7 @@ from agui_gate_adapters.common.transport import host_of
 
 from . import continuing
 from .hosted import Hosting
-from .hosted_kinds import checked_hosted_tools, where_servers_are
+from .hosted_kinds import checked_hosted_tools
 from .hosts import (
     AZURE,
     AZURE_SCOPE,
@@ -83,7 +83,6 @@ class OpenAIResponses:
             raise ConfigurationError(f"mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
         url = str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL")
         address = host_of(url or host.base_url)
-        hosted = checked_hosted_tools(hosted_tools, approval_expires_after)
         self._keeps_state = host is not OPENAI or keeps_state(address)
         mode = mode or ("chain" if self._keeps_state else "stateless")
         self._settings = Settings(
@@ -92,8 +91,7 @@ class OpenAIResponses:
             origin=f"openai-responses:{mode}:{address}:{model}",
             newest_sealed_only=host.newest_sealed_only or address.partition(":")[0].endswith(".azure.com"),
             output_window_ms=host.output_window_ms,
-            hosted_tools=hosted,
-            servers=where_servers_are(hosted),
+            hosted_tools=checked_hosted_tools(hosted_tools, approval_expires_after),
             reasoning=reasoning,
             temperature=temperature,
             max_output_tokens=max_output_tokens,

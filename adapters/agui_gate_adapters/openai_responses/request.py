@@ -33,6 +33,7 @@ from agui_gate_adapters.common.output_schemas import strict_schema
 
 from . import consent
 from .content import Body, result, user_message
+from .hosted_kinds import where_servers_are
 from .replay import output, replay
 
 Mode = Literal["chain", "conversation", "stateless"]
@@ -50,13 +51,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     newest_sealed_only: bool = False
     """Azure refuses sealed reasoning of more than one turn ("Conflicting authenticated continuation identities")."""
     hosted_tools: tuple[Body, ...] = ()
-    servers: Mapping[str, str] = {}
-    """See `where_servers_are`."""
     output_window_ms: int | None = None
     """How long a response waits for the outputs of its calls, where that is limited (Foundry)."""
     reasoning: dict[str, Any] | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
+
+    @property
+    def servers(self) -> Mapping[str, str]:
+        """See `where_servers_are`."""
+        return where_servers_are(self.hosted_tools)
 
 
 class Shape(Enum):

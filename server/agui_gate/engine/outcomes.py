@@ -55,7 +55,9 @@ NO_RESULT = status("unknown", "The provider gave no result. Whether it took effe
 BEGUN = Output('{"status":"approved","message":"Approved. The task begins."}')
 APPROVED = Output('{"status":"approved","message":"Approved. The provider was told to run this call."}')
 CONSENT_LOST = status(
-    "cancelled", "Approved, but the provider could not be told any more, so it was not executed. Ask again if wanted."
+    "cancelled",
+    "Approved, but the provider no longer knows this call, or would run it elsewhere. So it was not executed. "
+    "Ask again if wanted.",
 )
 
 TASK_OVER = status(
