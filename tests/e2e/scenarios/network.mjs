@@ -21,6 +21,7 @@ export async function builtinKilled(t) {
   await broke(page);
   await t.script(says("Once upon a time."));
   await t.start("server");
+  await comesBack(page);
   await counts(page.getByText("word5 "), 0, "the page has read what the server has");
   await becomes(() => page.locator(".user").allTextContents().then(String), "Tell me a story");
   await t.shot(page, "kept");
@@ -44,6 +45,7 @@ export async function builtinKilledAtWork(t) {
   await counts(page.getByRole("button", { name: "Approve" }), 0);
   await t.shot(page, "away");
   await t.start("server");
+  await comesBack(page);
   await shows(decision(page), /^Approved at/);
   await page.getByRole("button", { name: "Retry" }).click();
   await answer(page, "I don't know whether it is packed.");
@@ -93,6 +95,9 @@ export async function saidToNobody(t) {
   await t.answered(page, "It was refunded, and I hurry.");
   await becomes(() => t.userMessages(page), 2);
 }
+
+/** The person comes back to the page: it looks at once, else as seldom as it has got used to with a server that is away. */
+const comesBack = (page) => page.evaluate(() => dispatchEvent(new Event("focus")));
 
 const broke = (page) => page.locator(".notice-code", { hasText: "incomplete" }).waitFor();
 
