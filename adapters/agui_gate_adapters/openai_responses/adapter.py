@@ -19,7 +19,7 @@ from agui_gate_adapters.common.transport import host_of
 
 from . import continuing
 from .hosted import Hosting
-from .hosted_kinds import checked_hosted_tools
+from .hosted_kinds import checked_hosted_tools, where_servers_are
 from .hosts import (
     AZURE,
     AZURE_SCOPE,
@@ -232,7 +232,11 @@ class OpenAIResponses:
         machine = ResponseMachine(
             self._settings.model,
             lambda response_id: self._ref(response_id, conversation_id) if keeps else None,
-            Hosting(self._approval_expires_after, keeps_lists=not keeps, servers=self._settings.servers),
+            Hosting(
+                self._approval_expires_after,
+                keeps_lists=not keeps,
+                servers=where_servers_are(self._settings.hosted_tools),
+            ),
             self._forgot if current.continues_response and not self._keeps_state else None,
         )
         response = await sent(self._transport, current.request, lambda: current.body | more)

@@ -8,9 +8,11 @@ that is sent twice may run the call twice: what says it is sent again only where
 from collections.abc import Mapping, Sequence
 
 from agui_gate.adapter import AssistantTurn, SettledCall, Transcript
+from agui_gate.errors import ConsentLost
 from agui_gate_adapters.common.consents import reason_of
 
 from .content import Body
+from .hosted_kinds import where_servers_are
 
 
 def held_calls(turn: AssistantTurn) -> list[SettledCall]:
@@ -18,20 +20,18 @@ def held_calls(turn: AssistantTurn) -> list[SettledCall]:
     return [call for call in turn.calls if call.part.kind == "held"]
 
 
-def agrees(transcript: Transcript) -> bool:
-    """Whether the provider is to be told to run something."""
-    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
-    return any(call.consent for turn in turns for call in turn.calls)
+def agrees(transcript: Transcript, hosted_tools: Sequence[Body]) -> bool:
+    """Whether the provider is to be told to run something.
 
-
-def is_for_others(transcript: Transcript, servers: Mapping[str, str]) -> bool:
-    """Whether something was agreed to for a server that is not there, or is another one now: see `where_servers_are`.
-
-    Calls from before that was kept don't say which it was.
+    Raises `ConsentLost` if that was agreed to for a server that is not among ``hosted_tools``, or is another one now.
+    (Calls from before that was kept don't say which it was.)
     """
-    turns = (turn for turn in transcript if isinstance(turn, AssistantTurn))
-    agreed = (call.part.private or {} for turn in turns for call in held_calls(turn) if call.consent)
-    return any(servers.get(p.get("server_label", "")) != p["server"] for p in agreed if "server" in p)
+    agreed = [call for turn in transcript if isinstance(turn, AssistantTurn) for call in turn.calls if call.consent]
+    servers = where_servers_are(hosted_tools) if agreed else {}
+    for private in (call.part.private or {} for call in agreed):
+        if "server" in private and servers.get(private.get("server_label", "")) != private["server"]:
+            raise ConsentLost("What was approved is for a server that is another one now, or gone. It was not run.")
+    return bool(agreed)
 
 
 def responses(turn: AssistantTurn) -> list[Body]:

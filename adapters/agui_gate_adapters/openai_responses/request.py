@@ -10,7 +10,7 @@ What a person agreed to that the provider holds (`consent.py`) goes with a conti
 whole history. Where the provider's memory was to be used and can't be, what it asked about is gone: `ConsentLost`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Literal
 
@@ -33,7 +33,6 @@ from agui_gate_adapters.common.output_schemas import strict_schema
 
 from . import consent
 from .content import Body, result, user_message
-from .hosted_kinds import where_servers_are
 from .replay import output, replay
 
 Mode = Literal["chain", "conversation", "stateless"]
@@ -56,11 +55,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: dict[str, Any] | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
-
-    @property
-    def servers(self) -> Mapping[str, str]:
-        """See `where_servers_are`."""
-        return where_servers_are(self.hosted_tools)
 
 
 class Shape(Enum):
@@ -113,14 +107,10 @@ def plan(request: TurnRequest, settings: Settings, *, now_ms: int, plain: bool =
 
     Raises `ConsentLost`.
     """
-    if consent.is_for_others(request.transcript, settings.servers):
-        raise ConsentLost(
-            "What was approved is a call to a server that is another one now, or gone, so it was not run."
-        )
     new = None if plain else _since_ref(request, settings, now_ms)
     if new is not None:
         return _continued(msgspec.structs.replace(request, transcript=new), settings)
-    agrees = consent.agrees(request.transcript)
+    agrees = consent.agrees(request.transcript, settings.hosted_tools)
     stateless = settings.mode == "stateless" and not plain
     if agrees and not stateless:
         raise ConsentLost("The provider no longer has what was approved, so it was not run.")
@@ -180,7 +170,8 @@ def _ids_are_unique(calls: Sequence[SettledCall]) -> bool:
 def _continued(request: TurnRequest, settings: Settings) -> Plan:
     ref = request.ref
     in_conversation = (ref.conversation_id or None) if ref is not None and settings.mode == "conversation" else None
-    return Plan(request, settings, Shape.CONTINUED, in_conversation, consent.agrees(request.transcript))
+    agrees = consent.agrees(request.transcript, settings.hosted_tools)
+    return Plan(request, settings, Shape.CONTINUED, in_conversation, agrees)
 
 
 def _new_items(transcript: Transcript) -> list[Body]:
