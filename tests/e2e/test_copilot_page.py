@@ -82,6 +82,7 @@ def test_the_page_tells_what_the_ledger_says(stack: Stack, scenario: str, option
     + cases("askedAnewAfterHalf", over=[("direct", "interrupt")])
     + cases("clockAhead", over=[("direct", "card"), ("direct", "interrupt")])
     + cases("killed", over=[("direct", "card")])
+    + cases("killedAtWork", over=[("direct", "interrupt"), ("direct", "card")])
     + cases("saidToNobody", over=[("direct", "interrupt")])
     + cases("answerLost", over=[("direct", "card"), ("direct", "interrupt"), ("browser", "interrupt")]),
 )

@@ -51,16 +51,21 @@ const { isUnread } = await alone("unread");
 const call = { id: "c1", type: "function", function: { name: "refund", arguments: "{}" } };
 const result = { id: "r1", role: "tool", toolCallId: "c1", content: "" };
 const messages = [{ id: "a1", role: "assistant", toolCalls: [call] }, result];
-const told = (record) => isUnread(messages, new Map([["c1", { call_id: "c1", decision: null, ...record }]]));
+const known = (record) => new Map([["c1", { call_id: "c1", decision: null, ...record }]]);
+const told = (record, isBusy = false) => isUnread(messages, known(record), isBusy);
 const undecided = ["expired", "cancelled", "pending"].map((state) => ({ state }));
 const records = [{ state: "done", decision: { approved: true } }, ...undecided];
-console.log(JSON.stringify(records.map(told)));
+const claimed = { state: "claimed", decision: { approved: true } };
+console.log(JSON.stringify([...records.map((record) => told(record)), told(claimed, true), told(claimed)]));
 """
 
 
 def test_a_stop_is_nothing_that_the_assistant_has_to_read() -> None:
-    """What was decided elsewhere, or expired, waits to be read; what was stopped, and what still waits, doesn't."""
-    assert in_node(UNREAD) == [True, True, False, False]
+    """What was decided elsewhere, or expired, waits to be read; what was stopped, and what still waits, doesn't.
+
+    What was approved does where nothing is at work on it any more.
+    """
+    assert in_node(UNREAD) == [True, True, False, False, False, True]
 
 
 HIDDEN = [

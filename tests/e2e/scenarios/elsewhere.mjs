@@ -90,7 +90,7 @@ export async function halfAtWork(t) {
 }
 
 /** The page has read the records once more, and drawn what it knows. */
-async function looksAgain(page) {
+export async function looksAgain(page) {
   const read = page.waitForResponse(/[?&]view=calls/);
   await (await read).finished();
   await drawn(page);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { answer, atRest, decision, open, say, threadOf, toolsAre } from "../builtin.mjs";
 import { becomes, counts, shows } from "../eventually.mjs";
 import { call, calls, refund, says } from "../stage.mjs";
+import { looksAgain } from "./elsewhere.mjs";
 import { decide } from "./told.mjs";
 
 const AWAY = /ERR_|Failed to fetch|network error|agent|connect|CopilotKit/i;
@@ -71,6 +72,34 @@ export async function killed(t) {
   await counts(page.getByText("word5 "), 0, "the half answer is gone");
   await becomes(() => t.userMessages(page), 1);
   await counts(t.banner(page), 0);
+}
+
+/** Killed while an approved tool runs, and back: the chat says that nothing is at work on it, and goes on when asked to. */
+export async function killedAtWork(t) {
+  await t.script(calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("I don't know whether it is packed."));
+  const page = await t.open();
+  page.allow(AWAY);
+  page.allow(/^unhandled: $/);
+  await t.say(page, "Pack it");
+  await t.card(page).waitFor();
+  await t.idle(page);
+  await t.press(page, "Approve");
+  await isClaimed(t, new URL(page.url()).hash.slice(3));
+  await t.kill("server");
+  await t.idle(page);
+  await t.start("server");
+  await comesBack(page);
+  const row = page.getByTestId("unread");
+  await becomes(() => row.textContent(), "Approved, but nothing is at work on it. The server may have been restarted.Go on");
+  await counts(page.getByText("it is running"), 0);
+  await t.chipsAre(page, ["pack_order:waiting"]);
+  await t.shot(page, "left");
+  await looksAgain(page); // it reads the chat again if it has not yet, and the row with that
+  await row.getByRole("button", { name: "Go on" }).click();
+  await t.answered(page, "I don't know whether it is packed.");
+  await t.chipsAre(page, ["pack_order:unknown"]);
+  await counts(row, 0);
+  await becomes(() => t.userMessages(page), 1);
 }
 
 /** A message never left, and then something else happened in the chat, which is read again: the message stays, and so does how to send it. */

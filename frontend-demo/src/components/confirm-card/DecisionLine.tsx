@@ -1,7 +1,7 @@
 import type { Ask, Decision } from "./ApprovalCard";
 import { Icon, type IconName } from "./Icon";
 import { reveal } from "./invisible";
-import { useUnsent } from "./Ledger";
+import { useLeft, useUnsent } from "./Ledger";
 import { callText, changes, outcome, unitsOf, verdict, type CallRecord } from "./records";
 import { humanize } from "./values";
 import "./confirm-card.css";
@@ -12,19 +12,19 @@ export function RecordLine({ record, mine, late = isLate(record, mine), isUnsent
   const { state, decision } = record;
   const unsent = useUnsent(record.call_id) || isUnsent;
   const call = [askedBy(agent), callText(record.tool, record.arguments, unitsOf(record))].filter(Boolean).join(" · ");
-  const text = recordText(record, mine, { call, late, unsent });
+  const text = recordText(record, mine, { call, late, unsent, isLeft: useLeft(record) });
   return <Line icon={decision ? (decision.approved ? "check" : "cross") : "clock"} text={text} state={state} isLate={late || unsent} />;
 }
 
 /** The same in words; `call` says which one it is, where that isn't plain. `mine` was answered here: if the record says otherwise, it came too `late`. `unsent`: somebody was about to answer here. */
-export function recordText(record: CallRecord, mine: Decision | undefined, { call = "", late = isLate(record, mine), unsent = false }): string {
+export function recordText(record: CallRecord, mine: Decision | undefined, { call = "", late = isLate(record, mine), unsent = false, isLeft = false }): string {
   const said = verdict(record);
   const parts = [
     late || (unsent && record.decision) ? `Already ${said.charAt(0).toLowerCase()}${said.slice(1)}` : said,
     call,
     record.decision?.reason && `“${reveal(record.decision.reason)}”`,
     ...changes(record.arguments, record.effective_arguments, unitsOf(record)),
-    outcome(record),
+    isLeft ? "nothing is at work on it" : outcome(record),
     late && `your answer${mine?.approved ? "" : ", to reject it,"} came too late`,
     unsent && "what you were about to answer was not sent",
   ];

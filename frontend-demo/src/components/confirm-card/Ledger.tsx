@@ -146,6 +146,9 @@ export function useAnyUnread(): boolean {
   return useSyncExternalStore(store.subscribe, () => store.unread() !== "");
 }
 
+/** Whether it was approved and nothing is at work on it: the chat has to go on. */
+export const useLeft = (record: CallRecord | undefined): boolean => useAnyUnread() && record?.state === "claimed";
+
 /** Whether something is at work in the chat, by the server's word. */
 export function useBusy(): boolean {
   const store = useContext(Context);

@@ -3,16 +3,19 @@ import type { CallRecord } from "./records";
 
 /**
  * Whether the assistant hasn't been told what became of a gated call: that is the last thing that was said, or a task goes on
- * from there. Not as long as something waits or is being carried out. Pure.
+ * from there. Not as long as something waits or is being carried out. What was approved and isn't carried out (nothing
+ * `isBusy` in the chat: the server was killed meanwhile) stays so until it goes on. Pure.
  */
-export function isUnread(messages: readonly Message[], records: ReadonlyMap<string, CallRecord>): boolean {
+export function isUnread(messages: readonly Message[], records: ReadonlyMap<string, CallRecord>, isBusy: boolean): boolean {
+  const states = new Set([...records.values()].map(({ state }) => state));
+  if (states.has("pending")) return false;
+  if (states.has("claimed")) return !isBusy;
   const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
   const cards = new Set(calls.filter((call) => call.function.name === "confirm_changes").map(({ id }) => id));
   const last = messages.findLast((message) => !isCard(message, cards));
   const record = last?.role === "tool" ? records.get(last.toolCallId) : undefined;
   const isStopped = record?.state === "cancelled" && !record.decision; // by the person: that is how it was meant to end
-  const isOpen = [...records.values()].some(({ state }) => state === "pending" || state === "claimed");
-  return !isOpen && ((record !== undefined && !record.replaced && !isStopped) || goesOn(messages, records));
+  return (record !== undefined && !record.replaced && !isStopped) || goesOn(messages, records);
 }
 
 /** Whether a task that has no result yet has got as far as calls that are all done, one of them by a decision. */

@@ -131,7 +131,7 @@ class Reader {
   mark(): void {
     const { isRunning, messages } = this.agent;
     if (isRunning) this.#closed.clear();
-    this.store.mark((!isRunning && isUnread(messages, this.store.records()) && messages.at(-1)?.id) || "");
+    this.store.mark((!isRunning && isUnread(messages, this.store.records(), this.store.isBusy()) && messages.at(-1)?.id) || "");
   }
 
   /**

@@ -3,7 +3,7 @@ import type { ComponentType } from "react";
 import { Arguments } from "../confirm-card/Arguments";
 import { isLate, recordText } from "../confirm-card/DecisionLine";
 import { Icon } from "../confirm-card/Icon";
-import { useAnswer, useGone, useRecord, useStore, useUnsent } from "../confirm-card/Ledger";
+import { useAnswer, useGone, useLeft, useRecord, useStore, useUnsent } from "../confirm-card/Ledger";
 import { unitsOf, type CallRecord } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
@@ -44,7 +44,8 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
   const isOpen = record?.state === "pending" && meanwhile !== "stopped"; // whatever the client takes for its result
   const fromChat: Status = !isOpen && (text !== undefined || status === "complete") ? resultStatus(text ?? "") : isExpired ? "expired" : meanwhile;
   const isGone = useGone();
-  const how = recordStatus(record?.state) ?? (isGone && fromChat === "waiting" ? "stopped" : fromChat);
+  const isLeft = useLeft(record);
+  const how = isLeft ? "waiting" : (recordStatus(record?.state) ?? (isGone && fromChat === "waiting" ? "stopped" : fromChat));
   const { label, icon } = LOOKS[how];
   const unit = record ? unitsOf(record) : noUnit;
   return (
@@ -56,7 +57,7 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
         <span className="chip-status">{label}</span>
         <Icon name="chevron" />
         {!hasCard && <Decided callId={toolCallId} />}
-        {how === "waiting" && <Lost record={record} />}
+        {how === "waiting" && !isLeft && <Lost record={record} />}
       </summary>
       <div className="chip-body">
         {hasCard && <Decided callId={toolCallId} />}
@@ -73,7 +74,8 @@ export function Decided({ callId }: { callId: string | undefined }) {
   const record = useRecord(callId);
   const mine = useAnswer(record?.call_id);
   const unsent = useUnsent(record?.call_id);
-  const text = record ? recordText(record, mine, { unsent }) : "";
+  const isLeft = useLeft(record);
+  const text = record ? recordText(record, mine, { unsent, isLeft }) : "";
   return record && text ? <span className="chip-decided" data-testid="chip-decided" data-late={unsent || isLate(record, mine)}>{text}</span> : null;
 }
 
