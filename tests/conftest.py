@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.interop.replay import unavailable
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tests.servers import Postgres, Valkey  # imported where one is asked for: that takes a while
 
 # The same examples every time, and no deadline: a busy machine must not decide (--hypothesis-profile=default explores).
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("repeatable")
 
 # Eight thousand collected tests are looked through each time: seldom is enough, and takes a tenth off the whole.

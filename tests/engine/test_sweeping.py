@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from agui_gate.engine.limits import Limits
 from agui_gate.engine.sweeping import STEP_SECONDS, Sweeper
 from agui_gate.errors import Unavailable
-from agui_gate.stores.retention import BEGINNING, DAY_MS, Ages, Place, Swept, Tally
+from agui_gate.stores.retention import BEGINNING, DAY_MS, FORGET, Ages, Place, Swept, Tally
 
 pytestmark = pytest.mark.anyio
 
@@ -15,11 +15,11 @@ class Steps:
     """A store that says what it was asked, and gives these answers."""
 
     def __init__(self, *answers: Swept | Unavailable) -> None:
-        self.asked: list[tuple[Ages, Place]] = []
+        self.asked: list[tuple[Ages, Place, int]] = []
         self._answers = iter(answers)
 
-    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
-        self.asked.append((ages, place))
+    async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
+        self.asked.append((ages, place, most))
         answer = next(self._answers)
         if isinstance(answer, Unavailable):
             raise answer
@@ -40,7 +40,8 @@ async def test_a_step_now_and_then_from_where_the_last_one_ended() -> None:
             now += STEP_SECONDS - 1
             await sweeper.step()
             now += 1
-    assert store.asked == [(Ages(threads=DAY_MS), at) for at in (BEGINNING, place, place, place)]
+    asked = [(BEGINNING, 20), (place, 20), (place, 10), (place, 5)]
+    assert store.asked == [(Ages(threads=DAY_MS), *one) for one in asked], "what did not work is tried with less"
     assert [log["event"] for log in logs] == ["forgotten", "nothing_forgotten"], "what is away is told once"
 
 

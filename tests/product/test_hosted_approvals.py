@@ -321,6 +321,7 @@ async def test_a_decision_out_of_band_reaches_the_provider_with_the_next_run(mod
 OTHERS = {
     "elsewhere": {**SERVER, "server_url": "https://other.example/mcp"},
     "gone": {"type": "web_search"},
+    "by tunnel": {"tunnel_id": "t-2", **{name: value for name, value in SERVER.items() if name != "server_url"}},
     "renamed": {**SERVER, "server_label": "crm2"},
 }
 

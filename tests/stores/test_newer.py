@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from agui_gate.core.approvals import State
-from agui_gate.core.stored import NOT_READ
+from agui_gate.core.stored import NOT_READ, decode_entries
 from agui_gate.core.transcript import Text, UnreadEntry, UserEntry
 from agui_gate.errors import IllegalMove, Unreadable
 from agui_gate.stores.base import Change, Store, Thread
@@ -230,3 +230,8 @@ async def test_a_record_that_cannot_be_read_outlives_its_thread(store: Store, pl
     await store.delete_thread(thread, "r3")
     (tomb,) = await store.tombstones("alice")
     assert (tomb.id, tomb.state) == ("a1", State.UNKNOWN)
+
+
+async def test_what_is_cut_off_behind_something_unknown_is_unreadable() -> None:
+    with pytest.raises(Unreadable):
+        decode_entries(b"[" + HOLOGRAM + b',{"type":"us]')

@@ -26,7 +26,11 @@ MAX_NAME = 64
 HOSTED = ("code_interpreter", "file_search", "image_generation", "mcp", "web_search")
 """Types of tools that the provider runs itself, or their beginnings (there are dated and preview ones)."""
 
-_ADDRESS = ("server_url", "connector_id", "project_connection_id")
+_NO_ADDRESS = {
+    *("type", "server_label", "server_description", "authorization", "headers"),
+    *("allowed_tools", "allowed_callers", "require_approval", "defer_loading"),
+}
+"""What is said of an MCP server besides where it is. What is not known here may say that."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -59,13 +63,17 @@ def _check_label(label: object, labels: set[str]) -> None:
 
 
 def where_servers_are(tools: Sequence[Body]) -> dict[str, str]:
-    """Which server each label stands for, as a digest of its address: what was agreed to for one is for no other."""
+    """Which server each label stands for, as a digest of its address: what was agreed to for one is for no other.
+
+    Keys change, so what is sent with each request (``headers``, ``authorization``) is no part of it.
+    """
     servers = [tool for tool in tools if tool["type"].startswith("mcp") and "server_label" in tool]
-    return {tool["server_label"]: _digest([tool.get(name) for name in _ADDRESS]) for tool in servers}
+    return {tool["server_label"]: _digest(tool) for tool in servers}
 
 
-def _digest(address: list[Any]) -> str:
-    return hashlib.sha256(msgspec.json.encode(address)).hexdigest()
+def _digest(server: Body) -> str:
+    address = {name: value for name, value in server.items() if name not in _NO_ADDRESS}
+    return hashlib.sha256(msgspec.json.encode(address, order="deterministic")).hexdigest()
 
 
 class Kind(NamedTuple):

@@ -33,6 +33,9 @@ MAX_DEPTH = 64
 MOST_WORK = 25_000
 """Microseconds, about. What would take longer is told whole."""
 
+PER_KB_MADE = 10.0
+"""What of that it takes to make a value of a text, and the text of that again."""
+
 PER_KB, PER_MEMBER, PER_ANCHOR, PER_PLACE, PER_OPERATION = 1.0, 0.1, 1.0, 4.0, 2.0
 """What of that a text takes that is divided, for its length and for each member; an element that may be an anchor; a
 place where something has changed; and an operation.
@@ -127,8 +130,13 @@ class _Found(list[Operation]):
             self._objects(before, after, path, depth)
         elif isinstance(before, list) and isinstance(after, list):
             self._lists(before, after, path, depth)
-        elif _again(old) != _again(new):
+        elif type(old.parts) is not type(new.parts) or self._says_other(old, new):
             self._put("replace", path, new.text)
+
+    def _says_other(self, old: Document, new: Document) -> bool:
+        """Whether it is not the same in another spelling: ``1e2`` and ``100.0``, or characters."""
+        self._worked((len(old.text) + len(new.text)) / 1024 * PER_KB_MADE)
+        return _encode(_decode(old.text)) != _encode(_decode(new.text))
 
     def _put(self, op: str, path: str, value: bytes) -> None:
         self.append({"op": op, "path": path, "value": value})
@@ -200,11 +208,6 @@ def _size(op: str, path: str, value: int) -> int:
 
 def _document(text: Raw) -> Document:
     return Document(text=bytes(text))
-
-
-def _again(document: Document) -> bytes:
-    """One text for all that say the same: of ``1e2`` and ``100.0``, and of other spellings of a character."""
-    return _encode(_decode(document.text))
 
 
 def _common(old: dict[str, Raw], new: dict[str, Raw]) -> tuple[list[str], list[Raw], list[Raw]]:

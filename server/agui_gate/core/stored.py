@@ -54,8 +54,12 @@ def decode_entries(body: bytes) -> list[Entry]:
     try:
         return list(_entries.decode(body))
     except msgspec.ValidationError:
-        return [_one_entry(piece) for piece in _pieces.decode(body)]
+        pass  # one of them is of another version
     except (msgspec.DecodeError, UnicodeDecodeError):
+        raise Unreadable from None
+    try:
+        return [_one_entry(piece) for piece in _pieces.decode(body)]
+    except (msgspec.DecodeError, UnicodeDecodeError):  # cut off, after that one
         raise Unreadable from None
 
 

@@ -82,14 +82,15 @@ async def beating(heart: Heart, also: Callable[[], Awaitable[None]]) -> None:
         await heart.beat()
         if loop.time() < due:
             continue
+        bound = asyncio.timeout(STOP_MS / 1000)
         try:
-            async with asyncio.timeout(STOP_MS / 1000):
+            async with bound:
                 await also()
             late = False
-        except TimeoutError:
-            if not late:
-                log.warning("tidying_takes_long")
-            late = True
         except Exception:
-            log.exception("heartbeat_failed")
+            if not bound.expired():
+                log.exception("heartbeat_failed")
+            elif not late:
+                log.warning("tidying_takes_long")
+            late = bound.expired()
         due = loop.time() + STOP_MS / 1000

@@ -84,7 +84,7 @@ def nobody(name: str, known: Iterable[str]) -> Output:
 def left_unfinished(name: str) -> Output:
     """The output of a task that had begun with an agent called ``name``, with which nobody here can go on."""
     return failed(
-        f"Not finished: there is no agent called {name} any more that could go on with this task. "
+        f"Not finished: the agent {name} is gone, or has changed, so nobody can go on with this task. "
         "It had begun, and what was done in it stays done: check before trying again."
     )
 

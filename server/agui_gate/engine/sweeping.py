@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from agui_gate.errors import AguiGateError
-from agui_gate.stores.retention import BEGINNING, Ages, RetentionStore
+from agui_gate.stores.retention import BEGINNING, FORGET, Ages, RetentionStore
 
 STEP_SECONDS = 10.0
 """From one step to the next."""
@@ -20,6 +20,7 @@ class Sweeper:
     def __init__(self, store: RetentionStore, ages: Ages, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._ages, self._clock = store, ages, clock
         self._place = BEGINNING
+        self._most = FORGET
         self._due = 0.0
         self._failing = False
 
@@ -29,13 +30,14 @@ class Sweeper:
         if self._ages == Ages() or now < self._due:
             return
         self._due = now + STEP_SECONDS
+        most, self._most = self._most, max(1, self._most // 2)  # where this takes too long, the next one does less
         try:
-            swept = await self._store.sweep(self._ages, self._place)
+            swept = await self._store.sweep(self._ages, self._place, most)
         except AguiGateError as error:
             if not self._failing:
                 log.warning("nothing_forgotten", error=error.message)
             self._failing = True
             return
-        self._place, self._failing = swept.place, False
+        self._place, self._failing, self._most = swept.place, False, min(FORGET, 2 * most)
         if swept.threads or swept.records:
             log.info("forgotten", threads=swept.threads, records=swept.records)

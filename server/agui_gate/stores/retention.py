@@ -29,6 +29,9 @@ LOOK = 200
 FORGET = 20
 """Threads that one step deletes."""
 
+READ = 4 * 1024 * 1024
+"""Bytes of journals that one step reads, about, and the longest one that is read: the event loop waits for it."""
+
 
 class Ages(msgspec.Struct, frozen=True, kw_only=True):
     """After how many ms threads, and records of threads that are gone, are forgotten. None: never."""
@@ -83,8 +86,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 class RetentionStore(Protocol):
     """Forgetting."""
 
-    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
-        """Do one step. Each thread goes wholly or not at all, in one transaction with what is kept of it."""
+    async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
+        """Do one step, in which no more than ``most`` threads are looked into.
+
+        Each thread goes wholly or not at all, in one transaction with what is kept of it.
+        """
         ...
 
     async def tally(self) -> Tally:

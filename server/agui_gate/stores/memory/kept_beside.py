@@ -62,7 +62,7 @@ class KeptBeside:
 
     # --- what is forgotten
 
-    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
+    async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
         """See `RetentionStore`. One step looks at everything: there is no more than fits into memory."""
         self._require_open()
         now, ticks = self._clock.moment()
@@ -70,7 +70,7 @@ class KeptBeside:
         if ages.threads is not None:
             before = now - ages.threads
             old = (r for r in self._threads.values() if r.updated_at <= before and r.status(ticks) != "running")
-            idle = list(islice((record for record in old if not self._is_unfinished(record, now)), FORGET))
+            idle = list(islice((record for record in old if not self._is_unfinished(record, now)), most))
             for record in idle:
                 self._remove(record, "")
             threads = len(idle)
@@ -83,7 +83,11 @@ class KeptBeside:
         approvals = self._ledger.all(record.approvals, now)
         if any(approval.state in UNFINISHED for approval in approvals):
             return True
-        return record.run_status != "finished" and awaits_page(record.entries, approvals)
+        if record.run_status == "finished":
+            return False
+        if record.awaits_since != record.updated_at and awaits_page(record.entries, approvals):
+            record.awaits_since = record.updated_at
+        return record.awaits_since == record.updated_at
 
     async def tally(self) -> Tally:
         """See `RetentionStore`."""

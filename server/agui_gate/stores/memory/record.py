@@ -29,6 +29,8 @@ class Record(msgspec.Struct):
     lease_until: int = 0
     stop: StopRequest | None = None
     bytes: int = 0
+    awaits_since: int = -1
+    """The `updated_at` at which a page was found to be awaited (`awaits_page`)."""
     entries: list[Entry] = msgspec.field(default_factory=list)
     approvals: list[str] = msgspec.field(default_factory=list)
 

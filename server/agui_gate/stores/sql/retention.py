@@ -8,7 +8,7 @@ from agui_gate.core.approvals import UNFINISHED, State
 from agui_gate.errors import Unreadable
 from agui_gate.stores.base import Bounds
 from agui_gate.stores.lease import lapsed
-from agui_gate.stores.retention import FORGET, LOOK, Ages, Place, Swept, Tally, awaits_page
+from agui_gate.stores.retention import LOOK, READ, Ages, Place, Swept, Tally, awaits_page
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.journal import Journal
@@ -17,7 +17,7 @@ from agui_gate.stores.sql.steps import Last, Statement, Steps
 
 _SETTLED = ", ".join(repr(state.value) for state in State if state not in UNFINISHED)
 _THREADS = (
-    "SELECT key, updated_at, run_key, run_status, lease_owner, lease_until FROM threads "
+    "SELECT key, updated_at, run_key, run_status, lease_owner, lease_until, bytes FROM threads "
     "WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit"
 )
 _CHAINS = (
@@ -55,6 +55,7 @@ class _Seen(msgspec.Struct, array_like=True):
     run_status: str | None
     lease_owner: str | None
     lease_until: int
+    bytes: int
 
     def is_idle(self, ticks: int) -> bool:
         """Whether no run is at work on it."""
@@ -81,11 +82,11 @@ class Retention:
         self._tombstones = f"SELECT {dialect.arrays(['id', 'deleted_at'])}, :now FROM ({_TOMBSTONES}) AS found"  # noqa: S608 ours
         self._idle = f"SELECT key, :now, tenant FROM threads WHERE {_IDLE}{dialect.lock}"  # noqa: S608 our names
 
-    def sweep(self, ages: Ages, place: Place) -> Steps[Swept]:
-        """One step: of threads, of chains, of tombstones."""
+    def sweep(self, ages: Ages, place: Place, most: int) -> Steps[Swept]:
+        """One step: of ``most`` threads, of chains, of tombstones."""
         threads = records = 0
         if ages.threads is not None:
-            threads, thread = yield from self._sweep_threads(ages.threads, place.thread)
+            threads, thread = yield from self._sweep_threads(ages.threads, place.thread, most)
             place = msgspec.structs.replace(place, thread=thread)
         if ages.records is not None:
             events, chain = yield from self._sweep_chains(ages.records, place.chain)
@@ -94,16 +95,17 @@ class Retention:
             place = msgspec.structs.replace(place, chain=chain, tombstone=tombstone)
         return Swept(threads, records, place)
 
-    def _sweep_threads(self, age: int, after: int) -> Steps[tuple[int, int]]:
+    def _sweep_threads(self, age: int, after: int, most: int) -> Steps[tuple[int, int]]:
         (found,) = yield Last([Statement(self._threads, {"after": after, "limit": LOOK})])
         ((body, now, ticks),) = found.rows
         seen = _decode_threads(body)
         old = [thread for thread in seen if thread.updated_at <= now - age and thread.is_idle(ticks)]
-        gone = 0
-        for thread in old[:FORGET]:
+        gone = read = 0
+        for number, thread in enumerate(old, 1):
             gone += yield from self._forget(thread)
-        if len(old) > FORGET:
-            return gone, old[FORGET - 1].key
+            read += thread.bytes if self._is_read(thread) else 0
+            if number < len(old) and (number == most or read > READ):
+                return gone, thread.key
         return gone, seen[-1].key if len(seen) == LOOK else -1
 
     def _forget(self, thread: _Seen) -> Steps[bool]:
@@ -117,16 +119,19 @@ class Retention:
 
     def _awaits_page(self, thread: _Seen) -> Steps[bool]:
         """See `awaits_page`; also where that can't be known. A run that finished left nothing that waits. In a thread
-        that is too large to be read nobody can answer any more.
+        that is too large for a run nobody can answer any more.
         """
-        if thread.run_status == "finished":
-            return False
-        values = {"key": thread.key, "largest": self._largest}
+        if not self._is_read(thread):
+            return READ < thread.bytes <= self._largest and thread.run_status == "waiting"
+        values = {"key": thread.key, "largest": READ}
         journal, approvals = yield Last([Statement(text, values) for text in self._whole])
         try:
             return awaits_page(self._journal.entries(journal), self._ledger.approvals(approvals))
         except Unreadable:
             return True
+
+    def _is_read(self, thread: _Seen) -> bool:
+        return thread.run_status != "finished" and thread.bytes <= min(READ, self._largest)
 
     def _sweep_chains(self, age: int, after: int) -> Steps[tuple[int, int]]:
         (found,) = yield Last([Statement(self._chains, {"after": after, "limit": LOOK})])

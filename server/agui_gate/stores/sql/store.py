@@ -27,7 +27,7 @@ from agui_gate.stores.base import (
 from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.paging import from_cursor
-from agui_gate.stores.retention import BEGINNING, Ages, Place, Swept, Tally
+from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ends import Ends
@@ -255,9 +255,9 @@ class SQLStore(ABC):
 
     # --- what is forgotten
 
-    async def sweep(self, ages: Ages, place: Place = BEGINNING) -> Swept:
+    async def sweep(self, ages: Ages, place: Place = BEGINNING, most: int = FORGET) -> Swept:
         """See `RetentionStore`."""
-        return await self._do("write", lambda: self._sql.retention.sweep(ages, place))
+        return await self._do("write", lambda: self._sql.retention.sweep(ages, place, most))
 
     async def tally(self) -> Tally:
         """See `RetentionStore`."""
