@@ -47,6 +47,7 @@ LEFT_OUT = {
     "product/test_subagents_live.py::test_two_tasks_at_once_ask_for_the_tools_of_their_agent_once": "tools change",
     "product/test_teams_at_random.py": "its servers die at a write of the store that it has named",
     "product/test_tools.py::test_what_a_tool_says_went_wrong_may_be_more_than_text": "a local error",
+    "product/test_weeks_in_tasks.py::test_where_a_task_is_left_those_inside_it_have_an_end_too": "its team changes",
     "product/test_http.py::test_mounted_in_another_application": "about an application around ours",
 }
 """Tests that make no sense over replicas though their names don't tell: a file, or a file with one test."""
