@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result, text } from "./support.mjs";
 
-const { restore, initialState } = await page("state.js");
+const { restore, initialState, withoutHalf } = await page("state.js");
 const { toRows } = await page("rows.js");
 const { newsOf } = await page("announce.js");
 const { schemaOf, schemasOf, teamOf } = await page("team.js");
@@ -167,4 +167,11 @@ test("a task that was changed before it began is shown as it began", () => {
   const state = begun(...call("c1", "ask_clerk", task("refund all")), started("c1", "clerk"), ...inside("c1", ...says("m1", "clerk", "Two then")), result("c1", "Two then"), finished());
   const record = { id: "x", state: "done", task: true, decision: { approved: true }, arguments: { task: "refund all" }, effective_arguments: { task: "refund two" } };
   assert.equal(toRows({ ...state, records: { c1: record } }).find(({ kind }) => kind === "task").task, "refund two");
+});
+
+test("Retry keeps what a task said that is done, in whichever order two of them came", () => {
+  const both = begun(...call("c1", "ask_clerk", task("look")), ...call("c2", "scout", task("count")), started("c1", "clerk"), started("c2", "scout"));
+  const state = play(both, ...inside("c2", ...says("s1", "scout", "I cou")), ...inside("c1", ...says("m1", "clerk", "It is delivered.")), result("c1", "It is delivered."));
+  const kept = withoutHalf(state).messages.map(({ id }) => id);
+  assert.deepEqual([kept.includes("m1"), kept.includes("s1")], [true, false], "a half is thrown away");
 });

@@ -56,11 +56,16 @@ export function rewind(state) {
   return { ...state, notice: null, interrupts: [], messages: state.messages.slice(0, answerAt(state)) };
 }
 
-/** The history without the half of an answer at its end; what was decided, what ran and what the person said stays. */
+/**
+ * The history without the half of an answer at its end; what was decided, what ran and what the person said stays. So does what
+ * a sub-agent said that is done: tasks at work at the same time may stand in any order.
+ */
 export function withoutHalf(state) {
   const isDecided = ({ id }) => isClosed(state.records[id]);
+  const ended = new Set(state.messages.map(({ toolCallId }) => toolCallId));
   const last = state.messages.findLastIndex(({ role, toolCalls = [] }) => ["user", "tool"].includes(role) || toolCalls.some(isDecided));
-  return { ...state, notice: null, messages: state.messages.slice(0, last + 1) };
+  const stays = ({ subagentRunId: task }, at) => at <= last || (task && ended.has(task));
+  return { ...state, notice: null, messages: state.messages.filter(stays) };
 }
 
 /** A run begins; the answers to the calls `sent` go out with it. Their asks close when the results come. */
