@@ -6,7 +6,7 @@ The servers are processes of their own (`tests/crash`). Between them and Postgre
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from tests.faults.trips import Hold, Lost, Trip
 from tests.product.kit import TIMEOUT
 from tests.proxy import Proxy
 from tests.requirements import shows
-from tests.servers import Postgres
+from tests.servers import Pgbouncer, Postgres, needs_pgbouncer
 
 pytestmark = [pytest.mark.anyio, shows("B5", "B6", "B9")]
 
@@ -71,16 +71,28 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(replicas: Nursery, postgres: Postgres, database: str, tmp_path: Path) -> AsyncIterator[Scene]:
+async def scene(
+    request: pytest.FixtureRequest, replicas: Nursery, postgres: Postgres, database: str, tmp_path: Path
+) -> AsyncIterator[Scene]:
     ground, door = on_postgres(postgres, database), tmp_path / "door"
     os.mkfifo(door)
-    async with world(replicas, tmp_path, ground, ORDERS) as found, Proxy(postgres.port) as proxy:
-        store = ground.url.replace(f":{postgres.port}/", f":{proxy.port}/")
-        here = found.replica(machine="here", store=store, door=str(door))
+    async with (
+        world(replicas, tmp_path, ground, ORDERS) as found,
+        Proxy(postgres.port) as proxy,
+        AsyncExitStack() as end,
+    ):
+        store, bus = ground.url.replace(f":{postgres.port}/", f":{proxy.port}/"), None
+        if getattr(request, "param", "") == "pgbouncer":
+            pooler = Pgbouncer(proxy.port)
+            end.callback(pooler.close)
+            pooler.start()
+            store, bus = pooler.url(ground.url), ground.url  # nothing is heard through it
+        here = found.replica(machine="here", store=store, bus=bus, door=str(door))
         await found.customer(here, nowhere).until_ready()
         yield Scene(found, ground, proxy, here, lambda: found.replica(machine="there", door=str(door)), door)
 
 
+@pytest.mark.parametrize("scene", ["", pytest.param("pgbouncer", marks=needs_pgbouncer)], indirect=True)
 @pytest.mark.parametrize("lost", ["question", "answer"])
 async def test_each_message_to_postgres_is_lost_once(scene: Scene, lost: Lost) -> None:
     customers = []
@@ -160,6 +172,7 @@ async def test_a_claim_that_was_lost_is_not_taken_for_the_one_of_somebody_else(s
     await scene.assert_sound(customer)
 
 
+@pytest.mark.parametrize("scene", ["", pytest.param("pgbouncer", marks=needs_pgbouncer)], indirect=True)
 async def test_a_claim_that_was_saved_runs_though_nobody_said_so(scene: Scene) -> None:
     customer, approval_id = await asked(scene)
     trip = Trip(scene.proxy, 1, "answer", CLAIM)

@@ -21,17 +21,20 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return sent
 
 
-def lose(monkeypatch: pytest.MonkeyPatch, when: Callable[[bytes], bool], *, before: bool) -> None:
-    """Break the connection once: before what ``when`` is true of is sent, or after it was answered."""
+def lose(monkeypatch: pytest.MonkeyPatch, when: Callable[[bytes], bool], *, before: bool, sent: bool = False) -> None:
+    """Break the connection once: before what ``when`` is true of is sent, or after it was answered. ``sent``: what is
+    lost before has gone out, and never arrives.
+    """
     send, receive, armed = Connection.send, Connection.receive, [True]
 
     def sending(self: Connection, query: bytes) -> None:
         if armed and when(query):
             armed.clear()
-            if before:
+            if before and not sent:
                 self._break()
             else:
                 monkeypatch.setattr(self, "receive", lambda: losing(self), raising=False)
+                query = b"SELECT 1" if before else query
         send(self, query)
 
     async def losing(self: Connection) -> Any:

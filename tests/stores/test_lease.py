@@ -85,6 +85,26 @@ def test_a_process_of_another_user_is_there(owner: LeaseOwner, monkeypatch: pyte
     assert not is_gone(renamed(owner, pid=str(os.getppid()), started=""))
 
 
+@pytest.mark.parametrize("error", [PermissionError(13, "denied"), FileNotFoundError(2, "hidden"), OSError(24, "full")])
+def test_a_process_whose_entry_can_not_be_read_is_there(
+    owner: LeaseOwner, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    """Another user's, whose entry may be hidden (hidepid), or no descriptors are left to read it with."""
+
+    def unreadable(path: Path) -> str:
+        raise error
+
+    def forbidden(pid: int, signal: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    other = renamed(owner, pid=str(os.getppid()), started="1")
+    assert is_gone(other)
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    if error.errno != 24:
+        monkeypatch.setattr(os, "kill", forbidden)
+    assert not is_gone(other)
+
+
 def test_a_process_that_ends_while_it_is_looked_at_is_gone(
     owner: LeaseOwner, dead: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

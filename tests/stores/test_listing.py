@@ -10,7 +10,7 @@ from agui_gate.core.approvals import State
 from agui_gate.core.transcript import ConversationRef
 from agui_gate.errors import InvalidRequest, NotFound, ThreadBusy, Unavailable
 from agui_gate.stores.base import LEASE_MS, Change, Store, ThreadHead
-from agui_gate.stores.paging import MAX_CURSOR, Place, from_cursor, to_cursor
+from agui_gate.stores.paging import MAX_CURSOR, PAGE_BYTES, Place, from_cursor, to_cursor
 from tests.stores.support import Clock, ask, gated, ids, pending, said
 
 pytestmark = pytest.mark.anyio
@@ -357,3 +357,23 @@ async def test_a_closed_store_says_so(store: Store) -> None:
     for attempt in (store.list_threads("a", limit=1), store.update_thread("a", "t"), store.delete_thread(thread, "r")):
         with pytest.raises(Unavailable):
             await attempt
+
+
+async def test_a_page_of_approvals_is_bounded_in_bytes(store: Store) -> None:
+    """A hundred calls of 100 KB are ten pages; one that is larger than a page is one."""
+    text = '{"text":"' + "x" * 100_000 + '"}'
+    await ask(store, *(gated(f"a{n:03}", arguments=text) for n in range(30)))
+    await ask(store, gated("large", arguments='{"text":"' + "x" * 2 * PAGE_BYTES + '"}'))
+    for which in ("pending", "all"):
+        ids: list[str] = []
+        cursor = None
+        while True:
+            page = await store.list_approvals("alice", limit=100, cursor=cursor, which=which)
+            size = sum(len(approval.arguments) for approval in page.approvals)
+            assert size <= PAGE_BYTES or len(page.approvals) == 1
+            ids += [approval.id for approval in page.approvals]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        expected = [*(f"a{n:03}" for n in range(30)), "large"]
+        assert ids == (expected if which == "pending" else expected[::-1])

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+import psycopg
 import pytest
 
 from agui_gate.core.approvals import Decision, State
@@ -15,8 +16,8 @@ from agui_gate.stores.postgres import sure as sure_module
 from agui_gate.stores.postgres.sure import Sure
 from agui_gate.stores.postgres.troubles import OutcomeUnknown
 from agui_gate.stores.sql.ledger import Move
-from agui_gate.stores.sql.steps import Kind, Operation
-from tests.stores.breaking import lose
+from agui_gate.stores.sql.steps import Kind, Operation, Steps
+from tests.stores.breaking import lose, spy
 from tests.stores.support import ask, gated, ids, said
 
 T = TypeVar("T")
@@ -114,6 +115,94 @@ async def test_a_thread_is_deleted_once(store: PostgresStore, monkeypatch: pytes
     assert [tomb.id for tomb in await store.tombstones("alice")] == ["a1"]
 
 
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("branched", [False, True])
+async def test_what_is_repeated_with_more_is_saved_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool, branched: bool
+) -> None:
+    """It was not found out in time what came of a commit. The next one brings the same again, and what is new."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(after=0, entries=said("one", "gone")), "r1")
+    keep = 1 if branched else None
+    with monkeypatch.context() as broken:
+        lose(broken, changes, before=before, sent=True)
+        broken.setattr(store, "_do", once_then_away(store._do))
+        broken.setattr(sure_module, "LOOK_SECONDS", -1)
+        with pytest.raises(OutcomeUnknown):
+            await store.commit(thread, Change(after=2, keep=keep, entries=said("two")), "r1")
+    more = Change(after=2, keep=keep, entries=said("two", "three"), status="finished")
+    await store.commit(thread, more, "r1")
+    after = await store.read_thread("alice", "t")
+    assert ids(after) == ["one", *([] if branched else ["gone"]), "two", "three"]
+    assert after is not None
+    assert after.run_status == "finished"
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_what_was_asked_and_given_up_by_its_run_runs_nothing(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """The run could not know whether it had asked. It told that the call was not executed, so no yes may run it."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    with monkeypatch.context() as broken:
+        lose(broken, changes, before=before, sent=True)
+        broken.setattr(store, "_do", once_then_away(store._do))
+        broken.setattr(sure_module, "LOOK_SECONDS", -1)
+        with pytest.raises(OutcomeUnknown):
+            await store.commit(thread, Change(after=0, entries=said("one"), approvals=[gated("a1")]), "r1")
+    await store.commit(thread, Change(after=0, entries=said("one", "not executed"), status="failed"), "r1")
+    after = await store.read_thread("alice", "t")
+    assert after is not None
+    assert (ids(after), after.run_status) == (["one", "not executed"], "failed")
+    assert [one.state for one in after.approvals] == ([] if before else [State.CANCELLED])
+
+
+def once_then_away(do: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """Does the first operation. Then the database is away."""
+    first = iter([True])
+
+    async def does(kind: Kind, operation: Operation[T]) -> T:
+        if next(first, False):
+            return await do(kind, operation)
+        raise Unavailable("away")
+
+    return does
+
+
+@pytest.mark.parametrize("looked", [False, True])
+async def test_a_commit_that_arrives_late_changes_nothing(
+    store: PostgresStore, tables: str, monkeypatch: pytest.MonkeyPatch, looked: bool
+) -> None:
+    """The network delivers it when it was made again, or (``looked``) when it was just looked for in vain."""
+    thread = await store.lease_thread("alice", "t", "support", "r1")
+    await store.commit(thread, Change(after=0, entries=said("one")), "r1")
+    lose(monkeypatch, changes, before=True, sent=True)
+    sent = spy(monkeypatch)
+    committed = sure_module.committed
+
+    def look(*args: Any) -> Steps[bool]:
+        found = yield from committed(*args)
+        if looked:
+            deliver(tables, late())
+        return found
+
+    def late() -> bytes:
+        return next(query for query in sent if b"INSERT INTO journal" in query)
+
+    monkeypatch.setattr(sure_module, "committed", look)
+    await store.commit(thread, Change(after=1, entries=said("two"), state={"n": 2}), "r1")
+    await store.commit(thread, Change(after=2, entries=said("three"), state={"n": 3}), "r1")
+    deliver(tables, late())
+    after = await store.read_thread("alice", "t")
+    assert after is not None
+    assert (ids(after), after.state) == (["one", "two", "three"], {"n": 3})
+
+
+def deliver(url: str, query: bytes) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(query)
+
+
 async def test_a_lease_of_which_nobody_knows_is_given_back(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,17 +225,17 @@ async def test_what_was_overtaken_is_lost_and_not_saved(store: PostgresStore, mo
     await store.lease_thread("alice", "t", "support", "r2")
     sure = Sure()
     with pytest.raises(LeaseLost):
-        await sure.do("x", failing(OutcomeUnknown(), lambda: store.commit(thread, Change(), "r1")), nothing)
+        await sure.do("x", None, failing(OutcomeUnknown(), lambda: store.commit(thread, Change(), "r1")), nothing)
 
 
 # --- what is not found out at once
 
 
-def failing(error: Exception, then: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+def failing(error: Exception, then: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
     """Raises ``error`` the first time."""
     errors = iter([error])
 
-    async def once() -> T:
+    async def once(*_: object) -> T:
         if (first := next(errors, None)) is not None:
             raise first
         return await then()
@@ -154,11 +243,11 @@ def failing(error: Exception, then: Callable[[], Awaitable[T]]) -> Callable[[], 
     return once
 
 
-async def nothing() -> None:
+async def nothing(*_: object) -> None:
     """It was not done."""
 
 
-async def something() -> str:
+async def something(*_: object) -> str:
     return "done"
 
 
@@ -166,29 +255,29 @@ async def test_it_is_looked_until_the_database_is_back(monkeypatch: pytest.Monke
     monkeypatch.setattr(sure_module, "PAUSE_SECONDS", 0)
     looks = failing(Unavailable("away"), failing(Unavailable("away"), something))
 
-    async def never() -> str:
+    async def never(*_: object) -> str:
         raise AssertionError("done twice")
 
-    assert await Sure().do("x", failing(OutcomeUnknown(), never), looks) == "done"
+    assert await Sure().do("x", None, failing(OutcomeUnknown(), never), looks) == "done"
 
 
 async def test_what_is_not_found_out_in_time_is_looked_for_first_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sure_module, "LOOK_SECONDS", -1)
     sure = Sure()
 
-    async def never() -> str:
+    async def never(*_: object) -> str:
         raise AssertionError("done twice")
 
     change = failing(OutcomeUnknown(), never)
     with pytest.raises(OutcomeUnknown):
-        await sure.do("x", change, failing(Unavailable("away"), something))
-    assert await sure.do("y", something, never) == "done", "another change is none of its business"
-    assert await sure.do("x", change, something) == "done"
+        await sure.do("x", None, change, failing(Unavailable("away"), something))
+    assert await sure.do("y", None, something, never) == "done", "another change is none of its business"
+    assert await sure.do("x", None, change, something) == "done"
     with pytest.raises(AssertionError, match="done twice"):
-        await sure.do("x", change, something)
+        await sure.do("x", None, change, something)
 
 
 async def test_errors_of_the_change_itself_come_through() -> None:
     for error in (LeaseLost(), NotFound("no"), Unavailable("away")):
         with pytest.raises(type(error)):
-            await Sure().do("x", failing(error, something), something)
+            await Sure().do("x", None, failing(error, something), something)

@@ -321,23 +321,26 @@ async def test_reading_a_long_thread_is_linear(store: SQLiteStore) -> None:
 
 async def test_a_page_of_records_reads_no_more_than_itself(path: str, store: SQLiteStore) -> None:
     """Each list goes along the index of what waits or of what doesn't, from where it begins; and so does what was there
-    before these lists."""
+    before these lists. What is overdue goes along an index of its own."""
     await ask(store, gated("a1"))
     connection = sqlite3.connect(path)
     values = {"tenant": "", "principal": "alice", "after": 1, "limit": 1, "now": 1, "at": 1}
     places = store._sql.records.places
     mine = "tenant = '' AND principal = 'alice' AND state = 'pending'"
+    overdue = "approvals_expiring (tenant=? AND expires_at<?)"
     pending, decided = "USING INDEX approvals_pending", "approvals_decided (tenant=? AND principal=? AND seq<?)"
     for statement, indexes in (
         (places["pending"], ["approvals_pending (tenant=? AND principal=? AND seq>?)"]),
         (places["decided"], [decided]),
         (places["all"], ["approvals_pending (tenant=? AND principal=? AND seq<?)", decided]),
         (f"SELECT * FROM approvals WHERE {mine} ORDER BY seq", [pending]),
-        (f"{ledger.OVERDUE} AND principal = :principal", [pending]),
-        (OVERDUE, [pending]),
+        (f"{ledger.OVERDUE} AND principal = :principal", [overdue]),
+        (OVERDUE, [overdue]),
+        (ledger.DUE, ["approvals_expiring (tenant=?"]),
     ):
         found = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
         plan = "\n".join(row[3] for row in found)
         assert plan.count("approvals USING") == len(indexes), plan
         assert all(index in plan for index in indexes), plan
+        assert "TEMP B-TREE" not in plan or statement == places["all"], plan
     connection.close()

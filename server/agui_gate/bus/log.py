@@ -16,13 +16,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from agui_gate import defaults
 from agui_gate.bus.base import FellBehind, Opening, Tell
 from agui_gate.protocol.encoder import PING
 
 BLOCK = 32 * 1024
 """Bytes of a block, about: the unit in which old frames are dropped and waiting ones are sent."""
 
-LIMIT = 1024 * 1024
+LIMIT = defaults.EVENTS_BYTES
 """Bytes kept of one run, unless the settings say otherwise."""
 
 PATIENCE = 4

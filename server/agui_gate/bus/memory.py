@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from agui_gate import defaults
 from agui_gate.bus.base import Hear, Published, Reader, Signal, Tell
 from agui_gate.bus.log import LIMIT, EventLog, LateReader, LogReader
 
-KEPT_SECONDS = 300.0
+KEPT_SECONDS = defaults.EVENTS_SECONDS
 """How long the events of a run that ended can be read again."""
 
 KEPT_BYTES = 64 * 1024 * 1024

@@ -11,8 +11,11 @@ _SCHEMES = (
 )
 
 
-def open_store(url: str, bounds: Bounds = NO_BOUNDS) -> Store:
+def open_store(url: str, bounds: Bounds = NO_BOUNDS, *, any_past: bool = False) -> Store:
     """Make the store that ``url`` names; nothing is opened before its `start`.
+
+    ``any_past``: also one that is a backup, or that was put back and whose epoch has not begun (`stores.epochs`), which
+    no server may work with.
 
     Raises `ConfigurationError` for a URL that names none. The message never repeats the URL: it may hold a password.
     """
@@ -23,9 +26,9 @@ def open_store(url: str, bounds: Bounds = NO_BOUNDS) -> Store:
         case "memory":
             return _memory(rest, bounds)
         case "sqlite":
-            return _sqlite(rest, bounds)
+            return _sqlite(rest, bounds, any_past)
         case "postgresql" | "postgres":
-            return _postgres(url, bounds)
+            return _postgres(url, bounds, any_past)
         case _:
             raise ConfigurationError(f"There is no store {scheme}://; this version knows {_SCHEMES}.")
 
@@ -38,18 +41,18 @@ def _memory(rest: str, bounds: Bounds) -> Store:
     return MemoryStore(bounds=bounds)
 
 
-def _sqlite(rest: str, bounds: Bounds) -> Store:
+def _sqlite(rest: str, bounds: Bounds, any_past: bool) -> Store:
     from agui_gate.stores.sqlite import SQLiteStore  # sqlite3 is only loaded where it is used
 
-    return SQLiteStore(_file(rest), bounds=bounds)
+    return SQLiteStore(_file(rest), bounds=bounds, any_past=any_past)
 
 
-def _postgres(url: str, bounds: Bounds) -> Store:
+def _postgres(url: str, bounds: Bounds = NO_BOUNDS, any_past: bool = False) -> Store:
     try:
         from agui_gate.stores.postgres import PostgresStore
     except ImportError:
         raise Unusable('A PostgreSQL store needs its driver: pip install "agui-gate[postgres]".') from None
-    return PostgresStore(url, bounds=bounds)
+    return PostgresStore(url, bounds=bounds, any_past=any_past)
 
 
 def sqlite_path(url: str) -> str | None:
@@ -72,7 +75,7 @@ async def schema_of(url: str) -> int:
 
         return of_file(path)
     if url.startswith("postgres"):
-        _postgres(url, NO_BOUNDS)  # which says what is wrong with it
+        _postgres(url)  # which says what is wrong with it
         from agui_gate.stores.postgres.standing import schema_of as of_database
 
         return await of_database(url)

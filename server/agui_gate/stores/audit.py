@@ -12,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 
+from agui_gate.core.approvals import Approval
 from agui_gate.core.audit import Event, Happened, Head
 from agui_gate.stores.paging import Place, from_cursor, to_cursor
 
@@ -57,6 +58,13 @@ class AuditStore(Protocol):
 
     async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
         """The heads of up to ``limit`` chains."""
+        ...
+
+    async def read_ledger(self, thread: str | None) -> list[Approval]:
+        """The records of the thread with that key as they are, oldest first: to be held against its chain.
+
+        None: those of all threads without a chain, which there should be none of.
+        """
         ...
 
 

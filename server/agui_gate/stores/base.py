@@ -13,7 +13,6 @@ All times are ms since the epoch by the *store's* clock, which never goes back (
 it happens wholly or not at all, and cancelling the caller does not undo a change that was under way.
 """
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -25,6 +24,7 @@ from agui_gate.core.transcript import ConversationRef, Entry, Output
 from agui_gate.errors import TooLarge
 from agui_gate.stores.audit import AuditStore
 from agui_gate.stores.epochs import EpochStore
+from agui_gate.stores.expiry import Expiry
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.retention import RetentionStore
@@ -144,13 +144,16 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     In this order: drop the end of the journal, append, record approvals, set fields, give the lease back.
 
-    ``keep``: number of entries that stay (None: all). ``status`` other than None ends the run and releases the lease.
+    ``after``: number of entries that the journal has before it, as far as its run knows (None: it doesn't). If that is
+    not so, it is refused as one without a lease is. ``keep``: number of entries that stay (None: all). ``status`` other
+    than None ends the run and releases the lease.
     ``replaced``: ids of approvals of this thread whose calls a branch has dropped; the records stay, and say so.
     Fields that are UNSET stay as they are. Setting ``ref`` also sets the alias to its provider id. ``default_title``
     becomes the title of a thread that has none: a person may have given it one since it was read. ``happened``: what
     goes into the audit trail by itself, before what the other members amount to.
     """
 
+    after: int | None = None
     keep: int | None = None
     entries: Sequence[Entry] = ()
     approvals: Sequence[Approval] = ()
@@ -160,6 +163,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     default_title: str | None = None
     status: RunStatus | None = None
     happened: Sequence[Happened] = ()
+
+    @property
+    def length(self) -> int | None:
+        """Number of entries that the journal has after it; None if its run doesn't know."""
+        if self.after is None:
+            return None
+        return (self.after if self.keep is None else min(self.keep, self.after)) + len(self.entries)
 
     @property
     def durable(self) -> bool:
@@ -297,9 +307,20 @@ class ApprovalStore(Protocol):
     async def list_approvals(
         self, principal: str, *, limit: int, cursor: str | None = None, which: Which = "pending"
     ) -> ApprovalPage:
-        """Up to ``limit`` of this principal's approvals; overdue ones are expired first.
+        """Up to ``limit`` of this principal's approvals, and `PAGE_BYTES`; overdue ones are expired first.
 
         ``cursor`` is the `next_cursor` of a page before; raises `InvalidRequest` if it can't be.
+        """
+        ...
+
+    async def waiting_ids(self, principals: Collection[str], limit: int) -> Mapping[str, list[str]]:
+        """The ids of what waits (overdue or not), oldest first, by principal: up to ``limit`` each. Reads no record."""
+        ...
+
+    async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
+        """The first of these records, as many as fit in `PAGE_BYTES`, oldest first; and the ids that are left to read.
+
+        One that isn't there, or isn't this principal's, is passed over. Long outputs are cut as in lists.
         """
         ...
 
@@ -367,19 +388,12 @@ class StoreLifecycle(Protocol):
         ...
 
 
-class Store(ThreadStore, ApprovalStore, AuditStore, OutboxStore, EpochStore, RetentionStore, StoreLifecycle, Protocol):
+class Store(
+    ThreadStore, ApprovalStore, Expiry, AuditStore, OutboxStore, EpochStore, RetentionStore, StoreLifecycle, Protocol
+):
     """All of it."""
 
 
 def provider_id(ref: ConversationRef | None) -> str | None:
     """The provider's own id in ``ref``, if any: a thread's alias."""
     return (ref.conversation_id or ref.previous_response_id) if ref else None
-
-
-def new_key() -> int:
-    """A fresh key for a thread, in 62 bits.
-
-    Random rather than counted, because a key must not come twice even where threads were deleted or the whole store
-    was. Idempotency keys are made of it, and other systems remember them.
-    """
-    return secrets.randbits(62)

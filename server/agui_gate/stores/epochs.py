@@ -5,8 +5,8 @@ in histories that clients send again, and in other systems. So a restore begins 
 
 * What waits is asked again: its record gets another id (`asked_again`), and says which it had (`Approval.was`). No
   answer that names the old id, its call, or a card of before is taken (`core/approval_index.py`).
-* What was claimed, or passed on, and not ended, is ``unknown``, also where its tool is idempotent. What the provider
-  had not acted on (``given_back``) has ``failed``.
+* What was claimed, and not ended, is ``unknown``, also where its tool is idempotent. So is what the provider had not
+  acted on (``given_back``): it may have been told again since.
 * A yes to a task keeps, in `Approval.was`, that it is of before (`agreed_before`). If nothing of the task had begun, it
   may have since: then it doesn't begin by that yes.
 * Every lease ends: a server that was left running can't write by one that it had when the backup was made.
@@ -26,16 +26,19 @@ MAY_HAVE_RUN = Output(
     is_error=True,
 )
 """What came of a call that was approved before, as far as that can be told."""
-_LOST = (
-    '{"status":"cancelled","message":"This was approved, and then an older backup of this server was restored. It is '
-    'not carried out by that approval. Ask again if it is still wanted."}'
-)
 OUTCOMES = {
     State.CLAIMED: (State.UNKNOWN, MAY_HAVE_RUN),
     State.PASSED: (State.UNKNOWN, MAY_HAVE_RUN),
-    State.GIVEN_BACK: (State.FAILED, Output(_LOST, is_error=True)),
+    State.GIVEN_BACK: (State.UNKNOWN, MAY_HAVE_RUN),
 }
 """What becomes of records that had been approved and had not ended."""
+
+
+ANOTHER_PAST = (
+    "{} What was decided since then may be missing in it. Stop all servers, run agui-gate migrate --restored, and "
+    "start them again."
+)
+"""Why a store that is a restored one, or another one's copy, is not worked with; it says first which."""
 
 
 class Epoch(msgspec.Struct, frozen=True):

@@ -97,19 +97,25 @@ def _alive(pid: int, started: str) -> bool:
     """Whether that very process runs: ids are reused, so the time of its start is compared where it is known."""
     if sys.platform == "win32":
         return True  # os.kill(pid, 0) would send it Ctrl+C
+    unknown: tuple[str | None, ...] = ("",)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:
-        pass  # it exists and belongs to another user
-    return not started or _started(pid) == started
+    except OSError:  # it exists and belongs to another user, whose entries /proc may hide
+        unknown = ("", None)
+    return not started or _started(pid) in (started, *unknown)
 
 
 def _started(pid: int) -> str | None:
-    """When the process started, in clock ticks since boot (proc_pid_stat(5), field 22); None if dead or not known."""
+    """When the process started, in clock ticks since boot (proc_pid_stat(5), field 22).
+
+    None if it is dead. "" if that can't be read: another user's process, or no descriptors are left here.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return None
+    except OSError:
+        return ""
     return None if fields[0] == "Z" else fields[19]

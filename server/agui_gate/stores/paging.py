@@ -8,6 +8,9 @@ ordered as they were asked for, and a cursor of theirs has 0 for the time.
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Annotated
 
 import msgspec
@@ -16,6 +19,16 @@ from agui_gate.errors import InvalidRequest
 
 MAX_CURSOR = 128
 """Characters; ours are shorter."""
+
+PAGE_BYTES = 1024 * 1024
+"""How much a page of approvals has, about, if it is not a single one that is larger."""
+
+
+def fitting(sizes: Iterable[int]) -> int:
+    """How many of the first things of these sizes make a page: those within `PAGE_BYTES`, and one at least."""
+    sums = list(accumulate(sizes))
+    return max(1, bisect_right(sums, PAGE_BYTES))
+
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -49,4 +62,4 @@ def from_cursor(cursor: str) -> Place:
 
 
 def _refused() -> InvalidRequest:
-    return InvalidRequest("The cursor is not one of this list; begin again without it.", well_formed=True)
+    return InvalidRequest("The cursor does not belong to this list. Start again without it.", well_formed=True)

@@ -1,12 +1,13 @@
-"""What the memory store keeps beside its threads: the audit trail, the outbox, tombstones; and what it forgets."""
+"""What the memory store keeps beside its threads: what waits, audit, outbox, tombstones; and what it forgets."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
-from agui_gate.core.approvals import UNFINISHED
+from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.audit import Happened
 from agui_gate.stores.audit import EventPage, HeadPage
 from agui_gate.stores.clock import StoreClock
+from agui_gate.stores.expiry import EXPIRE, Expired
 from agui_gate.stores.memory.ledger import MemoryLedger
 from agui_gate.stores.memory.record import Record
 from agui_gate.stores.memory.tombs import Tombs
@@ -29,6 +30,21 @@ class KeptBeside:
 
     def _remove(self, record: Record, run_key: str) -> None:
         raise NotImplementedError
+
+    async def waiting_ids(self, principals: Collection[str], limit: int) -> Mapping[str, list[str]]:
+        """See `ApprovalStore`."""
+        self._require_open()
+        return {principal: self._ledger.waiting_ids(principal, limit) for principal in principals}
+
+    async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
+        """See `ApprovalStore`."""
+        self._require_open()
+        return self._ledger.read(principal, approval_ids, self._clock())
+
+    async def expire(self, most: int = EXPIRE) -> Expired:
+        """See `Expiry`."""
+        self._require_open()
+        return self._ledger.expire(self._clock(), most)
 
     async def note(self, happened: Sequence[Happened]) -> None:
         """See `AuditStore`."""
@@ -54,6 +70,12 @@ class KeptBeside:
         """See `AuditStore`."""
         self._require_open()
         return self._trail.heads(limit, cursor)
+
+    async def read_ledger(self, thread: str | None) -> list[Approval]:
+        """See `AuditStore`."""
+        self._require_open()
+        keys = [key for key in self._threads if not self._trail.has(key)] if thread is None else [thread]
+        return [approval for key in keys for approval in self._ledger.of_thread(key)]
 
     async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
         """See `OutboxStore`."""

@@ -1,6 +1,7 @@
 """The ledger of the memory store: its approvals, and the index of those that are pending."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,8 +12,9 @@ from agui_gate.core.transcript import Output
 from agui_gate.errors import IllegalMove
 from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.epochs import OUTCOMES, Epoch, agreed_before, asked_again
+from agui_gate.stores.expiry import Expired
 from agui_gate.stores.memory.trail import Trail
-from agui_gate.stores.paging import Place, to_cursor
+from agui_gate.stores.paging import Place, fitting, to_cursor
 
 
 class MemoryLedger:
@@ -69,8 +71,22 @@ class MemoryLedger:
             if which == "all" or approval.is_pending is pending:
                 found.append(approval)
             if len(found) > limit:
-                return ApprovalPage(found[:limit], to_cursor(Place(0, self._seq[found[limit - 1].id])))
-        return ApprovalPage(found, None)
+                break
+        shown = found[: min(limit, fitting(map(_size, found)))]
+        more = len(shown) < len(found)
+        return ApprovalPage(shown, to_cursor(Place(0, self._seq[shown[-1].id])) if more else None)
+
+    def waiting_ids(self, principal: str, limit: int) -> list[str]:
+        """See `ApprovalStore.waiting_ids`."""
+        return list(islice(self._pending.get(principal, ()), limit))
+
+    def read(self, principal: str, approval_ids: Sequence[str], now: int) -> tuple[list[Approval], Sequence[str]]:
+        """See `ApprovalStore.read_approvals`."""
+        mine = self._mine.get(principal, {})
+        ids = sorted((each for each in approval_ids if each in mine), key=self._seq.__getitem__)
+        found = [self._fresh(approval_id, now) for approval_id in ids]
+        fit = fitting(map(_size, found))
+        return found[:fit], ids[fit:]
 
     def mark_replaced(self, thread_key: str, replaced: Sequence[str], now: int, run_key: str) -> None:
         """Say of those of ``replaced`` that are this thread's that their answer is gone."""
@@ -79,6 +95,10 @@ class MemoryLedger:
                 approval = self._approvals[approval_id]
                 self._approvals[approval_id] = msgspec.structs.replace(approval, replaced=True)
                 self._trail.add(thread_key, now, [audit.replaced(approval, run_key)])
+
+    def of_thread(self, thread_key: str) -> list[Approval]:
+        """Those of one thread as they are, oldest first."""
+        return [self._approvals[approval_id] for approval_id, key in self._threads.items() if key == thread_key]
 
     def waiting(self, approval_ids: Iterable[str], now: int) -> int:
         """How many of these wait for somebody. Changes nothing."""
@@ -127,6 +147,17 @@ class MemoryLedger:
         self._approvals[approval_id] = moved = msgspec.structs.replace(approval, **changes)
         self._trail.add(self._threads[approval_id], now, audit.moved(approval, to, decision, output, run_key))
         return moved
+
+    def expire(self, now: int, most: int) -> Expired:
+        """See `Expiry.expire`."""
+        waiting = (self._approvals[approval_id] for mine in self._pending.values() for approval_id in mine)
+        times = sorted((a.expires_at, self._seq[a.id], a) for a in waiting if a.expires_at is not None)
+        overdue = [approval for *_, approval in times if approval.overdue_at(now)]
+        for approval in overdue[:most]:
+            self.move(approval.id, State.EXPIRED, now)
+        threads = dict.fromkeys((approval.principal, approval.thread_id) for approval in overdue[:most])
+        left = times[len(overdue[:most]) :]
+        return Expired(list(threads), max(0, left[0][0] - now) if left else None)
 
     def begin_epoch(self, epoch: int, now: int) -> Epoch:
         """See `EpochStore`."""
@@ -181,3 +212,8 @@ class MemoryLedger:
         if approval.overdue_at(now):
             return self.move(approval_id, State.EXPIRED, now)
         return approval
+
+
+def _size(approval: Approval) -> int:
+    edited = approval.decision.edited_arguments if approval.decision is not None else None
+    return len(approval.arguments) + len(approval.message or "") + len(edited or "")

@@ -25,7 +25,6 @@ from agui_gate.stores.base import (
     Thread,
     ThreadHead,
     Which,
-    new_key,
     provider_id,
 )
 from agui_gate.stores.clock import Clock, Moment, StoreClock, wall_clock
@@ -37,6 +36,7 @@ from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
 from agui_gate.stores.outbox import is_run, run_ended
 from agui_gate.stores.paging import from_cursor, to_cursor
+from agui_gate.stores.thread_keys import new_key
 from agui_gate.stores.tombstones import Tombstone
 
 MAX_PENDING = 1000
@@ -145,6 +145,8 @@ class MemoryStore(KeptBeside):
         self._require_open()
         now = self._clock()
         record = self._under_lease(thread.key, run_key)
+        if change.after not in (None, len(record.entries)):
+            raise LeaseLost
         fields = changed_fields(change)  # whatever can fail comes before the first change
         self._ledger.check_new(record.key, change.approvals)
         self._grow(record, grown(record, change, fields))

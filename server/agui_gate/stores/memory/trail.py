@@ -63,6 +63,10 @@ class Trail:
         if len(self._notices) > MAX_NOTICES:
             del self._notices[next(iter(self._notices))]
 
+    def has(self, thread: str) -> bool:
+        """Whether a thread has a chain."""
+        return thread in self._chains
+
     def last_of(self, principal: str, approval_id: str) -> Event | None:
         """The last event of one approval."""
         chains = (self._chains[key] for key in self._mine.get(principal, ()))

@@ -4,11 +4,23 @@ from collections.abc import Collection, Mapping
 
 from agui_gate.stores.postgres.quoting import MARK
 
+PAST = (
+    "((SELECT system_identifier FROM pg_control_system()) || '/' "
+    "|| substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) || '/' "
+    "|| (SELECT oid FROM pg_database WHERE datname = current_database()))"
+)
+"""Names this database and its past: the cluster, its timeline, and the database in it. A restart, also after a crash,
+changes none of them. A standby that is promoted, and a restore to a point in time, begin a timeline. (It is asked of
+the log as it is written: the control file has it only after the next checkpoint.)
+"""
+
 
 class PostgresDialect:
     """See `Dialect`. Rows come as one JSON value, since each value of a row costs the driver something."""
 
     lock = " FOR UPDATE"
+
+    goes_on = f"UPDATE epoch SET goes_on_in = {PAST}"  # noqa: S608 ours
 
     def among(self, column: str, name: str) -> str:
         """See `Dialect`."""

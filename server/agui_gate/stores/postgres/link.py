@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from agui_gate.errors import Unavailable, Unusable
 from agui_gate.stores.postgres.connection import Broken, Connection, Refused
 from agui_gate.stores.postgres.pool import Pool
-from agui_gate.stores.postgres.transaction import Transaction
+from agui_gate.stores.postgres.transaction import Transaction, unguarded
 from agui_gate.stores.postgres.troubles import AWAY, OutcomeUnknown, Trouble, may_go_well, not_let_in, reason
 from agui_gate.stores.sql.steps import Kind, Operation
 
@@ -61,6 +61,7 @@ class Link:
 
     def __init__(self, conninfo: str, given: Callable[[], Mapping[str, bytes]]) -> None:
         self._given = given
+        self.guard = unguarded
         self._pool = Pool(lambda: connect(conninfo))
         self._background: set[asyncio.Task[object]] = set()
 
@@ -72,7 +73,7 @@ class Link:
         loop = asyncio.get_running_loop()
         until = loop.time() + AGAIN_SECONDS
         for left in range(TRIES - 1, -1, -1):
-            transaction = Transaction(await self._pool.take(), kind, operation(), self._given())
+            transaction = Transaction(await self._pool.take(), kind, operation(), self._given(), self.guard)
             try:
                 value = await transaction.go()
             except asyncio.CancelledError:

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from agui_gate.errors import Unavailable
+from agui_gate.stores.epochs import ANOTHER_PAST
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
 OLDEST_READER = 1
@@ -32,9 +33,15 @@ _THERE = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'agui_schema' AND 
 READ = "SELECT version, oldest_reader FROM agui_schema"
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_TRAIL = "approval_events"
+"""What is only added to. Whoever sets `AGUI_GATE_RETENTION_RECORDS_DAYS` needs DELETE on it."""
 _LACKING = (
     "SELECT name FROM unnest(:tables) AS name WHERE NOT ("  # noqa: S608 our names
-    + " AND ".join(f"coalesce(has_table_privilege(to_regclass(name), '{right}'), false)" for right in _RIGHTS)
+    + " AND ".join(
+        f"(coalesce(has_table_privilege(to_regclass(name), '{right}'), false)"
+        + (f" OR name = '{_TRAIL}')" if right in ("UPDATE", "DELETE") else ")")
+        for right in _RIGHTS
+    )
     + ")"
 )
 
@@ -83,19 +90,32 @@ def migrate() -> Steps[int]:
 
 
 class Tables:
-    """The tables of one store, as far as is known: another version may migrate them at any time."""
+    """The tables of one store, as far as is known: another version may migrate them at any time, and the database may
+    become another one. ``any_past``: it may be that, and is worked with all the same.
+    """
 
-    def __init__(self) -> None:
-        self._read = 0, 0
+    def __init__(self, any_past: bool = False) -> None:
+        self.any_past = any_past
+        self._read = 0, 0, True
 
-    def read(self, version: int, oldest: int) -> None:
-        """Be told what they say. Raises `Unavailable` if they are too new for this code."""
-        self._read = version, oldest
+    def read(self, version: int, oldest: int, same_past: bool) -> None:
+        """Be told what they say. Raises as `require` does."""
+        self._read = version, oldest, same_past
         self.require()
 
     def require(self) -> None:
-        """Raise `Unavailable` if they were too new when they were read last."""
-        require(*self._read)
+        """Raise `Unavailable` if they were too new for this code when they were read last, or of another past."""
+        *versions, same_past = self._read
+        require(*versions)
+        if not (same_past or self.any_past):
+            raise another_past()
+
+
+def another_past() -> Unavailable:
+    """Why a database that is not the one it was is not worked with."""
+    return Unavailable(
+        ANOTHER_PAST.format("The store's database is a restored one, a promoted standby, or a copy of the one before.")
+    )
 
 
 def require(version: int, oldest: int) -> None:

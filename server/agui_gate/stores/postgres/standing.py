@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from agui_gate.errors import Unavailable
 from agui_gate.stores.clock import Clock, wall_clock
 from agui_gate.stores.postgres import schema
+from agui_gate.stores.postgres.dialect import PAST
 from agui_gate.stores.postgres.link import Link, parameters
+from agui_gate.stores.postgres.transaction import Guard
 from agui_gate.stores.postgres.troubles import NOT_OURS, Trouble
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
@@ -30,7 +32,9 @@ _CHECKED = (
     "INSERT INTO checks (one, checked_at) VALUES (1, :now) "
     "ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at"
 )
-_TIMES = "SELECT :now, :ticks"
+_SAME_PAST = f"(SELECT goes_on_in FROM epoch) = {PAST}"  # noqa: S608 ours
+_TIMES = f"SELECT :now, :ticks, {_SAME_PAST}"
+_FIRST = f"UPDATE epoch SET goes_on_in = {PAST} WHERE goes_on_in IS NULL"  # noqa: S608 ours
 _UTF8 = "SELECT current_setting('server_encoding') = 'UTF8'"
 
 
@@ -64,12 +68,16 @@ def _passed() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
+GUARD = Guard(_SAME_PAST.encode(), schema.another_past)
+"""Nobody decides, claims or asks in another past. A pooler may lead from one database to another at any time."""
+
+
 async def check(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
     """Raise `Unavailable` unless a read and a write work now, with tables that this code knows, by a right clock."""
     asked, began = _passed(), wall_clock()
-    now, ticks, *found = await link.run("write", lambda: _look(_CHECKED))
+    now, ticks, version, oldest, same_past = await link.run("write", lambda: _look(_CHECKED))
     clock.read(now, asked)
-    tables.read(*found)
+    tables.read(version, oldest, same_past)
     if clock.by_hand is None and not began - SKEW_MS < ticks < wall_clock() + SKEW_MS:
         raise Unavailable(
             f"The clocks of this machine and of PostgreSQL's are {abs(ticks - began) // 1000:,} seconds apart: "
@@ -84,7 +92,13 @@ async def prepare(link: Link, clock: DatabaseClock, tables: schema.Tables) -> No
         raise Unavailable(
             f"The store's role lacks rights on {', '.join(names)}: it needs SELECT, INSERT, UPDATE and DELETE."
         )
+    await link.run("write", _begin)
     await check(link, clock, tables)
+
+
+def _begin() -> Steps[None]:
+    """The first server says in which past the epoch goes on."""
+    yield Last([Statement(_FIRST)])
 
 
 async def migrate(link: Link) -> int:
@@ -132,17 +146,17 @@ async def beat(link: Link, clock: DatabaseClock, tables: schema.Tables) -> None:
     migrated the tables to what this code doesn't know.
     """
     asked = _passed()
-    now, _, *found = await link.run("write", _look)
+    now, _, version, oldest, same_past = await link.run("write", _look)
     clock.read(now, asked)
-    tables.read(*found)
+    tables.read(version, oldest, same_past)
 
 
-def _look(*first: str) -> Steps[tuple[int, int, int, int]]:
+def _look(*first: str) -> Steps[tuple[int, int, int, int, bool]]:
     *_, times, version = yield Last([Statement(text) for text in (*first, _SEEN, _TIMES, schema.READ)])
     if not version.rows:
         raise Trouble(NOT_OURS)
-    (now, ticks), found = times.rows[0], version.rows[0]
-    return now, ticks, *found
+    (now, ticks, same_past), found = times.rows[0], version.rows[0]
+    return now, ticks, *found, same_past == "t"
 
 
 def _is_utf8() -> Steps[bool]:

@@ -6,11 +6,12 @@ The operations are those of every store in SQL (`stores/sql`). Each batch of sta
 
 import asyncio
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
-from agui_gate.errors import Unavailable
+from agui_gate.errors import IllegalMove, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, Change, Thread
 from agui_gate.stores.clock import Clock
 from agui_gate.stores.lease import LeaseOwner
@@ -29,13 +30,17 @@ CLOSE_SECONDS = 5.0
 
 
 class PostgresStore(SQLStore):
-    """A `Store` in the database at ``url``. ``clock``: one made by hand, instead of the database's."""
+    """A `Store` in the database at ``url``. ``clock``: one made by hand, instead of the database's. ``any_past``: see
+    `open_store`.
+    """
 
-    def __init__(self, url: str, *, clock: Clock | None = None, bounds: Bounds = NO_BOUNDS) -> None:
+    def __init__(
+        self, url: str, *, clock: Clock | None = None, bounds: Bounds = NO_BOUNDS, any_past: bool = False
+    ) -> None:
         super().__init__(PostgresDialect(), bounds)
         self._parameters, self.bus_url = parameters(url), url
         self._clock = standing.DatabaseClock(clock)
-        self._tables = schema.Tables()
+        self._tables = schema.Tables(any_past)
         self._sure = sure.Sure()
         self._link: Link | None = None
         self._owner: LeaseOwner | None = None
@@ -52,6 +57,8 @@ class PostgresStore(SQLStore):
         except BaseException:
             await link.aclose()
             raise
+        if not self._tables.any_past:
+            link.guard = standing.GUARD
         self._link, self._owner = link, LeaseOwner(shared=True)
 
     async def check(self) -> None:
@@ -90,17 +97,24 @@ class PostgresStore(SQLStore):
             raise
 
     async def commit(self, thread: Thread, change: Change, run_key: str) -> None:
-        """See `ThreadStore`."""
+        """See `ThreadStore`. An earlier one of this run, of which nobody knew, is found out about first."""
+        key = int(thread.key)
 
-        async def commit() -> bool:
+        async def commit() -> Change:
             await super(PostgresStore, self).commit(thread, change, run_key)
-            return True
+            return change
 
-        await self._sure.do(
-            ("commit", run_key),
-            commit,
-            lambda: self._do("write", lambda: sure.committed(int(thread.key), change, run_key)),
-        )
+        async def look(tried: Change) -> Change | None:
+            return tried if await self._do("write", lambda: sure.committed(key, tried, run_key)) else None
+
+        done = await self._sure.do(("commit", run_key), change, commit, look)
+        if done == change:
+            return
+        for approval in done.approvals:  # asked, though its run could not know that: it asks no more
+            if approval not in change.approvals:
+                with suppress(IllegalMove):
+                    await self.move(approval.id, State.CANCELLED, run_key=run_key)
+        await self.commit(thread, sure.left_of(change, done), run_key)
 
     async def delete_thread(self, thread: Thread, run_key: str) -> None:
         """See `ThreadStore`."""
@@ -110,7 +124,7 @@ class PostgresStore(SQLStore):
             return True
 
         await self._sure.do(
-            ("delete", run_key), delete, lambda: self._do("write", lambda: sure.deleted(int(thread.key)))
+            ("delete", run_key), None, delete, lambda _: self._do("write", lambda: sure.deleted(int(thread.key)))
         )
 
     async def move(
@@ -126,8 +140,9 @@ class PostgresStore(SQLStore):
         move = Move(approval_id, to, decision, output, run_key)
         return await self._sure.do(
             ("move", approval_id, to, run_key),
+            move,
             lambda: super(PostgresStore, self).move(approval_id, to, decision=decision, output=output, run_key=run_key),
-            lambda: self._do("write", lambda: self._sql.ledger.made(move)),
+            lambda tried: self._do("write", lambda: self._sql.ledger.made(tried)),
         )
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:

@@ -9,11 +9,11 @@ and nothing is set for longer than a transaction.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from agui_gate.stores.postgres.connection import Connection, Refused
+from agui_gate.stores.postgres.connection import Broken, Connection, Refused
 from agui_gate.stores.postgres.quoting import bind
-from agui_gate.stores.postgres.troubles import is_conflict
+from agui_gate.stores.postgres.troubles import is_conflict, is_doubtful
 from agui_gate.stores.sql.steps import Conflict, Kind, Last, Result, Statement, Steps
 
 T = TypeVar("T")
@@ -25,11 +25,28 @@ IDLE_MS = 10_000
 
 _TIMEOUT = b"SET LOCAL statement_timeout = %d" % STATEMENT_MS
 _SILENCE = b"SET LOCAL idle_in_transaction_session_timeout = %d" % IDLE_MS
+DURABLE = (
+    b"SELECT set_config('synchronous_commit', "
+    b"CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)"
+)
+"""What is durable waits for the disk, and for the standbys that PostgreSQL waits for, whatever is set otherwise."""
 _BEGIN: Mapping[Kind, bytes] = {
     "read": b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "write": b"BEGIN",
-    "durable": b"BEGIN",  # every commit of PostgreSQL is, unless its administrator wants it otherwise
+    "durable": b"BEGIN",
 }
+
+
+class Guard(NamedTuple):
+    """What is looked at in each durable transaction before it changes anything: an expression, and what is raised where
+    that is not true.
+    """
+
+    condition: bytes
+    refuses: Callable[[], Exception]
+
+
+unguarded = Guard(b"true", AssertionError)
 
 
 class Transaction(Generic[T]):
@@ -38,11 +55,13 @@ class Transaction(Generic[T]):
     `go` may be called again after it was cancelled: it goes on where it was, since nothing stops PostgreSQL.
     """
 
-    def __init__(self, connection: Connection, kind: Kind, steps: Steps[T], given: Mapping[str, bytes]) -> None:
-        self.connection = connection
+    def __init__(
+        self, connection: Connection, kind: Kind, steps: Steps[T], given: Mapping[str, bytes], guard: Guard = unguarded
+    ) -> None:
+        self.connection, self._guard = connection, guard
         self._kind, self._steps, self._given = kind, steps, given
         self._batch = slice(0)  # which of the results are those of the batch
-        self._ending = self._over = False
+        self._ending = self._over = self._guarded = False
         self._value: T
         self._error: BaseException | None = None
         self.committing = False
@@ -58,6 +77,9 @@ class Transaction(Generic[T]):
                 answer: Sequence[Result] | Refused = await self.connection.receive()
                 self.committed |= self.committing
             except Refused as error:
+                if self.committing and (self.connection.broken or is_doubtful(error.state)):
+                    # A pooler whose server died at COMMIT answers with an SQLSTATE, as if it had been refused.
+                    raise Broken(sent=True) from None
                 answer = error
             self.committing = False
             self._hear(answer)
@@ -70,6 +92,10 @@ class Transaction(Generic[T]):
         if self._ending:
             self._over, self._error = True, self._error or refused
         elif not isinstance(answer, Refused):
+            if self._guarded and answer[self._batch.start - 1].rows[0][1] != "t":
+                self._fail(self._guard.refuses())
+                return
+            self._guarded = False
             self._step(partial(self._steps.send, answer[self._batch]))
         elif is_conflict(answer.state):
             self._step(partial(self._steps.throw, Conflict()))
@@ -97,6 +123,9 @@ class Transaction(Generic[T]):
         head: list[bytes] = []
         if not self.connection.in_transaction:
             head = [_TIMEOUT] if last and self._kind != "read" else [_BEGIN[self._kind], _TIMEOUT, _SILENCE]
+            if self._kind == "durable":
+                self._guarded = True
+                head = [_BEGIN[self._kind], _TIMEOUT, _SILENCE, DURABLE + b", " + self._guard.condition]
         begun = self.connection.in_transaction or len(head) > 1
         self._batch = slice(len(head), len(head) + len(texts))
         self.committing = last and self._kind != "read"

@@ -20,6 +20,7 @@ NOT_OURS = "its tables are not those of this version of agui-gate; agui-gate mig
 _REASONS: Mapping[str, str] = {
     "08": AWAY,
     "25006": "the database is read-only (a standby?)",
+    "55000": "the database is read-only (a standby?)",
     "42501": "its role lacks rights on the tables of agui-gate (SELECT, INSERT, UPDATE and DELETE)",
     "42P01": NOT_OURS,
     "42703": NOT_OURS,
@@ -38,6 +39,9 @@ _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03")
 """Two transactions were in each other's way, or the server ended: nothing was done, and it may go well next time."""
 
 _CONFLICT = "23505"
+
+_DOUBTFUL = ("08", "40003", "57P", "58000")
+"""What is said by who has lost PostgreSQL, or by PostgreSQL when it goes: neither says what became of a COMMIT."""
 
 _SAID: Mapping[str, str] = {
     r"password authentication failed|no password supplied|authentication failed": "the role or its password is wrong",
@@ -87,6 +91,11 @@ def is_conflict(state: str) -> bool:
 def may_go_well(state: str) -> bool:
     """Whether the same transaction may go well if it is begun again."""
     return state in _AGAIN
+
+
+def is_doubtful(state: str) -> bool:
+    """Whether a commit that is refused like that may have been done all the same."""
+    return state.startswith(_DOUBTFUL)
 
 
 def not_let_in(said: str) -> str:

@@ -1,6 +1,6 @@
 """What a run changes in SQL: its commits, and the deletion of its thread."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from agui_gate.stores.base import MAX_LISTED, Change, provider_id
 from agui_gate.stores.outbox import is_run
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ends import Ends
-from agui_gate.stores.sql.journal import UNDER_LEASE, Journal
+from agui_gate.stores.sql.journal import AS_KNOWN, UNDER_LEASE, Journal
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.steps import Conflict, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
@@ -40,14 +40,15 @@ class Changes:
         seq: int | None = None
         batch: list[Statement] = []
         grown = 0
+        held = {"key": key, "run_key": run_key, "after": change.after}
         if change.keep is not None or change.approvals or change.replaced or change.happened:
             seq, batch, grown = yield from self._looked(key, change, run_key)
         if change.entries:
-            append, size = self._journal.append(key, run_key, seq, change.entries)
+            append, size = self._journal.append(held, seq, change.entries)
             batch, grown = [*batch, append], grown + size
         if change.status is not None and is_run(run_key):
-            batch.append(self._trail.ended(key, run_key, change.status))
-        batch.append(self._change(key, change, run_key, seq, grown))
+            batch.append(self._trail.ended(held, change.status))
+        batch.append(self._change(held, change, seq, grown))
         try:
             results = yield Last(batch)
         except Conflict as error:
@@ -64,6 +65,8 @@ class Changes:
         if not lock.rows:
             raise LeaseLost
         ((entries, now, tenant),) = lock.rows
+        if change.after not in (None, entries):
+            raise LeaseLost
         seq: int | None = None
         batch: list[Statement] = []
         grown = 0
@@ -79,9 +82,9 @@ class Changes:
         batch += self._trail.added(key, tenant, end, now, happened)
         return seq, batch, grown + sum(len(approval.arguments.encode()) for approval in approvals)
 
-    def _change(self, key: int, change: Change, run_key: str, seq: int | None, grown: int) -> Statement:
+    def _change(self, held: Mapping[str, object], change: Change, seq: int | None, grown: int) -> Statement:
         """Set the fields that it sets, and give the lease back if it ends the run. ``grown``: bytes, but state."""
-        values: dict[str, Any] = {"key": key, "run_key": run_key, "seq": seq, "count": len(change.entries)}
+        values: dict[str, Any] = {**held, "seq": seq, "count": len(change.entries)}
         columns = ["updated_at = :now", "entries = coalesce(:seq, entries) + :count"]
         if change.state is not msgspec.UNSET:
             state = _encode(change.state)
@@ -100,7 +103,7 @@ class Changes:
             values["status"] = change.status
             columns += ["run_status = :status", "lease_owner = NULL", "lease_until = 0"]
         values["grown"] = grown
-        return Statement(f"UPDATE threads SET {', '.join(columns)} WHERE {UNDER_LEASE}", values)  # noqa: S608 our names
+        return Statement(f"UPDATE threads SET {', '.join(columns)} WHERE {AS_KNOWN}", values)  # noqa: S608 our names
 
     def delete(self, key: int, run_key: str) -> Steps[None]:
         """Delete a thread of a run. Raises `LeaseLost`; then nothing happened."""

@@ -12,6 +12,11 @@ class Dialect(Protocol):
         """After a SELECT: nobody else changes these rows until the transaction ends. "" where writers are alone."""
         ...
 
+    @property
+    def goes_on(self) -> str:
+        """The statement that takes the database for the one in which the epoch goes on, whatever its past is."""
+        ...
+
     def among(self, column: str, name: str) -> str:
         """The condition that ``column`` is one of the list ``:name``, which is a `listed` value."""
         ...

@@ -101,7 +101,8 @@ class Epochs:
         """Begin an epoch."""
         tell = Statement(telling_end(f"{_HELD} AND {_RUNS}"), {"body": ended("interrupted")})
         rest = [Statement(_AGREED), tell, Statement(_END_RUNS)]
-        begun, concerned, *_ = yield [Statement(_BEGIN), Statement(_CONCERNED), *rest]
+        goes_on = Statement(self._dialect.goes_on)
+        begun, concerned, *_ = yield [Statement(_BEGIN), Statement(_CONCERNED), *rest, goes_on]
         ((number, now),) = begun.rows
         yield from self._forget()
         again = settled = 0

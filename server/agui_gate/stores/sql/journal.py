@@ -1,6 +1,6 @@
 """The journal in SQL: one row a batch of entries, read as one value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agui_gate.core.stored import decode_entries, encode_entries, first_entries
 from agui_gate.core.transcript import Entry
@@ -9,6 +9,11 @@ from agui_gate.stores.sql.steps import Result, Statement
 
 UNDER_LEASE = "tenant = :tenant AND key = :key AND run_key = :run_key AND run_status = 'running'"
 """The row of ``threads`` whose lease that run holds: what every write by a run asks for."""
+
+AS_KNOWN = f"{UNDER_LEASE} AND coalesce(:after, entries) = entries"
+"""The same, where the journal has as many entries as the run knows of. So a commit that the network delivers when it
+was made again already changes nothing.
+"""
 
 _MINE = "tenant = :tenant AND thread = :key"
 
@@ -20,7 +25,7 @@ class Journal:
         self._dialect = dialect
         self._append = (
             "INSERT INTO journal (tenant, thread, seq, count, body) "  # noqa: S608 our names
-            f"SELECT tenant, key, coalesce(:seq, entries), :count, :body FROM threads WHERE {UNDER_LEASE}{dialect.lock}"
+            f"SELECT tenant, key, coalesce(:seq, entries), :count, :body FROM threads WHERE {AS_KNOWN}{dialect.lock}"
         )
         self._size = f"SELECT coalesce(sum({dialect.size('body')}), 0) FROM journal WHERE {_MINE} AND seq >= :keep"  # noqa: S608 ours
 
@@ -37,16 +42,10 @@ class Journal:
             return []
         return decode_entries(b"[%b]" % (bodies.encode() if isinstance(bodies, str) else bodies))
 
-    def append(self, key: int, run_key: str, seq: int | None, entries: Sequence[Entry]) -> tuple[Statement, int]:
-        """One batch at place ``seq`` (None: the end), and its bytes."""
+    def append(self, held: Mapping[str, object], seq: int | None, entries: Sequence[Entry]) -> tuple[Statement, int]:
+        """One batch at place ``seq`` (None: the end), and its bytes. ``held``: the values of `AS_KNOWN`."""
         body = encode_entries(entries)
-        values = {
-            "key": key,
-            "run_key": run_key,
-            "seq": seq,
-            "count": len(entries),
-            "body": self._dialect.body(body),
-        }
+        values = {**held, "seq": seq, "count": len(entries), "body": self._dialect.body(body)}
         return Statement(self._append, values), len(body)
 
     def look(self, key: int, keep: int) -> list[Statement]:

@@ -5,6 +5,8 @@ of the transaction, and approvals of one thread change one after the other.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -13,8 +15,9 @@ from agui_gate.core import audit
 from agui_gate.core.approvals import DECISIONS, Approval, Decision, State, after_move, sources
 from agui_gate.core.stored import decode_approvals
 from agui_gate.core.transcript import Output
-from agui_gate.errors import IllegalMove, LeaseLost
+from agui_gate.errors import ApprovalRefused, IllegalMove, LeaseLost
 from agui_gate.stores.base import MAX_LISTED
+from agui_gate.stores.expiry import Expired
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.steps import NOTHING, Last, Result, Statement, Steps
 from agui_gate.stores.sql.trail import Trail, head_of
@@ -32,11 +35,25 @@ _GROW = "UPDATE threads SET bytes = bytes + :size WHERE tenant = :tenant AND key
 _OVERDUE = "state = 'pending' AND expires_at <= coalesce(:at, :now)"
 OVERDUE = f"SELECT thread, :now FROM approvals WHERE tenant = :tenant AND {_OVERDUE}"  # noqa: S608 our names
 """Not ordered, nor each but once: SQLite would go along another index for that."""
+_OVERDUE_BY = "state = 'pending' AND expires_at <= :by"
 _EXPIRE = (
     "UPDATE approvals SET state = 'expired', decided_at = :at "  # noqa: S608 our names
-    f"WHERE tenant = :tenant AND thread = :key AND {_OVERDUE}"
+    f"WHERE tenant = :tenant AND thread = :key AND {_OVERDUE_BY}"
 )
+DUE = (
+    "SELECT expires_at, thread, :now FROM approvals WHERE tenant = :tenant AND state = 'pending' "
+    "AND expires_at IS NOT NULL ORDER BY expires_at, seq LIMIT :limit"
+)
+"""The next to expire, whosever they are."""
 _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
+
+_CHAINLESS = (
+    "NOT EXISTS (SELECT 1 FROM approval_events WHERE tenant = :tenant AND approval_events.thread = approvals.thread)"
+)
+_AGREED = (
+    "SELECT kind, body FROM approval_events "  # noqa: S608 our names
+    f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id AND kind IN ('asked', 'approved')"
+)
 
 
 def _move(to: State) -> str:
@@ -89,7 +106,7 @@ class Ledger:
         self._to_expire = (
             lock.format(":key"),
             head_of(":key"),
-            self.reading(f"thread = :key AND {_OVERDUE}", listed=True),
+            self.reading(f"thread = :key AND {_OVERDUE_BY}", listed=True),
         )
         self._replaced = (
             "UPDATE approvals SET replaced = :replaced WHERE tenant = :tenant AND thread = :key "  # noqa: S608 our names
@@ -115,6 +132,11 @@ class Ledger:
         (found,) = yield Last([Statement(self.reading(condition), values)])
         approvals, now = self.approvals(found), found.rows[0][1]
         return None if any(approval.overdue_at(now) for approval in approvals) else approvals
+
+    def of(self, key: int | None) -> Steps[list[Approval]]:
+        """Those of one thread as they are; None: those of threads without a chain."""
+        (found,) = yield Last([Statement(self.reading(_CHAINLESS if key is None else "thread = :key"), {"key": key})])
+        return self.approvals(found)
 
     def fresh(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval]]:
         """The approvals of a condition, after overdue ones were expired."""
@@ -146,23 +168,55 @@ class Ledger:
         (found,) = yield [Statement(text, {**values, "at": at})]
         overdue = dict(found.rows)
         for key in sorted(overdue):
-            yield from self._expire_thread(key, overdue[key] if at is None else at)
+            at_key = overdue[key] if at is None else at
+            yield from self._expire_thread(key, at_key, at_key)
 
-    def _expire_thread(self, key: int, at: int) -> Steps[None]:
-        values = {"key": key, "at": at}
+    def next_expiry(self) -> Steps[int | None]:
+        """In how many ms the next one expires; not above 0 where one is overdue. None where none ever does."""
+        (found,) = yield Last([Statement(DUE, {"limit": 1})])
+        return found.rows[0][0] - found.rows[0][2] if found.rows else None
+
+    def expire_due(self, most: int) -> Steps[Expired]:
+        """See `Expiry.expire`. Each thread is a transaction; what expires at a time between two of its own is
+        another one's turn.
+        """
+        (found,) = yield [Statement(DUE, {"limit": most + 1})]
+        overdue = [row for row in found.rows if row[0] <= row[2]]
+        threads: dict[tuple[str, str], None] = {}
+        for key, times in groupby(overdue, itemgetter(1)):
+            *_, (by, _, now) = times
+            expired = yield from self._expire_thread(key, now, by)
+            threads |= dict.fromkeys((approval.principal, approval.thread_id) for approval in expired)
+        waits = [expires_at - now for expires_at, _, now in found.rows[len(overdue) :]]
+        return Expired(list(threads), waits[0] if waits else 0 if len(overdue) > most else None)
+
+    def _expire_thread(self, key: int, at: int, by: int) -> Steps[list[Approval]]:
+        """Those of a thread that are overdue ``by`` that time, which is ``at`` or before, in the order of theirs."""
+        values = {"key": key, "at": at, "by": by}
         lock, end, overdue = yield [Statement(text, values) for text in self._to_expire]
+        expired = sorted(self.approvals(overdue), key=lambda approval: approval.expires_at or 0)
         for *_, tenant in lock.rows:
-            expired = self.approvals(overdue)
             happened = [one for approval in expired for one in audit.moved(approval, State.EXPIRED)]
             yield Last([Statement(_EXPIRE, values), *self._trail.added(key, tenant, end, at, happened)])
+        return expired
 
     def move(self, move: Move) -> Steps[Approval | None]:
-        """Move one record and return it; None if there is none. Raises `IllegalMove`, `LeaseLost`."""
-        lock, end, found = yield self._look(move)
+        """Move one record and return it; None if there is none. Raises `IllegalMove`, `LeaseLost`.
+
+        Raises `ApprovalRefused` before a call is carried out whose arguments somebody has changed in the store.
+        """
+        look = self._look(move)
+        runs = move.to in (State.CLAIMED, State.PASSED)
+        lock, end, found, *agreed = yield [*look, *([Statement(_AGREED, {"id": move.approval_id})] if runs else [])]
         if not lock.rows:
             return None
         key, at, tenant = _checked(move, lock)
         (approval,) = self.approvals(found)
+        if runs and not audit.is_as_agreed(approval, agreed[0].rows, told=(yield from self._is_told(approval, agreed))):
+            raise ApprovalRefused(
+                f"The arguments of {approval.tool} in the store are not those that were asked about. It is not carried "
+                "out; reject it, and look who has changed them."
+            )
         after = after_move(approval, move.to, at, move.decision, move.output)
         row = _moved_row(move, at)
         happened = audit.moved(approval, move.to, move.decision, move.output, move.run_key or "")
@@ -173,6 +227,14 @@ class Ledger:
         if not results[0].changed:
             raise IllegalMove(f"approval {approval.id} can't become {move.to}")
         return after
+
+    def _is_told(self, approval: Approval, agreed: list[Result]) -> Steps[bool]:
+        """Whether the trail has to have the question: one that was asked before there was a trail has none there."""
+        if any(kind == "asked" for kind, _ in agreed[0].rows):
+            return True
+        (first,) = yield [Statement("SELECT min(at) FROM approval_events", {})]
+        began = first.rows[0][0]
+        return began is not None and int(began) <= approval.asked_at
 
     def made(self, move: Move) -> Steps[Approval | None]:
         """The record, if it is as that move leaves it. Who still makes it, and is nearly done, is waited for.

@@ -1,11 +1,12 @@
 """Approvals as a list shows them, in SQL."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from agui_gate.core.approvals import Approval
 from agui_gate.stores.base import ApprovalPage, Which
-from agui_gate.stores.paging import Place, to_cursor
+from agui_gate.stores.paging import Place, fitting, to_cursor
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ledger import Ledger
 from agui_gate.stores.sql.steps import Last, Statement, Steps
@@ -28,6 +29,10 @@ _PLACES: dict[Which, str] = {
     "decided": _DECIDED_BEFORE,
     "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) AS found ORDER BY seq DESC LIMIT :limit",  # noqa: S608 ours
 }
+_IDS = (
+    "SELECT id FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
+    "ORDER BY seq LIMIT :limit"
+)
 _FIRST: dict[Which, int] = {"pending": 0, "decided": _LAST, "all": _LAST}
 OVERDUE = (
     "SELECT 1 FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
@@ -35,6 +40,9 @@ OVERDUE = (
 )
 
 _decode_places = msgspec.json.Decoder(list[tuple[int]]).decode
+_decode_sizes = msgspec.json.Decoder(list[tuple[int, int]]).decode
+_decode_ids = msgspec.json.Decoder(list[tuple[str]]).decode
+_decode_mine = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
 
 
 class Records:
@@ -48,6 +56,15 @@ class Records:
             for which, places in _PLACES.items()
         }
         self._shown = ledger.reading(dialect.among("seq", "seqs"), listed=True)
+        size = " + ".join(f"coalesce({dialect.size(name)}, 0)" for name in ("arguments", "message", "decision"))
+        rows = f"SELECT seq, id, {size} AS size FROM approvals WHERE tenant = :tenant AND {{}} ORDER BY seq"  # noqa: S608 ours
+        sized, mine = (
+            rows.format(condition)
+            for condition in (dialect.among("seq", "seqs"), f"principal = :principal AND {dialect.among('id', 'ids')}")
+        )
+        self._sizes = f"SELECT {dialect.arrays(['seq', 'size'])} FROM ({sized}) AS found"  # noqa: S608 our names
+        self._mine = f"SELECT {dialect.arrays(['seq', 'id', 'size'])} FROM ({mine}) AS found"  # noqa: S608 our names
+        self._ids = f"SELECT {dialect.arrays(['id'])} FROM ({_IDS}) AS found"  # noqa: S608 our names
 
     def page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage | None]:
         """One page; None if some of this principal's are to be expired before a list is right.
@@ -60,12 +77,32 @@ class Records:
         if overdue.rows:
             return None
         places = [seq for (seq,) in _decode_places(found.rows[0][0])]
-        shown = places[:limit]
+        (sizes,) = yield [Statement(self._sizes, {"seqs": self._dialect.listed(places[:limit])})]
+        size = dict(_decode_sizes(sizes.rows[0][0]))
+        shown = places[: min(limit, fitting(size.get(seq, 0) for seq in places))]
         (read,) = yield Last([Statement(self._shown, {"seqs": self._dialect.listed(shown)})])
         approvals = self._ledger.approvals(read)
         # What can't be read may say `pending` in its row, and is not (`core/stored.py`).
         ordered = [one for one in approvals if one.is_pending] if which == "pending" else approvals[::-1]
-        return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > limit else None)
+        return ApprovalPage(ordered, to_cursor(Place(0, shown[-1])) if len(places) > len(shown) else None)
+
+    def waiting_ids(self, principals: Collection[str], limit: int) -> Steps[dict[str, list[str]]]:
+        """See `ApprovalStore.waiting_ids`."""
+        found = yield Last([Statement(self._ids, {"principal": principal, "limit": limit}) for principal in principals])
+        return {
+            principal: [approval_id for (approval_id,) in _decode_ids(result.rows[0][0])]
+            for principal, result in zip(principals, found, strict=True)
+        }
+
+    def read(self, principal: str, approval_ids: Sequence[str]) -> Steps[tuple[list[Approval], Sequence[str]]]:
+        """See `ApprovalStore.read_approvals`."""
+        values = {"principal": principal, "ids": self._dialect.listed(approval_ids)}
+        (places,) = yield [Statement(self._mine, values)]
+        found = _decode_mine(places.rows[0][0])
+        fit = fitting(size for _, _, size in found)
+        seqs = self._dialect.listed([seq for seq, _, _ in found[:fit]])
+        (read,) = yield Last([Statement(self._shown, {"seqs": seqs})])
+        return self._ledger.approvals(read), [approval_id for _, approval_id, _ in found[fit:]]
 
     def fresh_page(self, principal: str, which: Which, after: int | None, limit: int) -> Steps[ApprovalPage]:
         """One page, after overdue ones were expired."""

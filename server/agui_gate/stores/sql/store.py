@@ -25,6 +25,7 @@ from agui_gate.stores.base import (
     Which,
 )
 from agui_gate.stores.epochs import Epoch
+from agui_gate.stores.expiry import EXPIRE, Expired
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
@@ -196,6 +197,21 @@ class SQLStore(ABC):
             page = await self._do("write", lambda: self._sql.records.fresh_page(principal, which, after, limit))
         return page
 
+    async def waiting_ids(self, principals: Collection[str], limit: int) -> Mapping[str, list[str]]:
+        """See `ApprovalStore`."""
+        return await self._do("read", lambda: self._sql.records.waiting_ids(principals, limit)) if principals else {}
+
+    async def read_approvals(self, principal: str, approval_ids: Sequence[str]) -> tuple[list[Approval], Sequence[str]]:
+        """See `ApprovalStore`."""
+        return await self._do("read", lambda: self._sql.records.read(principal, approval_ids))
+
+    async def expire(self, most: int = EXPIRE) -> Expired:
+        """See `Expiry`."""
+        wait_ms = await self._do("read", self._sql.ledger.next_expiry)
+        if wait_ms is None or wait_ms > 0:
+            return Expired([], wait_ms)
+        return await self._do("write", lambda: self._sql.ledger.expire_due(most))
+
     async def move(
         self,
         approval_id: str,
@@ -246,6 +262,10 @@ class SQLStore(ABC):
     async def read_heads(self, *, limit: int, cursor: str | None = None) -> HeadPage:
         """See `AuditStore`."""
         return await self._do("read", lambda: self._sql.trail.heads(limit, cursor))
+
+    async def read_ledger(self, thread: str | None) -> list[Approval]:
+        """See `AuditStore`."""
+        return await self._do("read", lambda: self._sql.ledger.of(None if thread is None else int(thread)))
 
     async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
         """See `OutboxStore`."""

@@ -14,7 +14,7 @@ from agui_gate.stores.audit import EventPage, HeadPage, event_page, head_page, p
 from agui_gate.stores.base import RunStatus
 from agui_gate.stores.outbox import KINDS, TAKE_MS, Notice, Telling, run_ended, tellings
 from agui_gate.stores.sql.dialect import Dialect
-from agui_gate.stores.sql.journal import UNDER_LEASE
+from agui_gate.stores.sql.journal import AS_KNOWN
 from agui_gate.stores.sql.many import many
 from agui_gate.stores.sql.steps import Last, Result, Statement, Steps
 
@@ -92,7 +92,7 @@ class Trail:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._tell_end = telling_end(f"{UNDER_LEASE}{dialect.lock}")
+        self._tell_end = telling_end(f"{AS_KNOWN}{dialect.lock}")
         self.ends = _HEADS_OF.format(dialect.among("thread", "keys"))
         """What reads the ends of the chains of the threads ``:keys``; see `added_to`."""
 
@@ -117,9 +117,9 @@ class Trail:
             rows[_TELL_MANY] += (msgspec.structs.asdict(telling) | more for telling in tellings(some))
         return [statement for text, listed in rows.items() for statement in many(text, listed)]
 
-    def ended(self, key: int, run_key: str, status: RunStatus) -> Statement:
-        """What tells that a run ends, which holds the lease as yet, and until that is done."""
-        return Statement(self._tell_end, {"key": key, "run_key": run_key, "body": ended(status)})
+    def ended(self, held: Mapping[str, object], status: RunStatus) -> Statement:
+        """What tells that a run ends, which holds the lease as yet, and until that is done: see `AS_KNOWN`."""
+        return Statement(self._tell_end, {**held, "body": ended(status)})
 
     def events(
         self, limit: int, cursor: str | None, principal: str | None, thread_id: str | None, since: int

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.sqlite.database import APPLICATION_ID
+from agui_gate.stores.sqlite.dialect import COPY
 
 PAGES = 512
 """Pages that are copied between two reports of how far it is."""
@@ -74,6 +75,7 @@ def _copy(source: Path, partial: Path, report: Report) -> None:
             new.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing beside it
             if new.execute("SELECT 1 FROM sqlite_master WHERE name = 'processes'").fetchone():
                 new.execute("DELETE FROM processes")  # they use the source, and not the copy
+            new.execute(f"CREATE TABLE IF NOT EXISTS {COPY} (one INTEGER)")  # no server starts on it before its epoch
     except sqlite3.Error as error:
         raise ConfigurationError(f"The database {source} can't be copied ({error}).") from error
 

@@ -14,6 +14,7 @@ from types import TracebackType
 
 from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.sql.steps import GIVEN, NAME, Conflict, Result, Statement
+from agui_gate.stores.sqlite.dialect import COPY
 
 BUSY_MS = 5_000
 """How long to wait for another process's transaction."""
@@ -62,6 +63,10 @@ class Database:
             raise Unavailable(
                 "The store was upgraded by another version of agui-gate. Stop this server, and start the new version."
             )
+
+    def is_copy(self) -> bool:
+        """Whether it is a backup, or one that was put back and whose epoch has not begun."""
+        return self.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (COPY,)).fetchone() is not None
 
     def answer(self, given: Mapping[str, object], statement: Statement) -> Result:
         """Execute one statement. Raises `Conflict` for what is there already."""

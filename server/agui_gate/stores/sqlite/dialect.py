@@ -4,6 +4,9 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+COPY = "backup_of_a_store"
+"""The table by which a copy says that it is one: only copies have it, until their epoch has begun."""
+
 
 class SQLiteDialect:
     """See `Dialect`. Rows come as one value: each step of a cursor releases the GIL, and taking it back from a busy
@@ -12,6 +15,8 @@ class SQLiteDialect:
 
     lock = ""
     """A transaction that writes is alone from its beginning."""
+
+    goes_on = f"DROP TABLE IF EXISTS {COPY}"
 
     def among(self, column: str, name: str) -> str:
         """See `Dialect`."""

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from agui_gate.errors import Unavailable
+from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.clock import Clock, StoreClock
+from agui_gate.stores.epochs import ANOTHER_PAST
 from agui_gate.stores.lease import LeaseOwner
 from agui_gate.stores.sql.steps import Kind, Operation, run
 from agui_gate.stores.sql.store import Operations
 from agui_gate.stores.sqlite import machine
 from agui_gate.stores.sqlite.database import Database, errors_as_unavailable, open_database, unavailable
+from agui_gate.stores.sqlite.inode import OpenFile
 from agui_gate.stores.sqlite.worker import Worker
 
 T = TypeVar("T")
@@ -24,13 +26,14 @@ CLOSE_S = 10.0
 class StoreFile:
     """Opened by `start`, closed by `aclose`; meanwhile `_run` does jobs on the worker thread, in order."""
 
-    def __init__(self, path: str, clock: Clock, operations: Operations) -> None:
-        self._path = path
+    def __init__(self, path: str, clock: Clock, operations: Operations, any_past: bool = False) -> None:
+        self._path, self._any_past = path, any_past
         self._sql = operations
         self._clock = StoreClock(clock)
         self._worker: Worker | None = None
         self._owner: LeaseOwner | None = None
         self._db: Database | None = None  # the worker thread's alone
+        self._file: OpenFile | None = None
         self.neighbours: Sequence[int] = ()
 
     async def start(self) -> None:
@@ -59,7 +62,11 @@ class StoreFile:
         await asyncio.wait([closed], timeout=CLOSE_S)
 
     def _open(self) -> None:
-        self._db = db = open_database(self._path)
+        db = open_database(self._path)
+        if not self._any_past and db.is_copy():
+            db.close()
+            raise ConfigurationError(ANOTHER_PAST.format(f"The database {self._path} is a backup."))
+        self._db, self._file = db, OpenFile(self._path)
         self._owner = LeaseOwner()
         with errors_as_unavailable(), db.transaction(durable=False):
             overdue_by = machine.set_clock(db, self._clock)
@@ -73,6 +80,7 @@ class StoreFile:
         return self._clock()
 
     def _check(self, db: Database) -> None:
+        self._require_file()
         with db.transaction(durable=False):
             db.execute("INSERT OR REPLACE INTO checks (one, checked_at) VALUES (1, ?)", (self._clock(),))
             db.execute("SELECT checked_at FROM checks").fetchone()
@@ -92,6 +100,8 @@ class StoreFile:
         finally:
             owner.close()
             db.close()
+            if self._file is not None:
+                self._file.close()
 
     def _submit(self, job: Callable[[Database], T]) -> asyncio.Future[T]:
         if self._worker is None:
@@ -106,7 +116,13 @@ class StoreFile:
         except sqlite3.Error as error:
             raise unavailable(error) from error
 
+    def _require_file(self) -> None:
+        if self._file is not None:
+            self._file.require()
+
     def _job(self, kind: Kind, operation: Operation[T], db: Database) -> T:
+        if kind == "durable":
+            self._require_file()
         with db.snapshot() if kind == "read" else db.transaction(durable=kind == "durable"):
             return self._perform(db, operation)
 

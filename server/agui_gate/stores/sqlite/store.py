@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TypeVar
 
-from agui_gate.errors import Unavailable
+from agui_gate.errors import ConfigurationError, Unavailable
 from agui_gate.stores.base import NO_BOUNDS, Bounds, StopRequest
 from agui_gate.stores.clock import Clock, wall_clock
+from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.sql.steps import Kind, Operation
 from agui_gate.stores.sql.store import SQLStore
 from agui_gate.stores.sqlite import machine
@@ -24,15 +25,26 @@ T = TypeVar("T")
 
 
 class SQLiteStore(SQLStore, StoreFile):
-    """A `Store` in the file ``path``. ``clock`` is the wall clock (`stores.clock`).
+    """A `Store` in the file ``path``. ``clock`` is the wall clock (`stores.clock`). ``any_past``: see `open_store`.
 
     Every call is one job on the worker thread. Cancelling a caller never stops a job that was queued.
     """
 
-    def __init__(self, path: str, *, clock: Clock = wall_clock, bounds: Bounds = NO_BOUNDS) -> None:
+    def __init__(
+        self, path: str, *, clock: Clock = wall_clock, bounds: Bounds = NO_BOUNDS, any_past: bool = False
+    ) -> None:
         SQLStore.__init__(self, SQLiteDialect(), bounds)
-        StoreFile.__init__(self, path, clock, self._sql)
+        StoreFile.__init__(self, path, clock, self._sql, any_past)
         self._asked = True  # a stop by ourselves, which SQLite doesn't tell us of
+
+    async def begin_epoch(self) -> Epoch:
+        """See `EpochStore`. Raises `ConfigurationError` while others have the file open, or the one before it."""
+        if self._file is not None and not self._file.is_alone():
+            raise ConfigurationError(
+                "Another process has this store open, or the file that was in its place before. Stop it first, then "
+                "begin the epoch."
+            )
+        return await super().begin_epoch()
 
     async def renew(self, run_keys: Collection[str]) -> Collection[str]:
         """See `ThreadStore`."""

@@ -1,0 +1,164 @@
+"""Somebody changes the ledger by SQL: what was not asked about is not carried out, and `audit verify` says so."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agui_gate.cli.commands.audit import _verify
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.errors import ApprovalRefused, Unavailable
+from agui_gate.settings import Settings
+from agui_gate.stores import Store, open_store
+from agui_gate.stores.base import Change
+from agui_gate.stores.postgres import PostgresStore
+from tests.requirements import shows
+from tests.servers import Postgres
+from tests.stores.support import ask, gated, said
+
+pytestmark = [pytest.mark.anyio, shows("B6")]
+
+YES = Decision(True, by="alice", way="http")
+Execute = Callable[[str], object]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[str, Store, Execute]]:
+    """A store's URL, the store, and somebody who can write to its database."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'gate.db'}"
+
+        def execute(statement: str) -> None:
+            with closing(sqlite3.connect(tmp_path / "gate.db", isolation_level=None)) as connection:
+                connection.execute(statement)
+
+    else:
+        url = request.getfixturevalue("tables")
+        postgres: Postgres = request.getfixturevalue("postgres")
+
+        def execute(statement: str) -> None:
+            postgres.execute(statement, url.rpartition("/")[2])
+
+    store = open_store(url)
+    await store.start()
+    yield url, store, execute
+    await store.aclose()
+
+
+async def found(url: str) -> list[str]:
+    return [place.why for place in (await _verify(Settings(store=url), [])).broken]
+
+
+async def test_arguments_that_were_not_asked_about_are_not_carried_out(place: tuple[str, Store, Execute]) -> None:
+    url, store, execute = place
+    await ask(store, gated("a1", arguments='{"amount":1}'), gated("a2", "c2", arguments='{"amount":1}'))
+    assert await found(url) == []
+    execute("""UPDATE approvals SET arguments = '{"amount":9999}' WHERE id = 'a1'""")
+    with pytest.raises(ApprovalRefused, match="not those that were asked about"):
+        await store.move("a1", State.CLAIMED, decision=YES)
+    record = await store.approval("alice", "a1")
+    assert record is not None
+    assert record.state is State.PENDING
+    assert await found(url) == ["approval a1: its record has other arguments than were asked about, or agreed to"]
+    await store.move("a1", State.REJECTED, decision=Decision(False, by="alice", way="http"))
+    edited = Decision(True, by="alice", way="http", edited_arguments='{"amount":2}')
+    assert (await store.move("a2", State.CLAIMED, decision=edited)).effective_arguments == '{"amount":2}'
+
+
+async def test_a_question_that_is_not_in_the_trail_was_not_asked(place: tuple[str, Store, Execute]) -> None:
+    url, store, execute = place
+    await ask(store, gated("a1"), gated("a2", "c2"))
+    execute("UPDATE approvals SET id = 'forged' WHERE id = 'a2'")
+    with pytest.raises(ApprovalRefused):
+        await store.move("forged", State.CLAIMED, decision=YES)
+    assert await found(url) == [
+        "approval forged: there is a record of it, and it was never asked",
+        "approval a2: it was not deleted, and there is no record of it",
+    ]
+
+
+async def test_consent_is_passed_on_for_what_was_agreed_to(place: tuple[str, Store, Execute]) -> None:
+    _, store, execute = place
+    await ask(store, gated(runner="provider"))
+    await store.move("a1", State.CLAIMED, decision=YES)
+    execute("""UPDATE approvals SET decision = '{"approved":true,"by":"alice","edited_arguments":"{}"}'""")
+    with pytest.raises(ApprovalRefused):
+        await store.move("a1", State.PASSED)
+
+
+FORGED = {
+    'decision = \'{"approved":true,"by":"bob","way":"http"}\'': "another decision, or another person's",
+    "decision = NULL": "another decision, or another person's",
+    "state = 'failed'": "in another state",
+    'output = \'{"content":"more"}\'': "another result",
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+async def test_verify_holds_the_ledger_against_the_trail(place: tuple[str, Store, Execute], forged: str) -> None:
+    url, store, execute = place
+    await ask(store, gated())
+    await store.move("a1", State.CLAIMED, decision=YES)
+    await store.move("a1", State.DONE, output=Output("refunded"))
+    assert await found(url) == []
+    execute(f"UPDATE approvals SET {forged}")
+    (why,) = await found(url)
+    assert FORGED[forged] in why
+
+
+async def test_nothing_that_goes_its_way_is_a_contradiction(place: tuple[str, Store, Execute]) -> None:
+    url, store, _ = place
+    kinds = {"a": "c1", "b": "c2", "c": "c3", "d": "c4", "e": "c5", "f": "c6"}
+    await ask(store, *(gated(name, call, runner="provider" if name == "e" else "here") for name, call in kinds.items()))
+    await store.move("a", State.REJECTED, decision=Decision(False, by="bob", way="card"))
+    await store.move("b", State.SUPERSEDED, output=Output("went on"))
+    await store.move("c", State.CLAIMED, decision=YES)
+    await store.move("c", State.UNKNOWN, output=Output("?", is_error=True))
+    await store.move("e", State.CLAIMED, decision=YES)
+    await store.move("e", State.PASSED)
+    await store.move("e", State.GIVEN_BACK)
+    await store.move("e", State.PASSED)
+    await store.move("f", State.CLAIMED, decision=YES)
+    assert await found(url) == []
+    await store.begin_epoch()
+    assert await found(url) == []
+    thread = await store.lease_thread("alice", "t", "support", "r9")
+    await store.commit(thread, Change(entries=said("more"), replaced=["a"]), "r9")
+    await store.delete_thread(thread, "r9")
+    assert await found(url) == []
+
+
+async def test_a_role_that_can_only_add_to_the_trail_suffices(database: str, postgres: Postgres) -> None:
+    name = database.rpartition("/")[2]
+    made = PostgresStore(database)
+    await made.start()
+    await made.aclose()
+    for statement in (
+        "DROP ROLE IF EXISTS adds",
+        "CREATE ROLE adds LOGIN",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO adds",
+        "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO adds",
+        "REVOKE UPDATE, DELETE ON approval_events FROM adds",
+    ):
+        postgres.execute(statement, name)
+    store = PostgresStore(database.replace("postgres@", "adds@"))
+    await store.start()
+    await store.check()
+    await ask(store, gated("a1"), gated("a2", "c2"), gated("a3", "c3", expires_at=1))
+    await store.move("a1", State.CLAIMED, decision=YES)
+    await store.move("a1", State.DONE, output=Output("refunded"))
+    await store.list_approvals("alice", limit=9)
+    thread: Any = await store.lease_thread("alice", "t", "support", "r9")
+    await store.commit(thread, Change(entries=said("more"), replaced=["a1"]), "r9")
+    await store.delete_thread(thread, "r9")
+    assert (await store.read_events(limit=99)).events[-1].kind == "deleted"
+    await store.aclose()
+    postgres.execute("REVOKE INSERT ON approval_events FROM adds", name)
+    with pytest.raises(Unavailable, match="lacks rights on approval_events"):
+        await store.start()
+    await store.aclose()
+    postgres.execute("DROP OWNED BY adds; DROP ROLE adds", name)
