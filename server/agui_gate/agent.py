@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Hitl = Literal["auto", "card", "interrupt"]
 OnUnanswered = Literal["supersede", "represent", "refuse"]
-OnDisconnect = Literal["cancel", "continue"]
+OnDisconnect = Literal["auto", "cancel", "continue"]
 ClientRoles = Literal["context", "as_sent", "drop"]
 
 Instructing = Callable[[Situation], str | Awaitable[str]]
@@ -48,7 +48,8 @@ class Agent:
     * ``on_unanswered``: what happens to waiting calls when a run comes that doesn't answer them: they are closed
       (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``). None:
       by how a call was asked. One that was asked by interrupt is shown again, one that was asked by card is closed.
-    * ``on_disconnect``: whether a run whose client left is cancelled.
+    * ``on_disconnect``: whether a run whose client left is stopped (``cancel``) or goes on (``continue``). ``auto``: it
+      goes on where the client can stop it in another way, and says so (docs/http-api.md#leaving); else it is stopped.
     * ``max_turns``: model turns in one run.
     * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
       the marked block under the instructions, as its ``context`` is. ``as_sent``: they keep their roles. ``drop``: the
@@ -57,7 +58,7 @@ class Agent:
       ``ctx.state`` is an instance of it. None: any JSON object, as a dict (docs/state.md).
     * ``history``: how much of a long conversation the model is sent (see `agui_gate.history`); None: all of it.
     * ``output``: a Pydantic model that its final answers have to fit, as JSON. The run's ``result`` has the answer
-      (docs/models.md#answers-of-a-given-form). None: any text.
+      (docs/models.md#structured-output). None: any text.
     * ``handoffs``: agents that the model can transfer the conversation to, with the tool ``transfer_to_<name>``. May
       be added to until the agent is served, so circles can be made: ``a.handoffs.append(b)``. What they are is
       looked at then (see `agui_gate.team`). Only the agent that is served needs a URL.
@@ -73,7 +74,7 @@ class Agent:
     tools: Sequence[Tool | ToolSource | Callable[..., Any]] = ()
     hitl: Hitl = "auto"
     on_unanswered: OnUnanswered | None = None
-    on_disconnect: OnDisconnect = "cancel"
+    on_disconnect: OnDisconnect = "auto"
     max_turns: int = 20
     client_roles: ClientRoles = "context"
     history: History | None = None

@@ -28,9 +28,11 @@
     ├── Unavailable                 503  unavailable
     │   ├── NotSaved                503  unavailable
     │   ├── Unreadable              503  unavailable
+    │   ├── ShuttingDown            503  unavailable
     │   └── Interrupted             503  interrupted
     ├── Internal                    500  internal
-    │   └── NoInstructions          500  internal
+    │   ├── NoInstructions          500  internal
+    │   └── ForeignRef              500  internal
     ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
     ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
     └── ConfigurationError          the deployment is wrong; the message says what to change
@@ -48,6 +50,8 @@ class AguiGateError(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"
+    retry_after: ClassVar[int | None] = None
+    """Seconds after which to try again, where the answer says so (`Retry-After`)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -107,8 +111,8 @@ class LeaseLost(ThreadBusy):
 
     def __init__(self) -> None:
         super().__init__(
-            "Another server process has taken this thread over, because this one was silent for too long. "
-            "Nothing more of this was saved. Load the thread to see what stands."
+            "Another server process took over this thread, because this one did not renew its lease in time. "
+            "Nothing more of this run was saved. Reload the thread to see what was saved."
         )
 
 
@@ -249,8 +253,21 @@ class Unavailable(AguiGateError):
 
 class NotSaved(Unavailable):
     """An approved call ran, and its result is not saved yet. It does not run again; the result is saved as soon as
-    that is possible.
+    that is possible. ``ran`` is false where it was stopped before its tool began.
     """
+
+    def __init__(self, message: str, *, ran: bool) -> None:
+        super().__init__(message)
+        self.ran = ran
+
+
+class ShuttingDown(Unavailable):
+    """The server takes nothing new, since it is about to end. Try again in a moment: another one may be there."""
+
+    retry_after = 2
+
+    def __init__(self) -> None:
+        super().__init__("The server is shutting down. Try again in a moment.")
 
 
 class Unreadable(Unavailable):
@@ -260,8 +277,8 @@ class Unreadable(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "This thread holds something that this version of agui-gate can't read safely, so it is left alone. "
-            "Another version wrote it: go on with that one."
+            "This thread contains data that this version of agui-gate can't read safely, so it is not changed. "
+            "Another version wrote it. Use that version."
         )
 
 
@@ -272,8 +289,8 @@ class Interrupted(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The server process that worked on this was lost. What it had saved stands; anything else of this answer "
-            "is gone. Send a message to go on."
+            "The server process that ran this was lost. What it had saved is kept; the rest of this answer "
+            "is lost. Send a message to continue."
         )
 
 
@@ -288,7 +305,16 @@ class NoInstructions(Internal):
     """The function that makes the agent's instructions failed, took too long, or returned no text: see the log."""
 
     def __init__(self) -> None:
-        AguiGateError.__init__(self, "The agent's instructions could not be made. The server's log has the details.")
+        AguiGateError.__init__(self, "The agent's instructions could not be built. The server's log has the details.")
+
+
+class ForeignRef(Internal):
+    """An adapter returned a ref that it could never use again: one that is of another origin than its own."""
+
+    def __init__(self) -> None:
+        AguiGateError.__init__(
+            self, "The adapter returned a ConversationRef of another origin. It must be the adapter's own `origin`."
+        )
 
 
 class IllegalMove(AguiGateError):

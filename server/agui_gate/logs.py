@@ -1,7 +1,10 @@
 """Where logs go, and how much.
 
 One line for each decision, refused answer, failed call of a provider, unknown outcome and 5xx; nothing for a run that
-goes well. No line has arguments, results, keys or a provider's own words. `AGUI_GATE_LOG_LEVEL` says how much is told.
+goes well. No line has arguments, results, keys or a provider's own words, at no level. `AGUI_GATE_LOG_LEVEL` says how
+much is told. Three things hold a secret back that comes by another way (see `agui_gate/core/secrets.py`). Libraries
+that speak with a peer log nothing, others only from warnings on. The messages of such libraries' exceptions are left
+out. What looks like credentials is masked in any line.
 
 Unless the application has configured structlog, lines of keys and values go to the standard library's logging. If
 nobody has configured that either, they are written to stderr. structlog's own default prints to stdout. With a
@@ -14,6 +17,8 @@ from collections.abc import MutableMapping
 from typing import Any, TextIO
 
 import structlog
+
+from agui_gate.core.secrets import PEERS, masked, traceback_of
 
 LOGGERS = ("agui_gate", "agui_gate_adapters")
 
@@ -28,13 +33,37 @@ def _printable(logger: Any, method: str, event: MutableMapping[str, Any]) -> Mut
     return event
 
 
+def _tracebacks(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Put a traceback in the place of ``exc_info``."""
+    info = event.pop("exc_info", None)
+    error = info if isinstance(info, BaseException) else info[1] if isinstance(info, tuple) else None
+    if error is None and info:
+        error = sys.exc_info()[1]
+    if error is not None:
+        event["exception"] = traceback_of(error)
+    return event
+
+
+def _mask(logger: Any, method: str, line: str) -> str:
+    return masked(line)
+
+
 _PROCESSORS: list[Any] = [
     structlog.stdlib.filter_by_level,
     structlog.contextvars.merge_contextvars,
     _printable,
-    structlog.processors.format_exc_info,
+    _tracebacks,
     structlog.processors.LogfmtRenderer(key_order=["event"]),
+    _mask,
 ]
+
+
+class _Masked(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return masked(super().format(record))
+
+    def formatException(self, ei: Any) -> str:
+        return traceback_of(ei[1])
 
 
 class Spare(logging.StreamHandler[TextIO]):
@@ -42,7 +71,7 @@ class Spare(logging.StreamHandler[TextIO]):
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        self.setFormatter(_Masked("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write it, unless the application's own handlers do."""
@@ -67,25 +96,59 @@ def ensure_configured(level: str = "info") -> None:
             logger.addHandler(Spare())
 
 
+class Stderr(logging.StreamHandler[TextIO]):
+    """Writes all lines, ours and those of libraries, in one form to what stderr is at the time."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]  # as in the standard library's handler of last resort
+        """Where to."""
+        return sys.stderr
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Ours, and others' warnings. What speaks with a peer logs addresses, headers and answers."""
+        package = record.name.partition(".")[0]
+        ours = package in LOGGERS or isinstance(record.msg, dict)  # a dict: structlog's
+        told = ours or (record.levelno >= logging.WARNING and package not in PEERS)
+        return told and bool(super().filter(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without what looks like a secret."""
+        return masked(super().format(record))
+
+
 def to_stderr(level: int) -> None:
     """Write to stderr: for a terminal in colours and columns, for anything else in lines of keys and values."""
     terminal = sys.stderr.isatty()
+    both: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if terminal else "iso", utc=not terminal),
+        _tracebacks,
+        _printable,
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            _printable,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S" if terminal else "iso", utc=not terminal),
-            *(_for_terminals() if terminal else (structlog.processors.format_exc_info, _lines)),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[structlog.stdlib.filter_by_level, *both, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
     )
-
-
-def _for_terminals() -> tuple[Any, ...]:
-    plain = structlog.dev.plain_traceback  # the other one prints variables, secrets too
-    return (structlog.dev.ConsoleRenderer(colors=True, exception_formatter=plain),)
+    handler = Stderr()
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *both],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.dev.ConsoleRenderer(colors=True) if terminal else _lines,
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [other for other in root.handlers if not isinstance(other, Stderr)] + [handler]
+    root.setLevel(level)
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def _lines(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:

@@ -153,6 +153,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "events_seconds": _seconds(0, 86_400),
     "events_bytes": _number(16 * 1024, 1 << 30),
     "disconnect_grace": _seconds(0, 3600),
+    "drain_seconds": _seconds(0, 86_400),
     "send_timeout": _seconds(0.1, 3600),
     "turn_bytes": _number(1024, 1 << 30),
     "turn_calls": _number(1, 100_000),

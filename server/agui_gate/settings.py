@@ -24,6 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from agui_gate import defaults
 from agui_gate.errors import ConfigurationError
 from agui_gate.setting_values import READERS
 
@@ -32,9 +33,17 @@ DEFAULT = "default"
 MASK = "********"
 
 CLIENT_NAMES = frozenset({"url", "token"})
-"""What `agui-gate approvals` reads as a client of some server; no settings of this one."""
+"""Variables that `agui-gate approvals` and the page of frontend-demo read as clients of some server; no settings of
+this one. With `READERS` and `_SERVICE_LINK` they are all that an ``AGUI_GATE_*`` variable may be.
+"""
 
-_META = ("sources", "warnings")
+_SERVICE_LINK = re.compile(r"(\w+_)?(service_host|service_port(_\w+)?|port_\d+_(tcp|udp|sctp)(_(proto|port|addr))?)")
+_LINKED_PORT = re.compile(r"(tcp|udp|sctp)://")
+"""What Kubernetes (and Docker's links) set in each container beside a service that is called agui-gate or agui-gate-…:
+``AGUI_GATE_SERVICE_HOST``, ``AGUI_GATE_PORT_8000_TCP``, and ``AGUI_GATE_PORT=tcp://10.0.0.1:8000``.
+"""
+
+_META = ("sources",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,49 +67,51 @@ class Settings:
     """Host names to answer to besides the loopback ones, while no auth is configured."""
     dialect: Literal["auto", "compat", "1.0"] = "auto"
     """Which AG-UI rules runs are told by; `auto` goes by each request's version: see the glossary, *dialect*."""
-    max_body_bytes: int = 4 * 1024 * 1024
+    max_body_bytes: int = defaults.MAX_BODY_BYTES
     """How large a request's body may be. Over it: 413 `too_large`."""
-    events_seconds: float = 300.0
+    events_seconds: float = defaults.EVENTS_SECONDS
     """How long the events of a run that ended can be read again. After it: 404 `not_found`."""
-    events_bytes: int = 1024 * 1024
+    events_bytes: int = defaults.EVENTS_BYTES
     """How many bytes of a run's newest events are kept. What is older: 410 `gone`."""
-    disconnect_grace: float = 0.5
-    """How long a run that nobody reads goes on before it is stopped. An agent with `on_disconnect="continue"` goes on
-    to its end.
+    disconnect_grace: float = defaults.DISCONNECT_GRACE
+    """How long a run goes on that is to be stopped when nobody reads it."""
+    drain_seconds: float = 30.0
+    """How long runs and decisions may go on once the server is told to stop. New ones get 503. After it: what is left
+    is stopped.
     """
-    send_timeout: float = 30.0
+    send_timeout: float = defaults.SEND_TIMEOUT
     """How long a reader may take nothing. Over it: its connection is closed."""
-    turn_bytes: int = 4 * 1024 * 1024
+    turn_bytes: int = defaults.TURN_BYTES
     """Text, reasoning and arguments of one answer of the model. Over it: `limit_reached`; what was said is kept."""
-    turn_calls: int = 256
+    turn_calls: int = defaults.TURN_CALLS
     """Calls in one answer of the model. Over it: `limit_reached`; none of them runs."""
-    turn_seconds: float = 900.0
+    turn_seconds: float = defaults.TURN_SECONDS
     """How long one answer of the model may take. Over it: `limit_reached`; what was said is kept."""
-    tools_at_once: int = 16
+    tools_at_once: int = defaults.TOOLS_AT_ONCE
     """Calls of one answer that run at the same time. The others wait."""
-    tool_threads: int = 64
+    tool_threads: int = defaults.TOOL_THREADS
     """Sync tools that run at the same time, shared fairly among principals. The others wait."""
-    thread_bytes: int = 32 * 1024 * 1024
+    thread_bytes: int = defaults.THREAD_BYTES
     """What is kept of one thread. Over it: `limit_reached`; begin a new thread."""
-    thread_entries: int = 20_000
+    thread_entries: int = defaults.THREAD_ENTRIES
     """Messages, results of calls and the like in one thread. Over it: `limit_reached`; begin a new thread."""
-    open_bytes: int = 256 * 1024 * 1024
+    open_bytes: int = defaults.OPEN_BYTES
     """All threads together that are worked on at the same time (several times that in memory), half of it for one
     principal. Over it: 503 `unavailable`, and 429 `rate_limited` for the principal.
     """
-    state_bytes: int = 512 * 1024
+    state_bytes: int = defaults.STATE_BYTES
     """The shared state of a thread, as JSON. Over it: 413 `too_large`; a tool's change is undone."""
-    principal_runs: int = 1000
+    principal_runs: int = defaults.PRINCIPAL_RUNS
     """Runs of one principal in flight. Over it: 429 `rate_limited`."""
     principal_bytes: int = 256 * 1024 * 1024
     """What `memory://` keeps of one principal. Over it: 413 `too_large`."""
     principal_threads: int = 10_000
     """Threads that `memory://` keeps of one principal. Over it: 413 `too_large`."""
-    retention_threads_days: int = 0
+    retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
     """After how many days without a change a thread is deleted, with its journal and approvals. Never while something
     of it waits or is at work. 0: never.
     """
-    retention_records_days: int = 0
+    retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
     """After how many days what is left of a deleted thread goes: its tombstones and its audit trail. 0: never."""
     max_connections: int = 0
     """Connections of `agui-gate serve`. 0: as many as the process may have open files for, 10,000 at most. Over it: the
@@ -114,7 +125,7 @@ class Settings:
     """How long the headers of a request to `agui-gate serve` may take, from the first moment of a connection on. Over
     it: the connection is closed.
     """
-    body_seconds: float = 60.0
+    body_seconds: float = defaults.BODY_SECONDS
     """How long a request's body may take; each 16 KiB that came give it a second more. Over it: 400
     `invalid_request`.
     """
@@ -130,8 +141,6 @@ class Settings:
     """Whether `GET /` is the built-in page."""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Where each value came from, by name. No setting."""
-    warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Names that mean nothing here, one sentence each. No setting."""
 
     def __post_init__(self) -> None:
         for name, read in READERS.items():
@@ -166,25 +175,24 @@ def load_settings(
 ) -> Settings:
     """Read the settings from everywhere. ``options`` are those of the command line; None in it means not given.
 
-    Raises `ConfigurationError` for a wrong value or a file that can't be read.
+    Raises `ConfigurationError` for a wrong value, a name that is no setting (a misspelt `AGUI_GATE_TOKENS` would leave
+    the server open), or a file that can't be read.
     """
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    warnings: list[str] = []
     found: list[tuple[str, str, Any]] = []
     if config is not None:
         found += [(_plain(key), config.name, value) for key, value in _read_file(config)]
-    found += [(_plain(key), key, value) for key, value in environ.items() if key.startswith(PREFIX)]
+    found += [(_plain(key), key, value) for key, value in _variables(environ)]
     found += [(key, _option(key), value) for key, value in (options or {}).items()]
     for name, source, value in found:
         if value is None or value == "":
             continue
-        if name in READERS:
-            values[name], sources[name] = value, source
-        elif name not in CLIENT_NAMES:
-            warnings.append(_unknown(name, source))
-    return Settings(**values, sources=MappingProxyType(sources), warnings=tuple(warnings))
+        if name not in READERS:
+            raise ConfigurationError(_unknown(name, source))
+        values[name], sources[name] = value, source
+    return Settings(**values, sources=MappingProxyType(sources))
 
 
 def names() -> list[str]:
@@ -210,11 +218,34 @@ def _label(name: str, source: str | None) -> str:
     return source if source.startswith((PREFIX, "--")) else f"{name} in {source}"
 
 
+def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for the tokens of a server
+    under the name of a client's token.
+    """
+    for key, value in environ.items():
+        name = _plain(key)
+        if not key.startswith(PREFIX) or _is_service_link(name, value):
+            continue
+        if name not in CLIENT_NAMES:
+            yield key, value
+        elif name == "token" and ":" in value and not environ.get(f"{PREFIX}TOKENS"):
+            raise ConfigurationError(
+                "AGUI_GATE_TOKEN is what a client sends; the tokens that a server takes are AGUI_GATE_TOKENS."
+            )
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    if _SERVICE_LINK.fullmatch(name):
+        return True
+    return (name == "port" or name.endswith("_port")) and _LINKED_PORT.match(value) is not None
+
+
 def _unknown(name: str, source: str) -> str:
+    """The refusal of a name that is no setting. Its value isn't in it: that may be a secret."""
     close = difflib.get_close_matches(name, READERS, n=1)
     written = source if source.startswith(PREFIX) else f"{name} in {source}"
     hint = (PREFIX + close[0].upper() if source.startswith(PREFIX) else close[0]) if close else None
-    return f"{written} is not a setting{f'; did you mean {hint}?' if hint else ', so it has no effect.'}"
+    return f"{written} is not a setting{f'; did you mean {hint}?' if hint else ' (docs/settings.md lists them).'}"
 
 
 def _without_password(url: str) -> str:

@@ -146,7 +146,7 @@ class Tool:
     ``parameters`` is a JSON Schema of type object, made from the signature by pydantic. ``timeout`` is in seconds;
     None means five minutes. ``idempotent`` says that running a call twice does no harm, so an interrupted one may be
     run again. ``streams_to`` is a place in the shared state, as ``/draft/text`` or ``draft.text``: there the page is
-    shown the arguments while they arrive (docs/state.md#while-arguments-arrive). ``place`` has it in parts.
+    shown the arguments while they arrive (docs/state.md#previews-while-arguments-stream). ``place`` has it in parts.
     """
 
     origin: str = ""

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.json_patch import NotApplicable, Room, patched
+from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.work import Work
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=2),
@@ -100,8 +101,8 @@ def test_copies_of_copies_come_to_an_end() -> None:
     twice = [{"op": "copy", "from": "", "path": "/a"}, {"op": "copy", "from": "", "path": "/c"}]
     with pytest.raises(NotApplicable, match="too much"):
         patched(value, twice * 40)
-    room, made = Room(), [value]
+    work, made = Work(), [value]
     with suppress(NotApplicable):
         while len(made) < 40:
-            made.append(patched(made[-1], twice, room))
+            made.append(patched(made[-1], twice, work))
     assert len(made) < 40

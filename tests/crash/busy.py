@@ -47,7 +47,8 @@ async def pay(order: str, seconds: float) -> str:
 def serve(store: str, provider: str, mode: Any) -> None:
     """One server, until it is told to stop."""
     model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k")
-    app = create_app(Agent(name="busy", model=model, tools=[nap, block, pay]), store=store, settings=Settings())
+    settings = Settings(drain_seconds=0.2)  # so that some of its work ends, and some is stopped
+    app = create_app(Agent(name="busy", model=model, tools=[nap, block, pay]), store=store, settings=settings)
     with socket.create_server(("127.0.0.1", 0), backlog=128) as sock:
         port = sock.getsockname()[1]
         serve_forever(Server(configure(app), lambda: print("port", port, os.getpid(), flush=True)), sock)

@@ -127,7 +127,7 @@ def main(module: str) -> None:
     kind: Any = importlib.import_module(module)
     for name in LOADED:
         importlib.import_module(name)
-    transport._certificates()
+    transport.certificates()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here
     for line in sys.stdin:

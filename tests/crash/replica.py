@@ -12,6 +12,7 @@ import random
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     ``stalls``: whether its tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
     ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
     `wait` comes back when somebody has opened it to write. ``forgets``: after how many days a thread goes; 0: never.
+    ``drain``: for how many seconds what is in flight may go on once it is told to stop.
     """
 
     store: str
@@ -56,6 +58,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     work_ms: float = 0
     door: str = ""
     forgets: int = 0
+    drain: float = 30.0
 
 
 class Effects:
@@ -98,6 +101,13 @@ def useful(start: Start, effects: Effects) -> list[Tool]:
         await work()
         return f"refunded {order_id}"
 
+    @tool(gate=True)
+    def refund_slowly(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order in a thread of its own."""
+        time.sleep(start.work_ms / 1000)
+        effects.note("refund_slowly", order_id, ctx.idempotency_key)
+        return f"refunded {order_id}"
+
     @tool(gate=True, idempotent=True)
     async def ship(order_id: str, ctx: ToolContext) -> str:
         """Ship an order, once however often it is tried."""
@@ -106,7 +116,7 @@ def useful(start: Start, effects: Effects) -> list[Tool]:
         await work()
         return f"shipped {order_id}"
 
-    return [look, refund, ship]
+    return [look, refund, refund_slowly, ship]
 
 
 def deadly(start: Start, effects: Effects) -> list[Tool]:
@@ -135,7 +145,14 @@ def deadly(start: Start, effects: Effects) -> list[Tool]:
         await asyncio.to_thread(Path(start.door).read_bytes)
         return f"refunded {order_id}"
 
-    return [stall, fuse, wait]
+    @tool(gate=True)
+    def wait_here(order_id: str, ctx: ToolContext) -> str:
+        """Refund an order, and wait for somebody in a thread of its own."""
+        effects.note("wait_here", order_id, ctx.idempotency_key)
+        Path(start.door).read_bytes()
+        return f"refunded {order_id}"
+
+    return [stall, fuse, wait, wait_here]
 
 
 def hasty(effects: Effects, ms: int) -> Tool:
@@ -161,6 +178,6 @@ def serve(start: Start, sock: socket.socket) -> None:
         standing.SKEW_MS = 1 << 60
     sweeping.STEP_SECONDS = 0  # with each beat
     patience.with_locks()
-    settings = Settings(log_level="warning", retention_threads_days=start.forgets)
+    settings = Settings(log_level="warning", retention_threads_days=start.forgets, drain_seconds=start.drain)
     app = create_app(agent(start), store=start.store, bus=start.bus, settings=settings)
     serve_forever(Server(configure(app), lambda: None), sock)

@@ -1,12 +1,13 @@
 """What a customer does while a server is about to die, by the place at which it dies (`SCENES`)."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Any
 
 from agui_gate.failpoints import Place
-from agui_gate.stores import open_store
+from agui_gate.stores import open_store, sqlite_path
 from agui_gate.stores.retention import DAY_MS, FORGET
 from tests.crash.customer import Customer
 from tests.crash.ground import Ground
@@ -135,6 +136,8 @@ async def noting(street: Street) -> Customer:
     customer = street.customer()
     await customer.orders("order two")
     old = [record["id"] for record in await customer.pending()]
+    if (path := sqlite_path(street.ground.url)) is not None:
+        os.unlink(f"{path}-lock")  # so the restore does not see that the server goes on
     store = open_store(street.ground.url)
     await store.start()
     await store.begin_epoch()

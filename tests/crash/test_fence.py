@@ -103,6 +103,50 @@ async def test_a_decision_that_slept_when_it_was_about_to_claim_runs_nothing(tmp
         assert await n.ran() == []
 
 
+@shows("B6", "B9")
+async def test_a_run_that_slept_between_its_claim_and_the_tool_starts_nothing(tmp_path: Path) -> None:
+    """Others were told meanwhile that nobody knows what came of it. That stands, and nothing runs after it."""
+    async with night(tmp_path, "claimed") as n:
+        chat, asks = await paused(n.box, n.slept, "refund")
+        run = asyncio.ensure_future(n.stream(resume(chat, [asks[0]["id"]])))
+        await n.falls("claimed")
+        done = await n.awake.chat(chat).go()
+        assert (done.text, status(done.results[asks[0]["toolCallId"]])) == ("Done.", "unknown")
+        n.ends()
+        told = await run
+        assert (told[-1]["type"], told[-1]["code"]) == ("RUN_ERROR", "lease_lost")
+        assert status(told.results[asks[0]["toolCallId"]]) == "unknown"
+        assert (await record(n.awake, asks[0]["id"]))[0] == "unknown"
+        assert await n.ran() == []
+
+
+@shows("B6", "B9")
+async def test_a_decision_that_slept_between_its_claim_and_the_tool_starts_nothing(tmp_path: Path) -> None:
+    """Who approved it is told what the others were told."""
+    async with night(tmp_path, "claimed") as n:
+        chat, asks = await paused(n.box, n.slept, "refund")
+        decision = asyncio.ensure_future(n.slept.product.decide(asks[0]["id"], YES))
+        await n.falls("claimed")
+        assert (await n.awake.chat(chat).go()).text == "Done."
+        n.ends()
+        assert (await decision)["state"] == "unknown"
+        assert (await record(n.awake, asks[0]["id"]))[0] == "unknown"
+        assert await n.ran() == []
+
+
+@shows("B6", "B9")
+async def test_a_call_of_which_nobody_was_told_starts_after_the_sleep(tmp_path: Path) -> None:
+    """Nobody took the thread: the lease is confirmed, and what was approved runs."""
+    async with night(tmp_path, "claimed") as n:
+        chat, asks = await paused(n.box, n.slept, "refund")
+        run = asyncio.ensure_future(n.stream(resume(chat, [asks[0]["id"]])))
+        await n.falls("claimed")
+        n.ends()
+        told = await run
+        assert (told[-1]["type"], told.results) == ("RUN_FINISHED", {asks[0]["toolCallId"]: "refunded A0"})
+        assert await n.ran() == ["ran refund A0"]
+
+
 @shows("B9", "S30")
 async def test_a_tool_that_slept_and_nobody_minded(tmp_path: Path) -> None:
     """Nobody took the thread, so its run goes on as if nothing had been."""

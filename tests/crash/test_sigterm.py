@@ -192,7 +192,9 @@ async def told_to_stop(folder: Path, seed: int) -> None:
             await go_on(servers)
             tasks = await work(servers, dice)
             code, seconds = await servers.stop(signal.SIGTERM)
-            assert (code, seconds < TIMEOUT) == (0, True), f"after {seconds} s: who is at work is not waited for"
+            assert (code, seconds < TIMEOUT) == (0, True), (
+                f"after {seconds} s: who is at work is not waited for any longer"
+            )
             for stream in await asyncio.gather(*tasks):
                 assert stream.status in (0, 200, 503)
                 assert not stream or stream[-1]["type"] in ("RUN_FINISHED", "RUN_ERROR"), stream.types()

@@ -28,3 +28,13 @@ async def test_an_incomplete_turn_with_a_gated_call_waits_for_its_answer() -> No
         assert thread is not None
         assert (asked.tool, thread.run_status) == ("pay", "waiting")
         assert len(h.model.requests) == 1
+
+
+@pytest.mark.parametrize("said", [[], [adapter.ReasoningStart("r"), adapter.ReasoningDelta("r", "hm")]])
+async def test_an_incomplete_turn_that_said_nothing_is_no_finished_run(said: list[adapter.ModelEvent]) -> None:
+    """Clients of 0.x were told a run that had finished, with nothing in it."""
+    async with house([*said, CUT]) as h:
+        told = await events(await h.start("well?"))
+    assert "RUN_FINISHED" not in told
+    assert '"code":"limit_reached"' in told
+    assert "before the model said anything" in told

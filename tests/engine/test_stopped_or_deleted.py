@@ -7,11 +7,14 @@ import pytest
 
 from agui_gate import adapter
 from agui_gate.core.approvals import Approval, State
+from agui_gate.engine import gated_calls, outcomes
+from agui_gate.engine.endings import Ended
 from agui_gate.errors import NotFound, RateLimited, Unavailable
 from agui_gate.protocol.inbound import ResumeEntry
+from agui_gate.protocol.records import already
 from agui_gate.stores.base import Change, Thread
 from agui_gate.stores.memory import MemoryStore
-from tests.engine.house import DONE, PAYS, house
+from tests.engine.house import DONE, PAYS, events, house
 from tests.product.inprocess import calls
 
 pytestmark = pytest.mark.anyio
@@ -20,34 +23,79 @@ YES = {"approved": True}
 TWICE = [*calls("pay", {}, "call_1", "a"), *calls("pay", {}, "call_2", "b"), adapter.TurnDone()]
 
 
-class Distant(MemoryStore):
-    """Where the answer to a claim never comes back: it is made, and nobody hears of it."""
+class Slow(MemoryStore):
+    """A claim is made when ``makes`` is set, and its answer comes when ``answers`` is."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.claimed = asyncio.Event()
+        self.asked, self.claimed = asyncio.Event(), asyncio.Event()
+        self.makes, self.answers = asyncio.Event(), asyncio.Event()
 
     async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
+        if to is not State.CLAIMED:
+            return await super().move(approval_id, to, **more)
+        self.asked.set()
+        await self.makes.wait()
         moved = await super().move(approval_id, to, **more)
-        if to is State.CLAIMED:
-            self.claimed.set()
-            await asyncio.Event().wait()
+        self.claimed.set()
+        await self.answers.wait()
         return moved
 
 
-async def test_a_decision_stopped_between_the_claim_and_the_tool_runs_nothing_and_says_unknown() -> None:
-    async with house(PAYS, DONE, kind=Distant) as h:
+@pytest.mark.parametrize("way", ["http", "run"])
+@pytest.mark.parametrize("made", [True, False], ids=["made", "asked for"])
+async def test_a_claim_under_way_is_seen_through_and_what_is_told_is_that_nothing_ran(way: str, made: bool) -> None:
+    """Stopped while the claim commits (once it is made, or before): everybody is told what the record says."""
+    async with house(PAYS, DONE, kind=Slow) as h:
         asked = await h.asked()
+        store = h.store
+        assert isinstance(store, Slow)
         h.go.set()  # the tool would end at once
+        if way == "http":
+            told = asyncio.create_task(h.engine.decide("alice", asked.id, YES, go_on=True))
+        else:
+            live = await h.start(None, ResumeEntry(asked.id, "resolved", YES))
+        if made:
+            store.makes.set()
+        await (store.claimed if made else store.asked).wait()
+        stopping = asyncio.create_task(h.engine.cancel("alice", "t"))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        store.makes.set()
+        store.answers.set()
+        assert await stopping is Ended.STOPPED
+        record = await store.approval("alice", asked.id)
+        assert record is not None
+        assert (record.state, record.output, h.ran) == (State.FAILED, outcomes.NOT_STARTED, 0)
+        if way == "http":
+            decided = await told
+            assert (decided.record, decided.ours, decided.run_key) == (record, True, None)
+            assert decided.not_continued == "It was stopped, so the conversation does not continue."
+        else:
+            said = await events(live)
+            assert "Not executed: it was approved, and stopped before it began." in said
+            assert said.index("TOOL_CALL_RESULT") < said.index('"code":"abort"')
+        late = await h.engine.decide("alice", asked.id, YES)
+        assert already(late.record, store.now()).endswith("It was stopped before it ran, so it was not executed.")
+        then = await h.start("And?")
+        assert "interrupted while it ran" not in await events(then)
+
+
+async def test_of_a_claim_that_no_store_answers_nobody_is_told_that_it_was_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gated_calls, "PATIENCE", 0.01)
+    async with house(PAYS, DONE, kind=Slow) as h:
+        asked = await h.asked()
+        store = h.store
+        assert isinstance(store, Slow)
         decision = asyncio.create_task(h.engine.decide("alice", asked.id, YES))
-        assert isinstance(h.store, Distant)
-        await h.store.claimed.wait()
+        await store.asked.wait()
         await h.engine.cancel("alice", "t")
-        assert (await decision).record.state is State.UNKNOWN
-        assert h.ran == 0
-        stored = await h.store.approval("alice", asked.id)
-        assert stored is not None
-        assert stored.state is State.UNKNOWN
+        with pytest.raises(Unavailable, match="What came of it is not saved yet"):
+            await decision
+        store.makes.set()
+        store.answers.set()
 
 
 async def test_a_stop_closes_no_question_that_another_run_asked() -> None:
@@ -102,44 +150,21 @@ async def test_deleting_what_was_deleted_meanwhile_leaves_the_new_thread_alone()
         assert thread.run_status == "finished", "it is there, and its lease is given back"
 
 
-class Slow(MemoryStore):
-    """Where a claim waits before it is made."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**more)
-        self.claiming = asyncio.Event()
-
-    async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
-        if to is State.CLAIMED:
-            self.claiming.set()
-            await asyncio.Event().wait()
-        return await super().move(approval_id, to, **more)
-
-
-async def test_a_decision_stopped_before_the_claim_says_so_and_the_question_waits() -> None:
-    async with house(PAYS, DONE, kind=Slow) as h:
+async def test_a_decision_stopped_before_its_claim_says_so_and_the_question_waits() -> None:
+    async with house(PAYS, DONE) as h:
         asked = await h.asked()
         decision = asyncio.create_task(h.engine.decide("alice", asked.id, YES))
-        assert isinstance(h.store, Slow)
-        await h.store.claiming.wait()
-        await h.engine.cancel("alice", "t")
+        working = h.engine._decisions.working
+        for _ in range(1_000):
+            if working.keys:
+                break
+            await asyncio.sleep(0)
+        assert await working.stop(("alice", "t"), 10)
         with pytest.raises(Unavailable, match="stopped before it was decided"):
             await decision
         stored = await h.store.approval("alice", asked.id)
         assert stored is not None
         assert (stored.state, h.ran) == (State.PENDING, 0)
-
-
-async def test_a_decision_that_was_stopped_does_not_go_on_with_the_conversation() -> None:
-    async with house(PAYS, DONE, kind=Distant) as h:
-        asked = await h.asked()
-        decision = asyncio.create_task(h.engine.decide("alice", asked.id, YES, go_on=True))
-        assert isinstance(h.store, Distant)
-        await h.store.claimed.wait()
-        await h.engine.cancel("alice", "t")
-        decided = await decision
-        assert (decided.record.state, decided.run_key) == (State.UNKNOWN, None)
-        assert decided.not_continued == "It was stopped, so the conversation does not go on."
 
 
 async def test_a_conversation_that_can_not_go_on_leaves_the_decision_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

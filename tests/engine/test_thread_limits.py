@@ -34,7 +34,7 @@ async def test_a_full_thread_takes_nothing_new_and_says_so() -> None:
         assert last(await run(app, run_body("t", user("x" * 10_000, "m1"))))[0] == "RUN_FINISHED"
         refused = await run(app, run_body("t", user("x" * 10_000, "m2")))
         assert last(refused) == ("RUN_ERROR", "limit_reached")
-        assert "Begin a new one" in refused.events()[-1]["message"]
+        assert "Start a new one" in refused.events()[-1]["message"]
         thread = await app.state.engine.store.read_thread("local", "t")
         assert thread.bytes < 16 * 1024  # nothing of it was kept
         assert len(model.requests) == 1

@@ -63,7 +63,7 @@ def test_a_proper_answer_counts_beside_one_that_can_not_be_taken() -> None:
 def test_an_answer_to_nothing_and_one_that_comes_too_late_decide_nothing() -> None:
     assert judged(ApprovalIndex(), YES) == ([], [])
     moves, (message,) = judged(ApprovalIndex([msgspec.structs.replace(ASKED, state=State.DONE)]), YES)
-    assert (moves, message) == ([], "This call waits for no answer any more.")
+    assert (moves, message) == ([], "This call is no longer pending.")
 
 
 ANSWERED = msgspec.structs.replace(

@@ -121,7 +121,8 @@ async def request(
 
 @asynccontextmanager
 async def started(app: Any) -> AsyncIterator[Any]:
-    """Within: the application's lifespan has begun."""
+    """Within: the application's lifespan has begun. Its end waits for nothing that is left."""
+    app.state.drain_seconds = 0.0
     async with app.router.lifespan_context(app):
         yield app
 

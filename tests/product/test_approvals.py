@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from agui_gate.settings import Settings
 from tests.product.kit import CARD_TOOL, MODES, Chat, Stream, product
+from tests.product.live import connect
 from tests.product.shop import SEARCH, Shop, call, calls, outputs, refund, say, script, status, users
 from tests.requirements import shows
 
+V1 = {"protocolVersion": "1.0"}
 pytestmark = pytest.mark.anyio
 every_mode = pytest.mark.parametrize("mode", MODES)
 
@@ -310,6 +313,18 @@ async def test_the_question_is_the_gates() -> None:
         listed = (await p.get("/approvals"))["approvals"]
         assert [a["message"] for a in listed] == ["Refund 20 for A1? {no place}"] * 2
         assert [a["expires_at"] > a["asked_at"] for a in listed] == [True, True]
+
+
+@shows("B1")
+@pytest.mark.parametrize("dialect", ["auto", "1.0"])
+async def test_an_interrupt_says_when_it_expires_where_the_operator_says_that_clients_take_it(dialect: str) -> None:
+    async with product(Shop(expires_after=60).tools, script(refund()), settings=Settings(dialect=dialect)) as p:
+        chat = p.chat(extra=V1)
+        (ask,) = (await chat.say("refund A1")).interrupts
+        wanted = ask["metadata"]["expires_at"] if dialect == "1.0" else None
+        assert ask.get("expiresAt") == wanted
+        (again,) = (await connect(p, chat, runId="back")).interrupts
+        assert again.get("expiresAt") == wanted
 
 
 @shows("B28")

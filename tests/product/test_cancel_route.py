@@ -318,7 +318,7 @@ async def test_what_was_asked_to_stop_and_goes_on_is_said_to_go_on(monkeypatch: 
         await store.lease_thread("local", chat.thread_id, "support", "run_elsewhere")
         answer = await cancel(p, chat)
         assert (answer["status_code"], answer["cancelled"]) == (200, False)
-        assert answer["message"] == "It was asked to stop and has not ended yet."
+        assert answer["message"] == "The run was asked to stop and has not ended yet."
         assert set(await store.take_stops(["run_elsewhere"])) == {"run_elsewhere"}
 
 

@@ -218,12 +218,12 @@ async def test_after_a_cancel_and_after_a_failure() -> None:
         assert apply([], watched) == chat.messages
         after = await connect(p, chat)
         assert (after[-1]["type"], after.interrupts) == ("RUN_FINISHED", [])
-        assert apply([], after) == chat.messages
+        assert streamed(apply([], after)) == chat.messages
         failed = await chat.say("fail")
         assert failed[-1]["type"] == "RUN_ERROR"
         after = await connect(p, chat)
         assert after[-1]["type"] == "RUN_FINISHED", "an old error is not reported again"
-        assert apply([], after) == chat.messages
+        assert streamed(apply([], after)) == chat.messages
         assert (await chat.say("go on")).text == "Back."
         p.assert_clean()
         await quiet(p)

@@ -86,7 +86,7 @@ async def test_what_else_waits_holds_it_up_until_it_is_decided() -> None:
         one, two = await waiting(p)
         first = await p.decide(one, GO_ON)
         assert (first["state"], first["run"]) == ("done", None)
-        assert "still waits" in first["not_continued"]
+        assert "still pending" in first["not_continued"]
         assert len(p.inputs()) == 1
         second = await p.decide(two, {"approved": False, "continue": True})
         assert (await events_of(p, second["run"]["key"])).count("RUN_FINISHED") == 1
@@ -210,7 +210,7 @@ async def test_a_client_s_tool_that_is_open_holds_it_up() -> None:
         chat = p.chat(tools=[COLOR])
         await chat.say("refund, and a colour")
         decided = await p.decide((await waiting(p))[0], GO_ON)
-        assert (decided["run"], "still waits" in decided["not_continued"]) == (None, True)
+        assert (decided["run"], "still pending" in decided["not_continued"]) == (None, True)
 
 
 async def test_a_run_that_comes_at_the_same_moment_makes_no_second_answer() -> None:

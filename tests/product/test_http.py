@@ -83,11 +83,12 @@ async def test_cors_for_pages_that_are_allowed(origin: str) -> None:
         ask = {
             "origin": origin,
             "access-control-request-method": "POST",
-            "access-control-request-headers": "content-type",
+            "access-control-request-headers": "content-type, authorization, agui-gate-leaving",
         }
         preflight = await client.options(url, headers=ask)
         assert preflight.status_code == 200
         assert preflight.headers["access-control-allow-origin"] == origin
+        assert "agui-gate-leaving" in preflight.headers["access-control-allow-headers"]
         response = await client.post(url, json=run_body("t", user("hi")), headers={"origin": origin})
         assert response.headers["access-control-allow-origin"] == origin
         assert response.headers["access-control-expose-headers"] == "AGUI-Run-Key"

@@ -14,7 +14,7 @@ from tests.requirements import shows
 
 pytestmark = [pytest.mark.anyio, shows("H1")]
 DONE = adapter.TurnDone()
-FAILED = "The agent's instructions could not be made. The server's log has the details."
+FAILED = "The agent's instructions could not be built. The server's log has the details."
 
 
 class Counter(BaseModel):

@@ -108,7 +108,7 @@ async def test_a_thread_that_cannot_be_read_safely_is_503_and_no_other_is(house:
             await run(house.app, run_body("t"), "/copilotkit/agent/support/connect"),
         ):
             assert (answer.status, answer.json()["error"]["code"]) == (503, "unavailable")
-            assert "This thread holds something" in answer.json()["error"]["message"]
+            assert "This thread contains data" in answer.json()["error"]["message"]
             assert "secret" not in answer.body.decode()
         assert {thread["id"] for thread in (await house.get("/threads"))["threads"]} == {"t", "other"}
         assert (await run(house.app, run_body("other", user("again", "u2")))).status == 200

@@ -80,7 +80,7 @@ async def test_a_limit(begins: str | None, reads: str | None) -> None:
         await joined.until("RUN_STARTED")
         go.set()
         end = (await joined.end())[-1]
-    message = "The agent stopped after 1 turns. Send a message to let it go on."
+    message = "The agent stopped after 1 turns. Send a message to continue."
     new = {"agui-gate": {"code": "limit_reached", "message": message}}
     assert in_words(end) == (new if reads else ("limit_reached", message))
     assert end["usage"][0]["totalTokens"] > 0

@@ -66,7 +66,7 @@ async def test_the_limit_of_turns(dialect: Any, version: str | None, new: bool) 
         chat = p.chat()
         stream = await chat.say("find", **asked(version))
         assert len(stream.results) == 1
-        message = "The agent stopped after 1 turns. Send a message to let it go on."
+        message = "The agent stopped after 1 turns. Send a message to continue."
         if new:
             assert stream[-1]["outcome"] == {"type": "cancelled"}
             assert stream[-1]["metadata"] == {"agui-gate": {"code": "limit_reached", "message": message}}

@@ -181,11 +181,12 @@ async def test_a_bad_change_is_a_422_and_changes_nothing() -> None:
     async with product(script=HELLO, settings=tokens()) as p:
         await p.chat(thread_id="t", headers=ALICE).say("hi")
         before = (await send(p, "GET", "/threads"))["threads"]
+        declared = {**ALICE, "content-type": "application/json"}
         for body in BAD_CHANGES:
-            response = await p.client.patch(f"{p.url}/threads/t", content=json.dumps(body), headers=ALICE)
+            response = await p.client.patch(f"{p.url}/threads/t", content=json.dumps(body), headers=declared)
             assert (response.status_code, response.json()["error"]["code"]) == (422, "invalid_request"), body
         assert (await send(p, "GET", "/threads"))["threads"] == before
-        broken = await p.client.patch(f"{p.url}/threads/t", content=b"{", headers=ALICE)
+        broken = await p.client.patch(f"{p.url}/threads/t", content=b"{", headers=declared)
         assert broken.status_code == 400
         for method in ("PATCH", "DELETE"):
             refused = await send(p, method, f"/threads/{'x' * 257}", {})

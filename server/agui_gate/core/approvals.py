@@ -28,7 +28,8 @@ approves it, and nothing happens by that: what runs it is the request that says 
 * ``passed``: the provider is about to be told that it may run the call. Entered before the request is made, and
   committed first, so that it is told at most once. Who finds it in this state after a crash knows that it may have run,
   and moves it to ``unknown``.
-* ``given_back``: the provider is known not to have acted on that request. It may be told again.
+* ``given_back``: the provider is known not to have acted on that request. It may be told again. In a restored backup
+  it may have been told since: ``unknown``.
 
 Clients are told ``claimed`` for both (`State.public`).
 
@@ -83,7 +84,7 @@ MOVES: dict[State, frozenset[State]] = {
     State.PENDING: frozenset({State.CLAIMED, State.REJECTED, State.SUPERSEDED, State.CANCELLED, State.EXPIRED}),
     State.CLAIMED: frozenset({State.PASSED, State.DONE, State.FAILED, State.UNKNOWN}),
     State.PASSED: frozenset({State.GIVEN_BACK, State.DONE, State.FAILED, State.UNKNOWN}),
-    State.GIVEN_BACK: frozenset({State.PASSED, State.FAILED}),
+    State.GIVEN_BACK: frozenset({State.PASSED, State.FAILED, State.UNKNOWN}),
     State.DONE: frozenset(),
     State.FAILED: frozenset(),
     State.UNKNOWN: frozenset(),

@@ -235,6 +235,17 @@ def _about(
     )
 
 
+def is_as_agreed(approval: Approval, events: Iterable[tuple[str, str]], *, told: bool = True) -> bool:
+    """Whether its arguments are those that were asked about, and agreed to if it was. ``events``: kinds and bodies of
+    its events of these two kinds. Without a question in the trail there was none, unless it was not ``told`` there.
+    """
+    said = {kind: parse_object(body) or {} for kind, body in events}
+    asked, agreed = said.get("asked"), said.get("approved")
+    return (not told if asked is None else asked.get("arguments") == digest(approval.arguments)) and (
+        agreed is None or agreed.get("arguments") == digest(approval.effective_arguments)
+    )
+
+
 # --- the chain ------------------------------------------------------------------------------------------------------
 
 

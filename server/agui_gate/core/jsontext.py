@@ -247,6 +247,21 @@ def is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def has_more(text: bytes, most: int, marks: bytes) -> bool:
+    """Whether a JSON text has more than ``most`` of these marks outside of its strings."""
+    number = _count(text, marks)
+    if number > most:  # those in strings are none
+        number -= sum(_count(string[0], marks) for string in _STRING.finditer(text))
+    return number > most
+
+
+def _count(text: bytes, marks: bytes) -> int:
+    return sum(text.count(mark) for mark in marks)
+
+
 def is_text_deeper(text: bytes, levels: int) -> bool:
     """As `is_deeper`, of JSON that was encoded here. Most texts aren't, which is seen without making their values.
 

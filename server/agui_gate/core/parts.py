@@ -30,8 +30,9 @@ class ConversationRef(Struct):
     """What a provider remembers of this thread: at most one of two typed ids, never a guessed string.
 
     ``turn_id`` is the assistant turn that was committed with it. The provider knows everything up to and including that
-    turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it. ``committed_at``
-    is in ms since the epoch.
+    turn, but no outputs of its calls. ``origin`` is the adapter, endpoint and model that may use it: always the
+    adapter's own. ``committed_at`` is in ms since the epoch. ``private`` is whatever else the adapter has to know to go
+    on: it is kept, and no client is shown it.
     """
 
     turn_id: str
@@ -39,6 +40,7 @@ class ConversationRef(Struct):
     previous_response_id: str | None = None
     conversation_id: str | None = None
     committed_at: int = 0
+    private: Private | None = None
 
 
 class TextPart(Struct, tag="text", tag_field="type"):
@@ -61,7 +63,8 @@ class ReasoningPart(Struct, tag="reasoning", tag_field="type"):
 class CallPart(Struct, tag="call", tag_field="type"):
     """A tool call as the model issued it.
 
-    ``id`` is what clients see and unique within its thread; ``wire_id`` is the provider's, which may repeat.
+    ``id`` is what clients see: unique among the calls that were made here, while a history that a client brought may
+    have it twice. ``wire_id`` is the provider's, which may repeat.
     ``parent_id`` is the AG-UI message that shows the call. ``arguments`` is JSON text of an object, or what the model
     wrote where it is not (``malformed`` is then true and the call never runs). ``shown`` says when clients were
     shown it.

@@ -19,6 +19,8 @@ The verifier of the real clients is the source of these rules (docs/clients.md#l
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from agui_gate.core import events as ev
 from agui_gate.core.dialect import PROTOCOL_VERSION, Dialect
 from agui_gate.core.lane import Emit, Lane, Stream
@@ -67,7 +69,7 @@ class Sequencer(Lane):
         """The end of a run that was stopped before it was complete, as its dialect says that."""
         if self._dialect.v1:
             self._finish(ev.CancelledOutcome(), usage, metadata=why.metadata)
-        elif why.reason is None:
+        elif why.reason is None or why.silent:
             self.fail(why.code, why.message, usage)
         else:
             self._finish(None, usage, {"reason": why.reason})
@@ -83,6 +85,8 @@ class Sequencer(Lane):
             self._end_subagents(outcome)
             if self._stream.owed:
                 outcome = outcome or self._success()
+            if isinstance(outcome, ev.InterruptOutcome) and not self._dialect.extras:
+                outcome = _without_expiry(outcome)
             self._over(ev.RunFinished(self._thread_id, self._run_id, result, outcome, tuple(usage), metadata))
 
     def _success(self) -> ev.SuccessOutcome | None:
@@ -126,3 +130,10 @@ class Sequencer(Lane):
     def _over(self, last: ev.Event) -> None:
         self._stream.is_open = False
         self._emit(last)
+
+
+def _without_expiry(outcome: ev.InterruptOutcome) -> ev.InterruptOutcome:
+    """The questions without `expiresAt`, where clients may choke on one that has passed."""
+    if all(one.expires_at is None for one in outcome.interrupts):
+        return outcome
+    return ev.InterruptOutcome(tuple(msgspec.structs.replace(one, expires_at=None) for one in outcome.interrupts))

@@ -20,11 +20,15 @@ from agui_gate.errors import LimitReached
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """What the client is told. ``reason`` is the provider's own word, where it was the provider."""
+    """What the client is told. ``reason`` is the provider's own word, where it was the provider.
+
+    ``silent``: nothing was said before, so that a client that knows no stops has to be told an error.
+    """
 
     code: str
     message: str
     reason: str | None = None
+    silent: bool = False
 
     @property
     def metadata(self) -> dict[str, Any] | None:
@@ -50,8 +54,15 @@ def at_limit(error: LimitReached) -> Stop:
 def cut_off(reason: str | None) -> Stop:
     """The provider ended the answer before it was complete, and says why."""
     why = "was cut off by a filter of the provider" if reason in _FILTERS else "reached a limit of the provider"
-    message = f"The model's answer {why}. What it said is kept. Send a message to go on."
+    message = f"The model's answer {why}. What it said is kept. Send a message to continue."
     return Stop(LimitReached.code, message, reason or "incomplete")
+
+
+def said_nothing(why: Stop) -> Stop:
+    """The same where there is no answer at all."""
+    cause = why.message.partition(". ")[0]
+    message = f"{cause} before the model said anything. Send a message to continue."
+    return Stop(why.code, message, why.reason, silent=True)
 
 
 def stopped(event: Mapping[str, Any]) -> Stop | None:

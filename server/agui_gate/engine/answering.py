@@ -72,7 +72,7 @@ class Answering:
     def check(self) -> None:
         """Raise `OutputUnfit` if the model was asked once more, and the newest answer doesn't fit either."""
         if self._unfit and self._again:
-            raise OutputUnfit(f"The model's answer has not the form that was asked for: {self._unfit}")
+            raise OutputUnfit(f"The model's answer does not have the required form: {self._unfit}")
         self._again = self._again or self.asks_again
 
 

@@ -55,15 +55,18 @@ class Beside:
 
     def take(self, event: Activity | StateChanged) -> None:
         """What it tells now."""
+        if self._budget < 0:
+            return
         try:
             told = event.content if isinstance(event, Activity) else event.state
-            self._budget -= len(_encode(told))
+            text = _encode(told)
+            self._budget -= len(text)
             if self._budget < 0:
                 return
             if isinstance(event, Activity):
                 self._emitter.show(event.key, event.kind, event.content)
             elif self._known is not None:
-                self._take_state(event.state)
+                self._take_state(text)
         except (ValueError, RecursionError) as error:
             log.warning("left_out", what=type(event).__name__, why=str(error)[:200])
 
@@ -75,11 +78,10 @@ class Beside:
             self._thread.append([StateEntry(self._turn_id, tuple(self._back) if small else None)])
             self._back = []
 
-    def _take_state(self, value: Any) -> None:
+    def _take_state(self, text: bytes) -> None:
         """Keep what has changed, of what fits. Raises ValueError."""
         limit, shared = self._thread.limits.state_bytes, self._thread.shared
-        fitted = self._agent.state_form.fitted(_encode(value))
-        if len(fitted) > limit:
+        if len(text) > limit or len(fitted := self._agent.state_form.fitted(text)) > limit:
             raise ValueError("the state is too large")
         new, problem = _decode(fitted), ""
         live = shared.begin()

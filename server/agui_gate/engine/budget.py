@@ -38,9 +38,9 @@ class Budget:
         """
         mine = self._reserved[principal]
         if mine and mine + size > self.limit // 2:
-            raise RateLimited("You have as many large threads open as you may. Try again in a moment.")
+            raise RateLimited("You have too many large threads open. Try again in a moment.")
         if self.reserved and self.reserved + size > self.limit:
-            raise Unavailable("The server has as many large threads open as it can hold. Try again in a moment.")
+            raise Unavailable("The server has too many large threads open. Try again in a moment.")
         self._reserved[principal] += size
         return Reservation(self, principal, size)
 

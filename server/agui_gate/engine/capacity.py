@@ -83,7 +83,7 @@ class Capacity:
     def _full(self) -> LimitReached:
         return LimitReached(
             f"This conversation is full (the limits are {self._limits.thread_bytes:,} bytes and "
-            f"{self._limits.thread_entries:,} entries). Begin a new one. This one can still be read and deleted."
+            f"{self._limits.thread_entries:,} entries). Start a new one. This one can still be read and deleted."
         )
 
 

@@ -18,6 +18,7 @@ from agui_gate.engine.intake import Intake
 from agui_gate.engine.members import Members
 from agui_gate.engine.scope import Scope
 from agui_gate.engine.showing import Showing
+from agui_gate.engine.start import Start
 from agui_gate.engine.tasks import Tasks
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.turn import Turns
@@ -109,7 +110,7 @@ class Conversing:
                 return Rest.DONE
             if waits:
                 return Rest.WAITS
-        raise LimitReached(f"The agent stopped after {self.agent.max_turns} turns. Send a message to let it go on.")
+        raise LimitReached(f"The agent stopped after {self.agent.max_turns} turns. Send a message to continue.")
 
     async def stopped(self, error: BaseException | None) -> None:
         """Close the records of what this run has left undecided. Without an ``error``, somebody stopped it."""
@@ -130,5 +131,5 @@ class Conversing:
     def _consents(self, task: str | None) -> Consents:
         return Consents(self._thread, self.gated_calls, self.showing.snapshot, task)
 
-    async def _run(self, approval: Approval) -> Output:
-        return await self._tools.approved(self._members.tool_of(approval), approval)
+    async def _run(self, approval: Approval, start: Start) -> Output:
+        return await self._tools.approved(self._members.tool_of(approval), approval, start)

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
-from agui_gate.core.stopping import cut_off
-from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TurnEntry
+from agui_gate.core.stopping import cut_off, said_nothing
+from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart, TurnEntry
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.conversing import Conversing, Rest
 from agui_gate.engine.intake import Intake, take
@@ -86,7 +86,7 @@ class Course:
         new_id, way = self._scope.new_id, self._scope.live.way
         intake = await if_large(size, take, self._input, self._thread.journal, new_id, way, self._ours)
         if len(intake.answers) > MAX_ANSWERS:
-            raise LimitReached(f"A run takes at most {MAX_ANSWERS:,} answers. Send each answer once.")
+            raise LimitReached(f"A run accepts at most {MAX_ANSWERS:,} answers. Send each answer once.")
         return intake
 
     def _show_state(self) -> None:
@@ -96,7 +96,7 @@ class Course:
         shared, sent = self._thread.shared, self._input.state
         if sent:
             self._take_state()
-        shared.holds({} if sent is None else sent)
+        shared.holds({} if sent is None else sent, known=self._scope.live.keeps_state)
         shared.tell(self._seq.other, whole=True)
 
     def _take_state(self) -> None:
@@ -246,7 +246,10 @@ class Course:
         self._showing.at_end()
         if done and done[-1].status == "incomplete":
             await self._end("cancelled")
-            self._scope.stop(cut_off(done[-1].reason), self._conversing.usage)
+            newest = self._thread.journal.newest_turn
+            silent = newest is not None and not any(isinstance(part, TextPart | CallPart) for part in newest.parts)
+            why = cut_off(done[-1].reason)
+            self._scope.stop(said_nothing(why) if silent else why, self._conversing.usage)
         else:
             await self._end("finished")
             self._seq.finish(None, self._conversing.usage, self._result)

@@ -22,6 +22,7 @@ from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.roster import Roster
+from agui_gate.engine.start import Start
 from agui_gate.engine.toolbox import Toolbox
 from agui_gate.engine.verdicts import Verdict, judge
 from agui_gate.engine.watch import Watch
@@ -113,7 +114,7 @@ class Decisions:
         if not approval.is_pending:
             return _decided_before(approval)
         if approval.was == approval_id:  # of before a backup was restored: `error.record` says what is asked now
-            refused = ApprovalRefused("The answer is to a question of before a backup was restored.")
+            refused = ApprovalRefused("The answer is to a question from before a backup was restored.")
             await self._store.note([audit.refused(approval, principal, way, refused, "")])
             return _decided_before(approval)
         answer = an.from_payload("approval", approval_id, payload, way)
@@ -145,7 +146,7 @@ class Decisions:
                 verdict = self._verdict(agent, opened, index, answer)
                 done = await self._carry_out_unless_stopped(agent, opened, verdict, work)
                 if done.is_pending:  # somebody else was first, and the store can't say who
-                    raise Unavailable("What was decided can't be read right now. Look again in a moment.")
+                    raise Unavailable("The decision can't be read right now. Try again in a moment.")
                 ours = done.decision == verdict.decision
                 return Decided(
                     record=outcomes.completed(done),
@@ -178,21 +179,21 @@ class Decisions:
             opened.shared.take_form(entry.state_form)
         tools = Toolbox(opened)
 
-        async def run_call(claimed: Approval) -> Output:
-            return await tools.approved(belonging.tool_of(agent, claimed), claimed)
+        async def run_call(claimed: Approval, start: Start) -> Output:
+            return await tools.approved(belonging.tool_of(agent, claimed), claimed, start)
 
         gated_calls = GatedCalls(opened.lease, run_call, opened.decided, opened.keep)
         try:
             return await work.carry(gated_calls.decide(verdict))
-        except NotSaved:
+        except NotSaved as error:
             claimed = msgspec.structs.replace(verdict.approval, decision=verdict.decision)
-            return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.NOT_SAVED)
+            return msgspec.structs.replace(claimed, state=State.UNKNOWN, output=outcomes.not_saved(error))
         except Stopped:
             now = await self._store.approval(opened.thread.principal, verdict.approval.id)
+            if gated_calls.working or (now is not None and now.state is State.CLAIMED and not now.is_held):
+                raise Unavailable("This was stopped. What came of it is not saved yet: look again.") from None
             if now is None or now.is_pending:
                 raise Unavailable("This was stopped before it was decided.") from None
-            if now.state is State.CLAIMED and not now.is_held:  # stopped between the claim and its tool
-                (now,) = await gated_calls.recover([now], lambda _: False)
             return now
 
 

@@ -24,7 +24,7 @@ from agui_gate.bus.base import FellBehind, Published, Reader
 from agui_gate.core import events as ev
 from agui_gate.core.lane import ENDED
 from agui_gate.engine.watch import Watch, Watcher
-from agui_gate.errors import Unavailable
+from agui_gate.errors import ShuttingDown, Unavailable
 from agui_gate.protocol.encoder import PING
 
 SILENCE_SECONDS = 5.0
@@ -145,7 +145,7 @@ class Elsewhere:
     def stop(self) -> None:
         """This replica stops: hand over."""
         if not (self._handed_over or self._half_said.ended):
-            self._why = Unavailable("The server is shutting down. Try again in a moment.")
+            self._why = ShuttingDown()
             self._reader.close()
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ class Ended(Enum):
     STOPPED = auto()
     """What was at work has ended."""
     GOING = auto()
-    """It was asked to stop and has not ended yet."""
+    """The run was asked to stop and has not ended yet."""
 
 
 class Endings:
@@ -134,7 +134,7 @@ class Endings:
                 except ThreadBusy:
                     await self._make_way(thread)
                     await watcher.wait(min(ASK_SECONDS, until - loop.time()))
-        raise ThreadBusy("This thread is still at work. Wait until that has ended, or stop it; then delete the thread.")
+        raise ThreadBusy("This thread is still running. Wait until the run ends, or stop it. Then delete the thread.")
 
     async def _under_lease(self, thread: Thread, key: str) -> bool:
         try:

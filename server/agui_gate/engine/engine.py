@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,12 +18,15 @@ from agui_gate.core.dialect import Deployment, choose
 from agui_gate.core.journal import Journal
 from agui_gate.core.transcript import CARD_TOOL
 from agui_gate.core.view import view_of
+from agui_gate.engine import outcomes
 from agui_gate.engine.aside import a_thread_of_its_own, without_tools
 from agui_gate.engine.budget import Budget, Reservation
 from agui_gate.engine.connecting import Connected, Connecting
 from agui_gate.engine.decisions import Decided, Decisions
 from agui_gate.engine.dialects import Downgrades
+from agui_gate.engine.drain import let_end
 from agui_gate.engine.endings import Ended, Endings
+from agui_gate.engine.expiry_job import ExpiryJob
 from agui_gate.engine.heart import Heart, beating
 from agui_gate.engine.inbox import Inbox
 from agui_gate.engine.keeping import Keeper
@@ -40,7 +44,7 @@ from agui_gate.engine.state_intake import check_fit
 from agui_gate.engine.strict import refuse, refuse_early
 from agui_gate.engine.sweeping import Sweeper
 from agui_gate.engine.watch import Watch
-from agui_gate.errors import AguiGateError, RateLimited, Unavailable
+from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown
 from agui_gate.protocol.inbound import ClientTool, RunInput
 from agui_gate.protocol.tool_choice import is_suggestion
 from agui_gate.stores.base import StopRequest, Store, Thread
@@ -90,13 +94,12 @@ class Engine:
         )
         self._keeper = Keeper(store, self._replicas.written)
         self._leaser = Leaser(store, self._keeper, self.budget, limits)
-        self._decisions = Decisions(
-            self.roster, store, new_id, self._watch, self._check_open, self._leaser, self.limits
-        )
+        self._decisions = Decisions(self.roster, store, new_id, self._watch, self.check_open, self._leaser, self.limits)
         working = self._decisions.working
         self._endings = Endings(
             store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
         )
+        self._expiry = ExpiryJob(store, partial(self._replicas.written, what="approvals"))
         self._sweeper = Sweeper(store, limits.ages)
         self._heart: Heart | None = None
         self._courier: Courier | None = None
@@ -135,16 +138,20 @@ class Engine:
         self._started, self._closing = True, False
 
     async def _tidy(self) -> None:
+        await self._expiry.step()
         await self._sweeper.step()
         await self._bus.expire()
 
-    async def drain(self, grace: float = 5.0) -> None:
-        """Take no new runs, stop those in flight (each ends its own stream), wait up to ``grace`` seconds for them.
+    async def drain(self, seconds: float = 0.0, grace: float = 5.0) -> None:
+        """Take nothing new, let what is in flight come to its end, and after ``seconds`` stop what has not.
 
-        So it is with decisions. What else is under way can still use the store. Safe to call twice.
+        What is stopped ends its own stream, within ``grace`` seconds. Meanwhile everything can use the store. Called
+        again, it waits for nothing before it stops what is left.
         """
-        self._closing = True
+        first, self._closing = not self._closing, True
         self.inbox.close()
+        if first:
+            await let_end(self._runs.values(), self._decisions.working, self._keeper, seconds)
         self._watch.stop()
         self._connecting.stop()
         tasks = [run.task for run in self._runs.values() if run.task is not None]
@@ -154,8 +161,8 @@ class Engine:
         await asyncio.wait([decisions, *tasks], timeout=grace)
 
     async def aclose(self, grace: float = 5.0) -> None:
-        """Drain, with ``grace`` seconds, then close everything. Safe to call twice; `start` opens it again."""
-        await self.drain(grace)
+        """Stop what is in flight, with ``grace`` seconds, then close everything. `start` opens it again."""
+        await self.drain(grace=grace)
         self._started, self._starting = False, None
         tasks = [task for task in (self._beating, self._finder, self._delivering) if task is not None]
         for task in tasks:
@@ -179,13 +186,15 @@ class Engine:
         stop_alone: bool | None = None,
         create: bool = True,
         way: Way = "resume",
+        keeps_state: bool = False,
     ) -> LiveRun:
         """Begin a run. Raises `ThreadBusy` and `ApprovalPending` before anything was streamed; later errors are in it.
 
         A run of the thread that nobody reads any more, and that would be stopped for it, is stopped now. Its client has
         come back with something else. ``stop_alone``: whether this one is stopped when its last reader left; None means
-        as the agent's `on_disconnect` says. ``create`` False: raises `NotFound` for an unknown thread. ``way`` is how
-        its `resume[]` came. A request for suggestions is run `aside`, whichever way it comes.
+        unless the agent's `on_disconnect` is ``continue``. ``create`` False: raises `NotFound` for an unknown thread.
+        ``way`` is how its `resume[]` came. ``keeps_state``: the client keeps the state that it sends, so that patches
+        alone will do. A request for suggestions is run `aside`, whichever way it comes.
         """
         if is_suggestion(run):
             return await self.aside(agent, run, principal)
@@ -199,7 +208,7 @@ class Engine:
         key = f"run_{new_id()[:16]}"
         opened, reservation = await self._leaser.lease(principal, run.thread_id, agent.name, key, create=create)
         thread = opened.thread
-        alone = agent.on_disconnect == "cancel" if stop_alone is None else stop_alone
+        alone = agent.on_disconnect != "continue" if stop_alone is None else stop_alone
         try:
             await refuse(team, run, thread)
             check_fit(run, opened.journal, thread.state, agent.state_form)
@@ -207,7 +216,7 @@ class Engine:
         except BaseException:
             await self._keeper.give_back(thread, key)
             raise
-        live.way = way
+        live.way, live.keeps_state = way, keeps_state
         names = {(principal, thread.id), (principal, run.thread_id)}
         self._by_thread |= dict.fromkeys(names, live)
         self._reservations[key] = reservation
@@ -304,16 +313,17 @@ class Engine:
         return await self._endings.delete(principal, thread_id)
 
     def _admit(self, principal: str) -> None:
-        """Raise `Unavailable` when nothing new is taken, `RateLimited` when this principal has runs enough."""
-        self._check_open()
+        """Raise `ShuttingDown` when nothing new is taken, `RateLimited` when this principal has runs enough."""
+        self.check_open()
         if self._in_flight[principal] >= self.limits.principal_runs:
             raise RateLimited(
-                f"{self.limits.principal_runs:,} runs of yours are in flight, which is the limit. Let some of them end."
+                f"{self.limits.principal_runs:,} of your runs are in progress, which is the limit. Wait until one ends."
             )
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise `ShuttingDown` when nothing new is taken."""
         if self._closing:
-            raise Unavailable("The server is shutting down. Try again in a moment.")
+            raise ShuttingDown
 
     async def decide(
         self, principal: str, approval_id: str, payload: Any, *, way: Way = "http", go_on: bool = False
@@ -329,11 +339,11 @@ class Engine:
         """Begin the run that tells the model. What hinders that doesn't undo the decision, and is said."""
         record = decided.record
         if decided.waits:
+            return msgspec.structs.replace(decided, not_continued="Another call on this thread is still pending.")
+        if record.state is State.UNKNOWN or record.output == outcomes.NOT_STARTED:
             return msgspec.structs.replace(
-                decided, not_continued="Something else on this thread still waits for an answer."
+                decided, not_continued="It was stopped, so the conversation does not continue."
             )
-        if record.state is State.UNKNOWN:
-            return msgspec.structs.replace(decided, not_continued="It was stopped, so the conversation does not go on.")
         # No page is there to run tools of its own, so none are offered; asked is as the person was asked last, and told
         # is what the client reads that asked.
         tools = [ClientTool(CARD_TOOL)] if record.style == "card" else []

@@ -78,7 +78,7 @@ class Following:
             return await self._tell(*self._new)
         left = self._until - asyncio.get_running_loop().time()
         if left <= 0:
-            raise ThreadBusy("This thread is still at work. Connect again to go on following it.")
+            raise ThreadBusy("This thread is still running. Connect again to follow it.")
         self._stale = await self._watcher.wait(min(left, LOOK_SECONDS) if self._stale else left) or self._stale
         if self._pinged:
             self._pinged = False

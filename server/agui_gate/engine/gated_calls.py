@@ -14,14 +14,15 @@ from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes, telling
 from agui_gate.engine.lease import Lease
-from agui_gate.engine.shield import to_the_end
+from agui_gate.engine.shield import PATIENCE, to_the_end, undisturbed
+from agui_gate.engine.start import Start
 from agui_gate.engine.verdicts import Verdict
 from agui_gate.errors import AguiGateError, IllegalMove, NotSaved
 
 log = structlog.get_logger("agui_gate.gated_calls")
 
-RunCall = Callable[[Approval], Awaitable[Output]]
-"""Runs the tool of a claimed approval with its effective arguments."""
+RunCall = Callable[[Approval, Start], Awaitable[Output]]
+"""Runs the tool of a claimed approval with its effective arguments, if it may start."""
 
 Keep = Callable[[Approval, State, Output], Awaitable[Approval]]
 """Records what came of a claimed approval, patiently: `Keeper.keep`."""
@@ -86,7 +87,7 @@ class GatedCalls:
             elif may_repeat(approval):
                 await self._lease.confirm()
                 with self._at_work():
-                    found.append(await self._execute(approval))
+                    found.append(await self._execute(approval, again=True))
             else:
                 found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
         return found
@@ -94,26 +95,45 @@ class GatedCalls:
     async def decide(self, verdict: Verdict) -> Approval:
         """Decide, and run what was approved; the outcome is reported once it is recorded.
 
-        Cancelling marks a call that was running as `unknown` before it goes on.
+        Cancelling records what came of it before it goes on: a claim that was under way is seen through, and a call
+        whose tool has not begun is `failed`, not executed. One that was running is `unknown`.
         """
         if verdict.to is State.CLAIMED:
-            with self._at_work():
-                claiming = self._claim(verdict)
-                # Of a task nothing runs here: who stops it finds it begun, or still waiting.
-                return await (to_the_end(claiming) if verdict.approval.opens_task else claiming)
+            return await self._approve(verdict)
         output = outcomes.closed(verdict.to, verdict.decision.reason)
         return await self._move(verdict.approval, verdict.to, verdict.decision, output)
 
-    async def _claim(self, verdict: Verdict) -> Approval:
+    async def _approve(self, verdict: Verdict) -> Approval:
+        with self._at_work():
+            claim = asyncio.ensure_future(self._claim(verdict))
+            try:
+                record, runs_here = await undisturbed(claim)
+            except asyncio.CancelledError:
+                calling_off = asyncio.ensure_future(self._call_off(claim))
+                await to_the_end(_within(PATIENCE, calling_off))
+                raise
+            return await self._execute(record) if runs_here else record
+
+    async def _call_off(self, claim: "asyncio.Future[tuple[Approval, bool]]") -> None:
+        """Nobody waits for this claim any more: when it is made, its tool doesn't start, and the record says so."""
+        with self._at_work(), suppress(AguiGateError):  # it was not made; or saving that goes on without us
+            record, runs_here = await claim
+            if runs_here:
+                await self._record(record, State.FAILED, outcomes.NOT_STARTED)
+
+    async def _claim(self, verdict: Verdict) -> tuple[Approval, bool]:
+        """The record then, and whether we have claimed it and its tool is ours to run."""
         try:
             claimed = await self._lease.move(verdict.approval.id, State.CLAIMED, decision=verdict.decision)
         except IllegalMove:
-            return await self._as_it_is(verdict.approval)
+            return await self._as_it_is(verdict.approval), False
         if claimed.is_held:  # approving it is all that is done here: see `engine/consents.py`
             telling.moved(claimed)
             self._on_closed(claimed)
-            return claimed
-        return await (self._begin(claimed) if claimed.opens_task else self._execute(claimed))
+            return claimed, False
+        if claimed.opens_task:
+            return await self._begin(claimed), False
+        return claimed, True
 
     async def _begin(self, claimed: Approval) -> Approval:
         """Say that its task may begin, which is all that was asked: see `engine/tasks.py`."""
@@ -127,14 +147,22 @@ class GatedCalls:
         finally:
             self._working -= 1
 
-    async def _execute(self, claimed: Approval) -> Approval:
+    async def _execute(self, claimed: Approval, *, again: bool = False) -> Approval:
+        """Run its tool, and record what came of it. ``again``: it may have run before, in a process that died."""
+        start = Start(self._lease, claimed.id)
         try:
-            output = await self._run_call(claimed)
+            output = await self._run_call(claimed, start)
         except asyncio.CancelledError:
             with suppress(NotSaved):  # which goes on without us
-                await self._record(claimed, State.UNKNOWN, outcomes.INTERRUPTED)
+                if start.call_off() and not again:
+                    await self._record(claimed, State.FAILED, outcomes.NOT_STARTED)
+                else:
+                    await self._record(claimed, State.UNKNOWN, outcomes.INTERRUPTED)
             raise
-        return await self._record(claimed, State.FAILED if output.is_error else State.DONE, output)
+        if output == outcomes.NOT_STARTED and again:
+            return await self._move(claimed, State.UNKNOWN, None, outcomes.INTERRUPTED)
+        # Seen through as well: who stops it now is told what came of it.
+        return await to_the_end(self._record(claimed, State.FAILED if output.is_error else State.DONE, output))
 
     async def _move(self, approval: Approval, to: State, decision: Decision | None, output: Output) -> Approval:
         """What only the holder of the lease may say, and may be wrong about: a decision, or that nobody knows."""
@@ -168,3 +196,8 @@ class GatedCalls:
             return now or approval
         self._on_closed(now)
         return now
+
+
+async def _within(seconds: float, work: "asyncio.Future[None]") -> None:
+    """Wait for ``work``, so long at most. It goes on."""
+    await asyncio.wait([work], timeout=seconds)

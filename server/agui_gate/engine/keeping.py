@@ -22,7 +22,7 @@ import structlog
 
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import Output
-from agui_gate.engine import telling
+from agui_gate.engine import outcomes, telling
 from agui_gate.engine.lease import Lease, Written, nobody_waits
 from agui_gate.errors import LeaseLost, NotSaved, Unavailable
 from agui_gate.stores.base import Change, Store, Thread
@@ -85,9 +85,12 @@ class Keeper:
         if done:
             return save.result()
         log.error("result_not_saved", approval=approval.id, tool=approval.tool, thread=approval.thread_id)
+        ran = output != outcomes.NOT_STARTED
+        what = "ran, but its result" if ran else "was not run, but that"
         raise NotSaved(
-            f"{approval.tool} ran, but its result could not be saved. It does not run again; "
-            "its result is saved as soon as the store works again."
+            f"{approval.tool} {what} could not be saved. It does not run again; "
+            f"{'its result' if ran else 'that'} is saved as soon as the store works again.",
+            ran=ran,
         )
 
     async def end(
@@ -108,9 +111,17 @@ class Keeper:
         change = Change(status=thread.run_status or "cancelled")
         await self.end(thread, run_key, lambda: lease.commit(change), END_SECONDS)
 
+    async def all_saved(self) -> None:
+        """Wait until nothing is owed."""
+        while tasks := self._owed():
+            await asyncio.wait(tasks)
+
+    def _owed(self) -> list["asyncio.Task[Any]"]:
+        return [*self._ends.values(), *(task for owed in self._results.values() for task in owed.values())]
+
     async def aclose(self) -> None:
         """Give up what is owed still."""
-        tasks = [*self._ends.values(), *(task for owed in self._results.values() for task in owed.values())]
+        tasks = self._owed()
         for task in tasks:
             task.cancel()
         if tasks:

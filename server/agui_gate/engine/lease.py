@@ -6,6 +6,8 @@ lease in the same step in which it writes, and refuses what comes from anybody e
 
 * Nothing is claimed, and so no gated tool starts.
 * Nothing is added to the journal, and no question is asked.
+* A tool that was claimed does not start, if more than a moment has passed since and the store says that the lease is
+  gone (`Lease.confirm_if_old`).
 * A run that notices, at a write or because `Heart` found it out, stops and says so to its client and in the log.
 
 One thing needs no lease: what came of a call. Who ran it knows that and nobody else does. So a tool that is at work
@@ -19,7 +21,11 @@ from typing import Literal
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.transcript import Output
 from agui_gate.errors import LeaseLost
+from agui_gate.stores import clock
 from agui_gate.stores.base import Change, Store, Thread
+
+MOMENT_MS = 1_000
+"""For how long a lease that was held counts as held without asking: much less than it lasts."""
 
 What = Literal["saved", "ended", "approvals"]
 """What was written: something of a thread; also that its lease was given back; or approvals of it, and maybe more."""
@@ -33,13 +39,17 @@ def nobody_waits(principal: str, thread_id: str, what: What) -> None:
 
 
 class Lease:
-    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be. ``written`` is told of writes."""
+    """The right of ``run_key`` to change ``thread``. ``lost``: it is known to be. ``written`` is told of writes.
 
-    __slots__ = ("_store", "_written", "lost", "run_key", "thread")
+    ``held_at``: when it was held for sure, by the boot clock, which also counts while the machine sleeps.
+    """
+
+    __slots__ = ("_store", "_written", "held_at", "lost", "run_key", "thread")
 
     def __init__(self, store: Store, thread: Thread, run_key: str, written: Written = nobody_waits) -> None:
         self._store, self.thread, self.run_key, self._written = store, thread, run_key, written
         self.lost = False
+        self.held_at = clock.boot_clock()
 
     def check(self) -> None:
         """Raise `LeaseLost` if it is known to be lost."""
@@ -49,8 +59,16 @@ class Lease:
     async def confirm(self) -> None:
         """Ask the store whether it is held, before something that isn't written. Raises `LeaseLost`."""
         self.check()
+        asked = clock.boot_clock()
         self.lost = self.run_key in await self._store.renew([self.run_key])
         self.check()
+        self.held_at = asked
+
+    async def confirm_if_old(self) -> None:
+        """As `confirm`, if more than a moment has passed since it was held for sure."""
+        self.check()
+        if clock.boot_clock() - self.held_at > MOMENT_MS:
+            await self.confirm()
 
     async def commit(self, change: Change) -> None:
         """See `ThreadStore.commit`."""

@@ -53,6 +53,7 @@ class LeasedThread:
         self._unsaved: list[Entry] = []
         self._happened: list[Happened] = []
         self._saving = asyncio.Lock()
+        self._saved = len(thread.entries)
         self._keep: int | None = None
         self._replaced: list[str] = []
         self._saved_state = self.shared.json
@@ -169,11 +170,13 @@ class LeasedThread:
                 return
             happened, self._unsaved, self._happened = self._happened, [], []
             ref = self.ref
+            change = self._change(entries, happened, approvals, state, status)
             try:
-                await self.lease.commit(self._change(entries, happened, approvals, state, status))
+                await self.lease.commit(change)
             except BaseException:
                 self._unsaved, self._happened = entries + self._unsaved, happened + self._happened
                 raise
+            self._saved = change.length or 0
             self._keep, self._saved_state, self._saved_ref, self._replaced = None, state, ref, []
             self.ended = self.ended or status is not None
             for approval in approvals:
@@ -189,6 +192,7 @@ class LeasedThread:
         status: RunStatus | None,
     ) -> Change:
         return Change(
+            after=self._saved,
             keep=self._keep,
             entries=entries,
             approvals=approvals,

@@ -6,6 +6,7 @@ from agui_gate.engine.keeping import Keeper
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.limits import Limits
 from agui_gate.off_loop import if_large
+from agui_gate.stores import clock
 from agui_gate.stores.base import Store
 
 
@@ -24,11 +25,14 @@ class Leaser:
         back.
         """
         reservation = self._budget.expect(principal, thread_id)
+        asked = clock.boot_clock()
         thread = await self._store.lease_thread(principal, thread_id, agent, run_key, create=create)
         try:
             reservation = reservation.found(thread_id, thread.bytes)
             made = (self._store, thread, run_key, self._limits, self._keeper)
-            return await if_large(heaviness(thread), LeasedThread, *made), reservation
+            opened = await if_large(heaviness(thread), LeasedThread, *made)
+            opened.lease.held_at = asked
+            return opened, reservation
         except BaseException:
             await self._keeper.give_back(thread, run_key)
             raise

@@ -4,10 +4,9 @@ from typing import Any
 
 import msgspec
 
+from agui_gate import defaults
 from agui_gate.errors import TooLarge
 from agui_gate.stores.retention import DAY_MS, Ages
-
-MIB = 1024 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,18 +23,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     * ``retention_threads_days``, ``retention_records_days``: after how long the store forgets; 0: never.
     """
 
-    turn_bytes: int = 4 * MIB
-    turn_calls: int = 256
-    turn_seconds: float = 900.0
-    tools_at_once: int = 16
-    tool_threads: int = 64
-    thread_bytes: int = 32 * MIB
-    thread_entries: int = 20_000
-    open_bytes: int = 256 * MIB
-    state_bytes: int = MIB // 2
-    principal_runs: int = 1000
-    retention_threads_days: int = 0
-    retention_records_days: int = 0
+    turn_bytes: int = defaults.TURN_BYTES
+    turn_calls: int = defaults.TURN_CALLS
+    turn_seconds: float = defaults.TURN_SECONDS
+    tools_at_once: int = defaults.TOOLS_AT_ONCE
+    tool_threads: int = defaults.TOOL_THREADS
+    thread_bytes: int = defaults.THREAD_BYTES
+    thread_entries: int = defaults.THREAD_ENTRIES
+    open_bytes: int = defaults.OPEN_BYTES
+    state_bytes: int = defaults.STATE_BYTES
+    principal_runs: int = defaults.PRINCIPAL_RUNS
+    retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
+    retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
 
     @property
     def ages(self) -> Ages:

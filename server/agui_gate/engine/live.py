@@ -1,9 +1,9 @@
 """Runs in flight, apart from the sockets that read them.
 
 A `LiveRun` owns the task of one run. What the run says goes into its log on the bus, where any number of readers follow
-it. The run never waits for one of them. When the last reader leaves a run whose agent says `on_disconnect="cancel"`,
-the run is stopped after a short grace. A reader may come back in it, on any replica. Who reads on another one keeps the
-run going, too, unless it merely watches.
+it. The run never waits for one of them. When the last reader leaves a run that is to be stopped then
+(`stop_alone`), that happens after a short grace. A reader may come back in it, on any replica. Who reads on another one
+keeps the run going, too, unless it merely watches.
 """
 
 import asyncio
@@ -12,13 +12,14 @@ from typing import Any
 
 import structlog
 
+from agui_gate import defaults
 from agui_gate.bus.base import Bus, Messages, Opening, Publisher, Reader, Tell
 from agui_gate.core.answers import Way
 from agui_gate.core.events import Event
 from agui_gate.errors import Unavailable
 from agui_gate.protocol.encoder import FrameEncoder
 
-DISCONNECT_GRACE = 0.5
+DISCONNECT_GRACE = defaults.DISCONNECT_GRACE
 """Seconds in which a reader may come back before a run that nobody reads is stopped."""
 
 log = structlog.get_logger("agui_gate.live")
@@ -30,7 +31,7 @@ class LiveRun:
     ``principal`` and ``thread_id`` name its thread. ``stop_alone``: whether it is stopped when nobody reads it
     for ``grace`` seconds. ``run_id`` is the client's name for it, which may come twice. ``deciding`` says whether
     something that a person approved is at work in it, ``lose`` tells it that its lease is lost, ``way`` is how its
-    `resume[]` came. ``is_drained``: it is stopped because the process ends.
+    `resume[]` came. ``is_draining``: the process is about to end. ``is_drained``: it is stopped because of that.
     """
 
     __slots__ = (
@@ -43,6 +44,8 @@ class LiveRun:
         "_readers",
         "deciding",
         "is_drained",
+        "is_draining",
+        "keeps_state",
         "key",
         "lose",
         "principal",
@@ -75,10 +78,12 @@ class LiveRun:
         self.thread_bytes = 0
         """How large its thread was when it began."""
         self.way: Way = "resume"
+        self.keeps_state = False
+        """Whether its client is known to keep the state that it sent, and to change that by patches."""
         self._encoder = FrameEncoder(self.key)
         self._grace = grace
         self._readers = 0
-        self._cancelled = self.is_drained = False
+        self._cancelled = self.is_drained = self.is_draining = False
         self._alone: asyncio.TimerHandle | None = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -158,8 +163,10 @@ class LiveRun:
             self._alone = asyncio.get_running_loop().call_later(self._grace, self._stop_alone)
 
     def _stop_alone(self) -> None:
-        """Stop it, unless somebody follows it elsewhere: then look again after a while."""
-        if self._publisher.followed_elsewhere:
+        """Stop it, unless somebody follows it elsewhere, or what a person approved is at work in it while the process
+        is about to end: who reads is made to leave then. In these cases look again after a while.
+        """
+        if self._publisher.followed_elsewhere or (self.is_draining and self.deciding()):
             self._alone = asyncio.get_running_loop().call_later(DISCONNECT_GRACE + self._grace, self._stop_alone)
         else:
             self.cancel()

@@ -10,6 +10,7 @@ import msgspec
 
 from agui_gate.core.approvals import UNFINISHED, Approval, State
 from agui_gate.core.transcript import Output
+from agui_gate.errors import NotSaved
 
 _MESSAGES = {
     State.REJECTED: "The user rejected this call. It was not executed.",
@@ -40,9 +41,9 @@ def failed(message: str) -> Output:
 
 UNANSWERED_CLIENT = status("cancelled", "Not executed: the client gave no result.")
 INTERRUPTED = closed(State.UNKNOWN)
-NOT_SAVED = status("unknown", "It ran, but its result could not be saved yet. It does not run again.")
 CANCELLED_RUNNING = status("cancelled", "It was cancelled while it ran. Whether it took effect is not known.")
 CANCELLED_BEFORE = status("cancelled", "Not executed: the run ended before this call began.")
+NOT_STARTED = status("cancelled", "Not executed: it was approved, and stopped before it began. Ask again if wanted.")
 CUT_OFF = status("cancelled", "Not executed: the answer was cut off before the call was complete.")
 CUT_OFF_HOSTED = status(
     "unknown", "The provider's answer was cut off while it ran this. Whether it took effect is not known."
@@ -87,6 +88,13 @@ def left_unfinished(name: str) -> Output:
         f"Not finished: the agent {name} is gone, or has changed, so nobody can go on with this task. "
         "It had begun, and what was done in it stays done: check before trying again."
     )
+
+
+def not_saved(error: NotSaved) -> Output:
+    """What is told of a call while what came of it could not be saved."""
+    if not error.ran:
+        return NOT_STARTED
+    return status("unknown", "It ran, but its result could not be saved yet. It does not run again.")
 
 
 def completed(approval: Approval) -> Approval:

@@ -50,7 +50,7 @@ from agui_gate.core.transcript import CallKind, ResultEntry, Shown, TurnEntry
 from agui_gate.engine.beside import Beside
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.previews import Previews
-from agui_gate.errors import LimitReached
+from agui_gate.errors import ForeignRef, LimitReached
 from agui_gate.protocol.messages import result_id
 
 HoldsBack = Callable[[CallStart], bool]
@@ -155,6 +155,8 @@ class Recorder:
                     self._parent_id = item.id
                     self._seq.text(item.id, text)
             elif type(event) is TurnDone:
+                if event.ref is not None and event.ref.origin != self._origin:
+                    raise ForeignRef
                 self.done = event
             else:
                 self._other(event)
@@ -190,7 +192,7 @@ class Recorder:
     def _too_long(self) -> LimitReached:
         return LimitReached(
             f"The model's answer was cut off: it is longer than {self._limits.turn_bytes:,} bytes. "
-            "What it said is kept. Send a message to go on."
+            "What it said is kept. Send a message to continue."
         )
 
     def _one_more_call(self) -> None:
@@ -198,7 +200,7 @@ class Recorder:
         if self._calls > self._limits.turn_calls:
             raise LimitReached(
                 f"The model's answer was cut off: it makes more than {self._limits.turn_calls:,} calls. "
-                "None of them was run. Send a message to go on."
+                "None of them was run. Send a message to continue."
             )
 
     def _other(self, event: ModelEvent) -> None:

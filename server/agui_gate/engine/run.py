@@ -26,7 +26,7 @@ from agui_gate.engine.members import Members
 from agui_gate.engine.previews import settle
 from agui_gate.engine.scope import Clock, Scope
 from agui_gate.engine.shield import to_the_end
-from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, Unavailable
+from agui_gate.errors import AguiGateError, Internal, LeaseLost, LimitReached, ProviderError, ShuttingDown
 from agui_gate.protocol.inbound import RunInput
 from agui_gate.stores.base import RunStatus, Store
 from agui_gate.team import Team
@@ -76,7 +76,7 @@ class Run:
         await self._stopped("cancelled")
         self._at_rest()
         if self._live.is_drained and self._scope.dialect.v1:
-            self._seq.fail(Unavailable.code, "The server is shutting down. Try again in a moment.", self._usage)
+            self._seq.fail(ShuttingDown.code, ShuttingDown().message, self._usage)
         else:
             self._scope.stop(ASKED, self._usage)
 

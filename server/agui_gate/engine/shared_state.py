@@ -15,7 +15,8 @@ Four things, and one way from each to the next:
   state is folded into it. So `tell` always knows what differs, and no delta is without its baseline (SNAP-2).
 
 Before its first delta a run restates that copy, though the state that came in would do as a baseline. CopilotKit's Node
-runtime folds the events of a run by themselves, and its process ends with a patch that it can't apply.
+runtime folds the events of a run by themselves, and its process ends with a patch that it can't apply. Clients that say
+that they know this server are told the patch alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -192,9 +193,9 @@ class SharedState:
             self._show()
 
     # --- clients ----------------------------------------------------------------------------------------------------
-    def holds(self, value: Any) -> None:
-        """A run begins, and this is what its client holds."""
-        self._told, self._whole = Document(value), False
+    def holds(self, value: Any, *, known: bool = False) -> None:
+        """A run begins, and this is what its client holds. ``known``: it needs not be told what that is."""
+        self._told, self._whole = Document(value), known
 
     def emitted(self, event: ev.StateSnapshot | ev.StateDelta, emit: Callable[[ev.Event], None]) -> None:
         """A tool tells the client of the state itself: hand it on, if the client can take it."""

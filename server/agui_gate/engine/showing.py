@@ -55,10 +55,10 @@ class Showing:
         """Record an outcome. One that can't be recorded is shown as such; the next run shows the record."""
         try:
             return await self._scope.thread.keep(approval, to, output)
-        except NotSaved:
-            call_id = approval.call_id
+        except NotSaved as error:
+            call_id, told = approval.call_id, outcomes.not_saved(error)
             self._call(approval)
-            self._scope.lane_of(call_id).result(call_id, result_id(call_id), outcomes.NOT_SAVED.content)
+            self._scope.lane_of(call_id).result(call_id, result_id(call_id), told.content)
             raise
 
     def known(self) -> None:
@@ -106,7 +106,7 @@ class Showing:
             thread = self._scope.thread.thread
             telling.unknown_answers(thread.id, thread.principal, len(named))
             shown = [name[:LENGTH] for name in dict.fromkeys(named)][:SHOWN]
-            message = "This answers nothing that was asked here, so it changed nothing."
+            message = "This answer matches no pending question, so it changed nothing."
             self._scope.seq.other(ev.Custom("agui-gate:answer_unknown", {"ids": shown, "message": message}))
 
     def snapshot(self) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of the shared state that a request brings (docs/state.md#who-wins).
+"""What becomes of the shared state that a request brings (docs/state.md#conflicts).
 
 A state that the page sends replaces what is kept, but for two cases. One that says nothing (`{}`, or none at all)
 changes nothing: clients say that after a reload. And one that is older than what is kept takes nothing back.

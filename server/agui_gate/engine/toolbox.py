@@ -22,6 +22,7 @@ from agui_gate.core.lane import Emit
 from agui_gate.core.transcript import Output, StateEntry
 from agui_gate.emitting import Shown, Tell, Told
 from agui_gate.engine.leased_thread import LeasedThread
+from agui_gate.engine.start import Start
 from agui_gate.engine.tools import run_tool
 from agui_gate.failpoints import Place
 from agui_gate.tool import Tool, ToolContext
@@ -47,23 +48,31 @@ class Toolbox:
         self._thread, self._shared = thread, thread.shared
         self._tell_of = tell_of
 
-    async def approved(self, tool: Tool | None, approval: Approval) -> Output:
+    async def approved(self, tool: Tool | None, approval: Approval, start: Start) -> Output:
         """Run the call of a claimed approval with its ``tool``, and the arguments that were agreed to.
 
         Records from before arguments were judged have no digest, and records from before runs were noted no run id.
         """
         run_id, judged = approval.run_id or approval.run_key, approval.schema_digest is not None
         arguments = approval.effective_arguments
-        output = await self.run(tool, approval.tool, approval.call_id, run_id, arguments, judged=judged)
+        output = await self.run(tool, approval.tool, approval.call_id, run_id, arguments, start, judged=judged)
         self._thread.capacity.took(output)
         return output
 
     async def run(
-        self, tool: Tool | None, name: str, call_id: str, run_id: str, arguments: str, *, judged: bool
+        self,
+        tool: Tool | None,
+        name: str,
+        call_id: str,
+        run_id: str,
+        arguments: str,
+        start: Start | None = None,
+        *,
+        judged: bool,
     ) -> Output:
         """Run one call of ``tool``, by the ``name`` that it was called by. It was made in the run ``run_id``.
 
-        ``tool`` None: there is none of that name, and the output says so. ``judged``: see `run_tool`.
+        ``tool`` None: there is none of that name, and the output says so. ``start``, ``judged``: see `run_tool`.
         """
         thread = self._thread
         with self._state(tool, call_id) as state:
@@ -71,7 +80,7 @@ class Toolbox:
             context = self._context(call_id, run_id, state, told)
             try:
                 failpoints.reach("before", Place.TOOL)
-                output = await run_tool(tool, name, arguments, context, thread.limits, judged=judged)
+                output = await run_tool(tool, name, arguments, context, thread.limits, start, judged=judged)
                 failpoints.reach("after", Place.TOOL)
             finally:
                 told.over()

@@ -17,6 +17,7 @@ from agui_gate.core.transcript import Output
 from agui_gate.engine import outcomes
 from agui_gate.engine.limits import DEFAULTS, Limits
 from agui_gate.engine.shield import undisturbed
+from agui_gate.engine.start import Start
 from agui_gate.engine.tool_threads import NoSlot, Slot, ToolThreads, tool_threads
 from agui_gate.errors import ToolError
 from agui_gate.tool import Tool, ToolContext
@@ -44,31 +45,38 @@ async def run_tool(
     arguments: str,
     context: ToolContext,
     limits: Limits = DEFAULTS,
+    start: Start | None = None,
     *,
     judged: bool = False,
 ) -> Output:
     """Run one call. Never raises, except for cancellation (then an async tool has been cancelled too, and has ended
     unless it ignores that). ``judged``: the arguments are what `Tool.judged` made; they run as they are or not at all.
+    ``start`` is asked right before the tool begins.
     """
     if tool is None:
         return outcomes.failed(f"There is no tool called {name}.")
     problem, kwargs = await off_loop(arguments, lambda: _read(tool, arguments, judged))
     if problem is not None:
         return outcomes.failed(problem)
-    return await _run(tool, kwargs, context, limits)
+    return await _run(tool, kwargs, context, limits, start or Start())
 
 
-async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits: Limits) -> Output:
+async def _run(tool: Tool, kwargs: dict[str, Any], context: ToolContext, limits: Limits, start: Start) -> Output:
     limit = tool.timeout or DEFAULT_TIMEOUT
     deadline = asyncio.timeout(limit)
     try:
         if tool.is_async:
+            if not await start.may_begin():
+                return outcomes.NOT_STARTED
             async with deadline:
-                value = await in_task(tool.fn(**tool.bind(kwargs, context)))
+                value = await in_task(_begun(tool, tool.bind(kwargs, context), start))
         else:
             threads = tool_threads(limits.tool_threads)
-            async with threads.slot(context.principal, limit) as slot, deadline:
-                value = await _in_thread(threads, slot, tool, tool.bind(kwargs, context))
+            async with threads.slot(context.principal, limit) as slot:
+                if not await start.may_begin():
+                    return outcomes.NOT_STARTED
+                async with deadline:
+                    value = await _in_thread(threads, slot, tool, tool.bind(kwargs, context), start)
         return Output(_as_text(value))
     except NoSlot:
         return outcomes.failed(f"{tool.name} was not started: too many tools are running. Try again later.")
@@ -108,8 +116,13 @@ def _read(tool: Tool, arguments: str, judged: bool) -> tuple[str | None, dict[st
     return f"The arguments of {tool.name} are not a JSON object.", {}
 
 
-async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any]) -> Any:
-    value = await threads.run(slot, lambda: tool.fn(**kwargs))
+async def _begun(tool: Tool, kwargs: dict[str, Any], start: Start) -> Any:
+    """An async tool, which begins with the first step of its task: a stop before that keeps it from beginning."""
+    return await tool.fn(**kwargs) if start.begin() else None
+
+
+async def _in_thread(threads: ToolThreads, slot: Slot, tool: Tool, kwargs: dict[str, Any], start: Start) -> Any:
+    value = await threads.run(slot, lambda: tool.fn(**kwargs) if start.begin() else None)
     return await in_task(value) if asyncio.iscoroutine(value) else value
 
 

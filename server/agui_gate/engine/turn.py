@@ -22,7 +22,6 @@ from agui_gate.delegation import Delegation
 from agui_gate.engine import outcomes
 from agui_gate.engine.answering import Answering
 from agui_gate.engine.beside import Beside, shared_with
-from agui_gate.engine.breath import Breath
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.instructing import instructions_for
 from agui_gate.engine.judging import Judged, look_at
@@ -47,6 +46,7 @@ from agui_gate.errors import (
     ProviderError,
     ProviderUnavailable,
 )
+from agui_gate.fairness import Breath
 from agui_gate.off_loop import LARGE, LARGE_BYTES
 from agui_gate.protocol.tool_choice import chosen
 from agui_gate.team import Member
@@ -234,7 +234,7 @@ class Turns:
                 raise
             raise LimitReached(
                 f"The model's answer was cut off: it took longer than {seconds:g} seconds. "
-                "What it said is kept. Send a message to go on."
+                "What it said is kept. Send a message to continue."
             ) from None
 
     async def _record_turn(self, recorder: Recorder) -> TurnEntry:

@@ -46,7 +46,7 @@ class Judgement(msgspec.Struct, frozen=True):
 _TO = {"approve": State.CLAIMED, "reject": State.REJECTED, "cancel": State.CANCELLED}
 
 _REFUSED: dict[Status, str] = {
-    "missing": "This call waits for no answer any more.",
+    "missing": "This call is no longer pending.",
     "name_mismatch": "The answer is about another tool than the one that was asked about.",
     "arguments_mismatch": "The answer is about other arguments than those that were asked about.",
 }

@@ -1,5 +1,6 @@
 """Calls that wait for a person: recording them, and showing them as cards or as interrupts."""
 
+import re
 from typing import Any
 
 from agui_gate.core import events as ev
@@ -17,6 +18,9 @@ from agui_gate.protocol.earlier import already_ran
 from agui_gate.protocol.records import metadata
 from agui_gate.stores.base import provider_id
 from agui_gate.tool import PLACEHOLDER, Gate
+
+_SIGNS = ("€", "$", "£")
+_SIGN_AFTER = re.compile(r"\s?[€$£]")
 
 
 class Asker:
@@ -133,7 +137,15 @@ def _fill(message: str | None, arguments: dict[str, Any]) -> str | None:
     if message is None:
         return None
     # At one go: what a model wrote into one argument must not pull in another.
-    return PLACEHOLDER.sub(lambda m: _shown(arguments[m[1]]) if m[1] in arguments else m[0], message)
+    return PLACEHOLDER.sub(lambda m: _in_place(m, arguments[m[1]]) if m[1] in arguments else m[0], message)
+
+
+def _in_place(place: re.Match[str], value: Any) -> str:
+    """A value as people are shown it. Next to the sign of a currency money has two digits behind the point, or none."""
+    is_money = _SIGN_AFTER.match(place.string, place.end()) or place.string[: place.start()].rstrip().endswith(_SIGNS)
+    if is_money and isinstance(value, float) and not value.is_integer() and round(value, 2) == value:
+        return f"{value:.2f}"
+    return _shown(value)
 
 
 def _shown(value: Any) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import structlog
 
-from agui_gate.errors import AguiGateError, Unavailable
+from agui_gate.errors import AguiGateError, ShuttingDown
 from agui_gate.stores.base import AtWork, ThreadStore
 
 LOOK_SECONDS = 0.5
@@ -40,14 +40,14 @@ class Watcher:
     async def wait(self, seconds: float) -> bool:
         """Until something happened, or somebody woke it, ``seconds`` at most. Whether something happened.
 
-        Raises `Unavailable` when the server stops.
+        Raises `ShuttingDown` when the server stops.
         """
         if not (self._changed or self._stopped):
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._event.wait()
         if self._stopped:
-            raise Unavailable("The server is shutting down. Try again in a moment.")
+            raise ShuttingDown
         self._event.clear()
         changed, self._changed = self._changed, False
         return changed

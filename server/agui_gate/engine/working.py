@@ -89,6 +89,11 @@ class Working:
             if work.run_key == run_key and not gently:
                 work.stop()
 
+    async def all_over(self) -> None:
+        """Wait until no decision is at work."""
+        while self._works:
+            await asyncio.gather(*(work.over.wait() for work in self._works.values()))
+
     async def stop_all(self, seconds: float) -> None:
         """Stop every decision at work, and wait likewise."""
         await asyncio.gather(*(self.stop(place, seconds) for place in list(self._works)))

@@ -78,15 +78,16 @@ def interrupt(
 ) -> Interrupt:
     """The interrupt that shows ``approval``; all but ``task`` are as for a card. ``task``: the id of the one it is in.
 
-    No `expiresAt`: a 0.0.59 client with an expired interrupt is stuck until reset, so expiry is the server's
-    business (docs/clients.md#one-style-a-run). It is in the metadata for pages that count down. What is in the metadata
-    is there twice: under our own prefix (META-1), and by itself, as pages have read it from the start.
+    A 0.0.59 client with an expired interrupt is stuck until reset (docs/clients.md#one-style-a-run). So `expiresAt` is
+    sent only where extras are, and it is in the metadata for pages that count down. What is in the metadata is there
+    twice: under our own prefix (META-1), and by itself, as pages have read it from the start.
     """
     metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.arguments, parameters)}
     if approval.editable:
         metadata["editable"] = list(approval.editable)
-    if approval.expires_at is not None:
-        metadata["expires_at"] = iso(approval.expires_at)
+    expires_at = None if approval.expires_at is None else iso(approval.expires_at)
+    if expires_at is not None:
+        metadata["expires_at"] = expires_at
     if ran:
         metadata["already_ran"] = ran.calls
     if approval.was:
@@ -103,6 +104,7 @@ def interrupt(
         tool_call_id=approval.call_id,
         message=_sentences(approval, refused, asked, ran),
         response_schema=wanted or replies.schema(_for_edits(approval, parameters) if approval.editable else None),
+        expires_at=expires_at,
         metadata={**metadata, METADATA: metadata},
         subagent_run_id=task or None,
     )

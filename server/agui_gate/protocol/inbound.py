@@ -221,7 +221,7 @@ def check_run(value: RunInput) -> None:
     check_id(value.thread_id, "threadId")
     check_id(value.run_id, "runId")
     if len(value.messages) > MAX_MESSAGES:
-        raise TooLarge(f"A run takes at most {MAX_MESSAGES:,} messages; send fewer (the server keeps the thread).")
+        raise TooLarge(f"A run accepts at most {MAX_MESSAGES:,} messages; send fewer (the server keeps the thread).")
     _check_numbers(value)
     extras = [value.state, value.forwarded_props]
     extras += [entry.payload for entry in value.resume or ()]
@@ -239,7 +239,7 @@ def _check_numbers(value: RunInput) -> None:
         ("items of context", len(value.context or ()), MAX_CONTEXT),
     ):
         if number > most:
-            raise TooLarge(f"A run takes at most {most:,} {what}.")
+            raise TooLarge(f"A run accepts at most {most:,} {what}.")
 
 
 def check_message(message: Message, path: str) -> None:

@@ -152,6 +152,8 @@ class _Shown:
                     self._undecided[part.id] = entry, part, paired
         for part, paired in after:
             self._call_with_result(entry, part, paired)
+        if entry.cut:
+            self._cut_off(entry)
         if entry.task:
             self._tasks |= dict.fromkeys([entry.id, *(call.id for call in entry.calls)], entry.task)
         if entry.more is not None:
@@ -180,6 +182,12 @@ class _Shown:
             if part.encrypted:
                 message["encryptedValue"] = part.encrypted
             self._groups.append([_of(turn.task, message)])
+
+    def _cut_off(self, turn: TurnEntry) -> None:
+        """Say of the last text of a turn that its stream did not finish."""
+        text = next((part for part in reversed(turn.parts) if isinstance(part, TextPart) and part.text), None)
+        if text is not None:
+            self._assistant(text.id, turn.task, turn.agent)[0]["metadata"] = {METADATA: {"cut": True}}
 
     def _call_with_result(self, entry: TurnEntry, part: CallPart, paired: ResultEntry | None) -> None:
         record = self._records.get((entry.id, part.id))

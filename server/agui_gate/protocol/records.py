@@ -10,6 +10,7 @@ from typing import Any
 
 from agui_gate.core.approvals import LOCAL, Approval, Decision, State
 from agui_gate.core.events import METADATA
+from agui_gate.core.jsontext import parse_object
 from agui_gate.protocol.cards import RESTORED, iso, shown
 
 MAX_REASON = 1_000
@@ -20,17 +21,18 @@ MAX_ARGUMENTS = 20_000
 Json = dict[str, Any]
 
 _WORDS = {
-    State.PENDING: "This was asked before a backup was restored, and is asked again. Look at it, and answer that.",
+    State.PENDING: "This was asked before a backup was restored and is asked again. Answer the new question.",
     State.REJECTED: "Already rejected{by}{at}.",
     State.CANCELLED: "Already cancelled{by}{at}.",
-    State.CLAIMED: "Already approved{by}{at}. It is being carried out.",
+    State.CLAIMED: "Already approved{by}{at}. It is running.",
     State.DONE: "Already approved{by}{at}. It ran.",
     State.FAILED: "Already approved{by}{at}. It ran and failed.",
     State.UNKNOWN: "Already approved{by}{at}. Whether it took effect is not known.",
-    State.SUPERSEDED: "This was closed{at}, as the conversation went on without an answer.",
+    State.SUPERSEDED: "This was closed{at}, because the conversation continued without an answer.",
     State.EXPIRED: "This expired{at} before it was decided.",
 }
 
+_NOT_RUN = "Already approved{by}{at}. It was stopped before it ran, so it was not executed."
 _BEGUN = "Already approved{by}{at}. The task was begun."
 _REPLACED = "Already approved{by}{at}, in an answer that was replaced."
 
@@ -106,10 +108,18 @@ def already(approval: Approval, now: int) -> str:
     made = approval.decision
     if made is None and approval.state is State.CANCELLED:
         return f"This was cancelled{_when(approval, now)} before it was decided."
-    words = _WORDS[approval.state.public]
+    words = _NOT_RUN if _was_not_run(approval) else _WORDS[approval.state.public]
     if approval.is_begun:  # in what was replaced, it may never have come to that
         words = _REPLACED if approval.replaced else _BEGUN
     return words.format(by=_by(made), at=_when(approval, now))
+
+
+def _was_not_run(approval: Approval) -> bool:
+    """Whether it was approved, and its tool surely never began: then the result is a status of ours."""
+    if approval.state is not State.FAILED or approval.output is None:
+        return False
+    result = parse_object(approval.output.content)
+    return result is not None and result.get("status") == "cancelled"
 
 
 def _by(made: Decision | None) -> str:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agui_gate.engine.breath import SECONDS, Breath
+from agui_gate.fairness import SECONDS, Breath
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,48 @@
+"""Writes that an approval expired when its time is over, though nobody looks.
+
+It asks the store for what is overdue when the next one is, as the store said last, and every `LOOK_SECONDS` for what
+other processes have asked since. All processes of a store do this; what expires is written once.
+"""
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from agui_gate.errors import AguiGateError
+from agui_gate.stores.expiry import Expiry
+
+LOOK_SECONDS = 3.0
+"""From one look to the next, at most. With the second between two steps, what is asked meanwhile is found in 4."""
+
+log = structlog.get_logger("agui_gate.engine")
+
+
+class ExpiryJob:
+    """``written`` is told the principal and the id of each thread of which something expired."""
+
+    def __init__(
+        self, store: Expiry, written: Callable[[str, str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store, self._written, self._clock = store, written, clock
+        self._due = 0.0
+        self._failing = False
+
+    async def step(self) -> None:
+        """Expire what is overdue, if it is time. A store that is away is tried again; that is told once."""
+        now = self._clock()
+        if now < self._due:
+            return
+        self._due = now + LOOK_SECONDS
+        try:
+            expired = await self._store.expire()
+        except AguiGateError as error:
+            if not self._failing:
+                log.warning("nothing_expired", error=error.message)
+            self._failing = True
+            return
+        self._failing = False
+        if expired.wait_ms is not None:
+            self._due = min(self._due, now + expired.wait_ms / 1000)
+        for principal, thread_id in expired.threads:
+            self._written(principal, thread_id)

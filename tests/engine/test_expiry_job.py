@@ -1,0 +1,107 @@
+"""When the store is asked what is overdue: at the time that it said, and now and then for what others have asked."""
+
+import asyncio
+import time
+
+import pytest
+from structlog.testing import capture_logs
+
+from agui_gate import Agent, Gate, tool
+from agui_gate.core.approvals import Approval
+from agui_gate.engine import inbox
+from agui_gate.engine.engine import Engine
+from agui_gate.engine.expiry_job import LOOK_SECONDS, ExpiryJob
+from agui_gate.engine.inbox import Waiting
+from agui_gate.errors import Unavailable
+from agui_gate.protocol.inbound import Message, RunInput
+from agui_gate.stores.base import STOP_MS
+from agui_gate.stores.expiry import EXPIRE, Expired
+from agui_gate.stores.sqlite import SQLiteStore
+from tests.product.inprocess import TIMEOUT, Parrot
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("B26")]
+
+
+class Asked:
+    """A store that counts how often it is asked, and gives these answers."""
+
+    def __init__(self, *answers: Expired | Unavailable) -> None:
+        self.count = 0
+        self._answers = iter(answers)
+
+    async def expire(self, most: int = EXPIRE) -> Expired:
+        self.count += 1
+        answer = next(self._answers, Expired([], None))
+        if isinstance(answer, Unavailable):
+            raise answer
+        return answer
+
+
+async def test_it_asks_when_something_expires_and_rarely_where_nothing_does() -> None:
+    now, written = 1.0, []
+    store = Asked(Expired([], 500), Expired([("alice", "t")], 0), Expired([], None))
+    job = ExpiryJob(store, lambda *place: written.append(place), lambda: now)
+    times = []
+    for _ in range(80):
+        before = store.count
+        await job.step()
+        if store.count > before:
+            times.append(now)
+        now += 0.125
+    assert times == [1.0, 1.5, 1.625, 4.625, 7.625, 10.625]
+    assert written == [("alice", "t")]
+
+
+async def test_what_others_ask_is_found_in_time() -> None:
+    assert LOOK_SECONDS + STOP_MS / 1000 < 5
+
+
+async def test_a_store_that_is_away_is_asked_again_and_told_of_once() -> None:
+    now = 1.0
+    store = Asked(Unavailable("away"), Unavailable("away"), Expired([("alice", "t")], None))
+    written: list[tuple[str, str]] = []
+    job = ExpiryJob(store, lambda *place: written.append(place), lambda: now)
+    with capture_logs() as logs:
+        for _ in range(3):
+            await job.step()
+            now += LOOK_SECONDS
+    assert [log["event"] for log in logs] == ["nothing_expired"]
+    assert written == [("alice", "t")]
+
+
+async def test_a_call_that_another_replica_asked_about_expires_and_is_told_though_nobody_looks(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No reader here but a stream of approvals, whose own looks are left out."""
+    monkeypatch.setattr(inbox, "LOOK_SECONDS", 10 * TIMEOUT)
+
+    @tool(gate=Gate(expires_after=1))
+    async def refund(order_id: str) -> str:
+        """Refund."""
+        return order_id
+
+    agent = Agent(name="support", model=Parrot(), tools=[refund])
+    asks, looks = (Engine([agent], SQLiteStore(path)) for _ in range(2))
+    await looks.start()
+    await asks.start()
+    run = await asks.run(agent, RunInput("t", "r", [Message("user", id="u", content="refund")]), "alice")
+    assert run.task is not None
+    await run.task
+    await asks.aclose()
+    watcher = looks.inbox.watch("alice")
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            asked, waiting, told = [await anext(watcher) for _ in range(3)]
+        late = time.time() - (asked.expires_at or 0) / 1000 if isinstance(asked, Approval) else None
+        assert isinstance(waiting, Waiting)
+        assert isinstance(told, Approval)
+        assert (told.state, late is not None and late < TIMEOUT) == ("expired", True)
+    finally:
+        await watcher.aclose()
+        await looks.aclose()
+
+
+@pytest.fixture
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("expiry") / "store.db")

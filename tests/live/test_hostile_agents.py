@@ -1,0 +1,202 @@
+"""A remote agent that means harm costs its own run, and nobody else's time: neither a server's nor a client's.
+
+Each shape stays within all limits of bytes, or ends at one; ten times as large it ends with a code in any case. What
+others wait is measured as in `test_stalls`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from anyio.lowlevel import checkpoint
+from pydantic import BaseModel
+
+from agui_gate.client import Client, ClientError, Limits
+from agui_gate_adapters.testkit.agui import AGUIClient, connecting
+from tests.bench.heart import GOAL, Heartbeat, as_served, slower
+from tests.client.servers import scripted
+from tests.interop.streams import FINISHED, STARTED, Event, call
+from tests.remote.kit import in_front
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("T15")]
+
+MARGIN = 2.0
+"""How much slower than `slower` says all may be, where a machine has other things to do."""
+
+WIDE = Limits(idle=120.0, total=120.0)
+
+
+class Shared(BaseModel):
+    """What the server in front shares."""
+
+    model_config = {"extra": "allow"}
+
+
+def snapshot(state: Any) -> Event:
+    return {"type": "STATE_SNAPSHOT", "snapshot": state}
+
+
+def delta(*operations: Event) -> Event:
+    return {"type": "STATE_DELTA", "delta": list(operations)}
+
+
+def said(number: int) -> Event:
+    return {"id": f"m{number}", "role": "user", "content": "x"}
+
+
+def copies(times: int) -> Iterator[Event]:
+    yield snapshot({"l": [0] * 100_000})
+    yield delta(*[o for _ in range(times * 20_000) for o in (
+        {"op": "copy", "from": "/l/0", "path": "/l/0"}, {"op": "remove", "path": "/l/0"})])  # fmt: skip
+
+
+def copied_lists(times: int) -> Iterator[Event]:
+    """The same in small events."""
+    yield snapshot({"l": [0] * 20_000})
+    for _ in range(times * 5_000):
+        yield delta({"op": "copy", "from": "/l", "path": "/m"}, {"op": "remove", "path": "/m"})
+
+
+def failing_tests(times: int) -> Iterator[Event]:
+    large = [{"a": str(n)} for n in range(20_000)]
+    yield snapshot({"l": large})
+    for _ in range(times * 20_000):
+        yield delta({"op": "test", "path": "/l", "value": []})
+
+
+def late_failing_tests(times: int) -> Iterator[Event]:
+    large = [{"a": str(n)} for n in range(20_000)]
+    yield snapshot({"l": large})
+    for _ in range(times * 100):
+        yield delta({"op": "test", "path": "/l", "value": [*large[:-1], 0]})
+
+
+def results(times: int) -> Iterator[Event]:
+    yield {"type": "MESSAGES_SNAPSHOT", "messages": [said(n) for n in range(times * 90_000)]}
+    yield from call()
+    for number in range(1_990):
+        yield {"type": "TOOL_CALL_RESULT", "messageId": f"r{number % 900}", "toolCallId": "c-1", "content": "x"}
+
+
+def characters(times: int) -> Iterator[Event]:
+    yield snapshot({f"k{n}": "x" for n in range(8_000)})
+    for number in range(times * 20_000):
+        yield delta({"op": "replace", "path": f"/k{number % 8_000}", "value": str(number % 10)})
+
+
+def interrupts(times: int) -> Iterator[Event]:
+    asked = [{"id": f"i{n}", "reason": "tool_call"} for n in range(times * 20_000)]
+    yield FINISHED | {"outcome": {"type": "interrupt", "interrupts": asked}}
+
+
+def messages(times: int) -> Iterator[Event]:
+    answers = [{"id": f"a{n}", "role": "assistant", "content": "x"} for n in range(times * 50_000)]
+    yield {"type": "MESSAGES_SNAPSHOT", "messages": [*map(said, range(times * 50_000)), *answers]}
+
+
+def open_chunks(times: int) -> Iterator[Event]:
+    for number in range(times * 20_000):
+        named = {"messageId": f"m{number}", "subagentRunId": f"s{number}"}
+        yield {"type": "TEXT_MESSAGE_CHUNK", "delta": "x", **named}
+
+
+def activities(times: int) -> Iterator[Event]:
+    """Changes of an activity, and pieces of a long text between them."""
+    yield {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
+    yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x" * 3_000_000}
+    content = {"l": [str(n) for n in range(50_000)]}
+    yield {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": "plan", "content": content}
+    for number in range(times * 5_000):
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x"}
+        change = {"op": "replace", "path": "/l/7", "value": str(number)}
+        yield {"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "plan", "patch": [change]}
+
+
+def deep(times: int) -> Iterator[Event]:
+    """Each change nests the state deeper."""
+    yield snapshot({"a": {}})
+    for number in range(times * 3_000):
+        away, new = {"op": "move", "from": "/a", "path": "/b"}, {"op": "add", "path": "/a", "value": {}}
+        back, copied = {"op": "move", "from": "/b", "path": "/a/a"}, {"op": "copy", "from": "/a", "path": "/c"}
+        yield delta(away, new, back, copied | {"path": f"/c{number % 9}"})
+
+
+def empty_lists(times: int) -> Iterator[Event]:
+    yield snapshot({"l": [[]] * (times * 300_000)})
+
+
+SHAPES: list[Callable[[int], Iterator[Event]]] = [
+    copies, copied_lists, failing_tests, late_failing_tests, results, characters, interrupts, messages, open_chunks,
+    activities, deep, empty_lists,
+]  # fmt: skip
+
+
+async def streamed(events: Iterator[Event]) -> AsyncIterator[bytes]:
+    """In pieces as a network brings them."""
+    piece, size = [f"data: {json.dumps(STARTED)}\n\n"], 0
+    for event in events:
+        piece.append(f"data: {json.dumps(event, separators=(',', ':'))}\n\n")
+        size += len(piece[-1])
+        if size > 64 * 1024:
+            whole = "".join(piece).encode()
+            for start in range(0, len(whole), 64 * 1024):
+                yield whole[start : start + 64 * 1024]
+                await checkpoint()
+            piece, size = [], 0
+    yield ("".join(piece) + f"data: {json.dumps(FINISHED)}\n\n").encode()
+
+
+async def prepared(shape: Callable[[int], Iterator[Event]], times: int) -> list[bytes]:
+    return [piece async for piece in streamed(shape(times))]
+
+
+async def sent(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+        await checkpoint()
+
+
+async def in_a_server(pieces: list[bytes]) -> tuple[str, Heartbeat]:
+    """The code that the run of a server in front ended with."""
+    async with (
+        scripted(lambda: sent(pieces)) as server,
+        in_front(server.url, state=Shared, limits=WIDE) as url,
+        connecting() as http,
+    ):
+        with as_served():
+            async with Heartbeat() as heartbeat:
+                stream = await AGUIClient(http, url).say("go")
+        return stream.error or "", heartbeat
+
+
+async def in_a_client(pieces: list[bytes]) -> tuple[str, Heartbeat]:
+    """The code that a client's run ended with."""
+    async with scripted(lambda: sent(pieces)) as server, Client(server.url, limits=WIDE) as client:
+        code = ""
+        with as_served():
+            async with Heartbeat() as heartbeat:
+                try:
+                    await client.thread().say("go")
+                except ClientError as error:
+                    code = error.code
+        return code, heartbeat
+
+
+@pytest.mark.parametrize("times", [1, 10])
+@pytest.mark.parametrize("where", [in_a_server, in_a_client])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+async def test_it_keeps_nobody_else_waiting(shape: Any, where: Any, times: int) -> None:
+    pieces = await prepared(shape, times)
+    limit, worst = GOAL * MARGIN * slower(), []
+    for _ in range(3):
+        async with asyncio.timeout(100):
+            code, heartbeat = await where(pieces)
+        worst.append(max(heartbeat.work))
+        if worst[-1] < limit:
+            break
+    if times == 10:
+        assert code == {in_a_server: "provider_unavailable", in_a_client: "agent_too_large"}[where]
+    assert min(worst) < limit, f"{worst}, of {limit:.3f} s"
