@@ -1,7 +1,8 @@
 import { CopilotKitProvider } from "@copilotkit/react-core/v2";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { delegatesOf, pick, useAgents } from "./agents";
+import { delegatesOf, pick, schemasOf, useAgents } from "./agents";
 import { activities } from "./components/activity";
+import { Schemas } from "./components/confirm-card/schemas";
 import { Inbox, useInbox } from "./components/inbox";
 import { teamActivities } from "./components/team";
 import { useThreadList } from "./components/thread-list";
@@ -32,6 +33,7 @@ export function App() {
   const isKnown = agents.length < 2 || list.isRead; // a chat stays with its agent
   const agent = isKnown ? pick(agents, listed?.agent ?? choice.agent) : undefined;
   const delegates = useMemo(() => (agent ? delegatesOf(agent) : {}), [agent]);
+  const schemas = useMemo(() => schemasOf(agents), [agents]);
   const inbox = useInbox({ server: SERVER, headers });
 
   const report = useCallback((reported: Parameters<typeof toProblem>[0]) => setProblem((before) => toProblem(reported) ?? before), []);
@@ -86,25 +88,27 @@ export function App() {
   const connection = useConnection(choice, agent?.name, headers, attempt, thread);
 
   return (
-    <div className="page">
-      <a className="skip" href="#chat">Skip to the chat</a>
-      <Sidebar list={list} {...choices} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
-      <div className="main">
-        <Header name={agent?.name} {...choices} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
-          <Inbox inbox={inbox} current={thread} titleOf={(id) => list.threads.find((known) => known.id === id)?.title ?? undefined} isEntry={(name) => choices.agents.includes(name)} onOpenChat={go} />
-        </Header>
-        {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
-        <main id="chat" className="chat" tabIndex={-1}>
-          {agent && connection && (
-            <Boundary key={[agent.name, thread, attempt, choice.via, choice.style].join()} onError={report}>
-              <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={inTeam} renderCustomMessages={unread} enableInspector={false} onError={report}>
-                <Chat agent={agent} delegates={delegates} thread={thread} choice={choice} headers={headers} isListed={listed !== undefined} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
-              </CopilotKitProvider>
-            </Boundary>
-          )}
-        </main>
+    <Schemas value={schemas}>
+      <div className="page">
+        <a className="skip" href="#chat">Skip to the chat</a>
+        <Sidebar list={list} {...choices} current={thread} isOpen={drawer} onClose={() => setDrawer(false)} onOpen={go} onNew={() => go(newId())} />
+        <div className="main">
+          <Header name={agent?.name} {...choices} isDrawerOpen={drawer} onMenu={() => setDrawer(true)}>
+            <Inbox inbox={inbox} current={thread} titleOf={(id) => list.threads.find((known) => known.id === id)?.title ?? undefined} isEntry={(name) => choices.agents.includes(name)} onOpenChat={go} />
+          </Header>
+          {shown && <Banner problem={shown} onRetry={retry} onTakeBack={takeBack} onToken={enter} onClose={startProblem ? undefined : clear} />}
+          <main id="chat" className="chat" tabIndex={-1}>
+            {agent && connection && (
+              <Boundary key={[agent.name, thread, attempt, choice.via, choice.style].join()} onError={report}>
+                <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={inTeam} renderCustomMessages={unread} enableInspector={false} onError={report}>
+                  <Chat agent={agent} delegates={delegates} thread={thread} choice={choice} headers={headers} isListed={listed !== undefined} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
+                </CopilotKitProvider>
+              </Boundary>
+            )}
+          </main>
+        </div>
       </div>
-    </div>
+    </Schemas>
   );
 }
 

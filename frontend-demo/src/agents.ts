@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import type { Schema } from "./components/confirm-card/fields";
 import { learnTime } from "./components/confirm-card/serverTime";
 import { SERVER } from "./connection";
 import type { Problem } from "./problems";
@@ -8,6 +9,7 @@ interface ToolInfo {
   name: string;
   description: string;
   gated: boolean;
+  parameters?: Schema;
   /** The agent to which it delegates. */
   agent?: string;
 }
@@ -53,4 +55,10 @@ export const pick = (agents: readonly AgentInfo[], name: string): AgentInfo | un
 export function delegatesOf({ tools, team = [] }: AgentInfo): Record<string, string> {
   const all = [...tools, ...team.flatMap((member) => member.tools)];
   return Object.fromEntries(all.flatMap(({ name, agent }) => (agent ? [[name, agent]] : [])));
+}
+
+/** The schemas of all tools' arguments, by the tools' names. */
+export function schemasOf(agents: readonly AgentInfo[]): Record<string, Schema> {
+  const tools = agents.flatMap(({ tools, team = [] }) => [...team.flatMap((member) => member.tools), ...tools]);
+  return Object.fromEntries(tools.flatMap(({ name, parameters }) => (parameters ? [[name, parameters]] : [])));
 }

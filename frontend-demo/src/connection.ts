@@ -71,6 +71,8 @@ export function useChoice() {
   return { choice, choose };
 }
 
+const LEAVING = { "AGUI-Gate-Leaving": "continue" }; // closing a stream stops nothing, as `abortRun` asks for that
+
 /** `HttpAgent` plus what it leaves to its subclasses: the restore after a reload, and a stop that the server is told of. */
 export class RestoringAgent extends HttpAgent {
   #stopped: Promise<unknown> = Promise.resolve();
@@ -79,7 +81,8 @@ export class RestoringAgent extends HttpAgent {
   override run(input: RunAgentInput) {
     const afterwards = async () => {
       await this.#stopped;
-      return this.fetch(this.url, this.requestInit(input));
+      const init = this.requestInit(input);
+      return this.fetch(this.url, { ...init, headers: { ...init.headers, ...LEAVING } });
     };
     return transformHttpEventStream(runHttpRequest(afterwards));
   }
@@ -91,7 +94,8 @@ export class RestoringAgent extends HttpAgent {
   override abortRun() {
     super.abortRun();
     const url = new URL(`threads/${encodeURIComponent(this.threadId)}/cancel`, SERVER).href;
-    this.#stopped = this.fetch(url, { method: "POST", headers: this.headers }).catch(() => null); // it notices the disconnect too
+    const headers = { ...this.headers, "content-type": "application/json" }; // so that a browser asks a foreign server first
+    this.#stopped = this.fetch(url, { method: "POST", headers }).catch(() => null);
   }
 }
 

@@ -15,20 +15,20 @@ interface Reported {
 
 /** By the server's code: what to do about it. The server's own message says what happened. */
 const ADVICE: Record<string, string> = {
-  unauthorized: "Enter your token to go on.",
-  forbidden: "Whoever runs the server has to change that.",
+  unauthorized: "Enter your token to continue.",
+  forbidden: "Ask the administrator of this server.",
   not_found: "It may have been deleted. Start a new chat.",
   wrong_address: "Check the address, or choose another connection.",
-  thread_busy: "Another answer is still being written in this chat. Wait a moment, then try again.",
-  lease_lost: "Reload the page to see what stands, then send your message again if it was not answered.",
+  thread_busy: "Another answer is still in progress in this chat. Wait a moment, then try again.",
+  lease_lost: "Reload the page to see what was saved, then send your message again if it was not answered.",
   interrupted: "Send your message again if it was not answered.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
-  approval_refused: "The decision did not fit what was asked. Decide again, or say something new.",
+  approval_refused: "The decision did not fit what was asked. Decide again, or send a new message.",
   gone: "Start a new chat.",
-  output_unfit: "Try again, or say more about what is wanted.",
+  output_unfit: "Try again with a more precise request.",
   tool_failed: "Try again, or ask for something else.",
   approval_pending: "Decide the open approvals first.",
-  rate_limited: "The model's provider asks for patience. Try again in a moment.",
+  rate_limited: "The model's provider is limiting requests. Try again in a moment.",
   provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
   provider_rejected: "The model's provider refused the request. Start a new chat if it happens again.",
   provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
@@ -73,7 +73,7 @@ export const CUT: Problem = { code: "incomplete", what: "The answer broke off be
 export const SILENT: Problem = {
   code: "no_answer",
   what: "No answer came.",
-  advice: "Perhaps another one is still being written in this chat. Wait a moment, then try again.",
+  advice: "Another answer may still be in progress in this chat. Wait a moment, then try again.",
 };
 
 const problem = (code: string, what: string): Problem => ({ code, what, advice: ADVICE[code] ?? DEFAULT });
@@ -91,9 +91,9 @@ function serverAnswer(error: Reported["error"]): { code: string; message: string
 }
 
 const SAID: Record<string, string> = {
-  unauthorized: "This server asks who you are.",
+  unauthorized: "This server requires a token.",
   thread_busy: "This chat is busy.",
-  too_large: "That was too much at once.",
+  too_large: "Too many requests.",
   wrong_address: "There is no agent at this address.",
 };
 

@@ -8,7 +8,7 @@ export const CLOCK = String.raw`\d\d:\d\d(?: on \d+ \w+ \d{4})?`; // with the da
 
 /** The page on `server`, asked to show approvals in the style that this run is about. */
 export const open = (t, options, server = t.own ?? t.urls.server) => t.openUrl(`${server}/${t.style === "card" ? "?hitl=card" : ""}`, options);
-export const tools = (page) => page.$$eval(".rows .tool", (all) => all.map((tool) => `${tool.querySelector(".tool-name").textContent}:${tool.dataset.status}`));
+export const tools = (page) => page.$$eval(".rows .tool", (all) => all.map((tool) => `${tool.querySelector(".tool-name").title}:${tool.dataset.status}`));
 
 /** No answer is being written: the page can be left, and something else be said. A run that is left is stopped. */
 export const atRest = (page) => page.locator('#rows[aria-busy="false"]').waitFor({ state: "attached" });
@@ -41,7 +41,7 @@ export async function answer(page, text) {
 export async function toolsAre(page, expected) {
   const wanted = expected.join();
   await page
-    .waitForFunction((list) => [...document.querySelectorAll(".rows .tool")].map((tool) => `${tool.querySelector(".tool-name").textContent}:${tool.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT })
+    .waitForFunction((list) => [...document.querySelectorAll(".rows .tool")].map((tool) => `${tool.querySelector(".tool-name").title}:${tool.dataset.status}`).join() === list, wanted, { timeout: TIMEOUT })
     .catch(async () => assert.deepEqual(await tools(page), expected));
 }
 

@@ -39,7 +39,7 @@ WAITS = (
     (decisions, "END_SECONDS"),
     (run, "END_SECONDS"),
     (run, "CLEANUP_TIMEOUT"),
-    (uvicorn_server, "DRAIN_SECONDS"),
+    (uvicorn_server, "END_SECONDS"),
 )
 """How long the server waits for what is about to end, and no setting says so: here for as long as it takes."""
 ENDLESS = 60.0
@@ -177,7 +177,9 @@ def shop(provider: str, store: str, streams: str) -> Any:
         description=base.description,
         examples=EXAMPLES,
     )
-    app = create_app(agent, team(named, agent.by_name), store=store, settings=load_settings())
+    app = create_app(
+        agent, team(named, agent.by_name), store=store, settings=load_settings(options={"drain_seconds": 0})
+    )
     app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
     app.router.routes.insert(0, Mount("/next", StaticFiles(directory=NEXT, html=True)))
     return Recording(app, Path(streams))

@@ -40,6 +40,7 @@ export class Stage {
     url.searchParams.set("hitl", this.style);
     const runtime = server === this.urls.guarded ? this.urls["guarded runtime"] : this.urls[this.runtime];
     url.searchParams.set("runtime", `${runtime}/api/copilotkit`);
+    url.searchParams.set("dev", "");
     if (thread) url.hash = `t=${thread}`;
     return url.href;
   }

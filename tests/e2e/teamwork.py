@@ -107,7 +107,7 @@ def team(provider: str) -> list[Agent]:
 
 def main(port: str, provider: str, store: str, streams: str) -> None:
     """Run it until SIGTERM."""
-    app = create_app(*team(provider), store=store, settings=load_settings())
+    app = create_app(*team(provider), store=store, settings=load_settings(options={"drain_seconds": 0}))
     app.router.routes.insert(0, Route("/finish", finish, methods=["POST"]))
     serve(Recording(app, Path(streams)), port)
 

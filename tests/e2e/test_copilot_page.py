@@ -1,4 +1,4 @@
-"""The page made with CopilotKit in Chromium: real page, real server, the emulator as provider.
+"""The CopilotKit page in Chromium: real page, real server, the emulator as provider.
 
 Each scenario (a function in `scenarios/`) ends with no console error, no unhandled error and no failed request, except
 for those that it provokes.

@@ -1,4 +1,4 @@
-"""The sources of the page made with CopilotKit: what needs no browser."""
+"""The sources of the CopilotKit page: what needs no browser."""
 
 import json
 import re

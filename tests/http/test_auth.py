@@ -3,7 +3,7 @@
 import pytest
 from starlette.requests import Request
 
-from agui_gate.http.auth import bearer, is_loopback
+from agui_gate.http.auth import Bearer, is_loopback
 from tests.requirements import shows
 
 
@@ -62,6 +62,6 @@ def asking(authorization):
 )
 def test_bearer_tokens(authorization: bytes | None, principal: str | None) -> None:
     assert (
-        bearer({"ada": "token-of-ada", "bob": "token-of-bob", "zoë": "token-of-zoë"})(asking(authorization))
+        Bearer({"ada": "token-of-ada", "bob": "token-of-bob", "zoë": "token-of-zoë"})(asking(authorization))
         == principal
     )

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
 
 from agui_gate import Agent, create_app
 from agui_gate.settings import Settings
@@ -79,6 +80,47 @@ async def test_an_address_that_a_proxy_claims_over_a_unix_socket_is_not_believed
 
 async def test_in_process_it_goes_on_as_before() -> None:
     assert (await request(app_of(), "GET", "/agents")).status == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix", "x-real-ip"],
+)
+async def test_what_came_through_a_proxy_is_somebody_else(header: str) -> None:
+    """A proxy on this machine speaks for the whole network."""
+    sent = {header: "127.0.0.1", "host": "localhost"}
+    for path in ("/agents", "/threads", "/approvals"):
+        answer = await request(app_of(), "GET", path, headers=sent, server=HERE)
+        assert answer.status == 403
+        assert answer.json()["error"] == {
+            "code": "forbidden",
+            "message": f"This request came through a proxy: it has the header '{header}'. Without auth the server "
+            "answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app.",
+        }
+    app = app_of(tokens={"alice": "token-of-alice"})
+    assert (await request(app, "GET", "/agents", headers={**sent, **ALICE}, server=HERE)).status == 200
+
+
+@pytest.mark.parametrize("server", [("gate.example", 443), ("localhost", 80), ("127.0.0.1", 80), None])
+@pytest.mark.parametrize("client", ["203.0.113.9", "10.0.0.7", "2001:db8::1", "", "testclient", "somebody"])
+async def test_another_machine_is_never_local_whatever_the_scope_says_of_the_server(server: Any, client: str) -> None:
+    """An adapter that fills `server` from the Host header opened it."""
+    for host in ("localhost", "gate.example"):
+        answer = await request(app_of(), "GET", "/agents", headers={"host": host}, server=server, client=(client, 4711))
+        assert answer.status == 403
+
+
+async def test_a_name_for_a_server_lets_no_foreign_host_in() -> None:
+    """A WSGI bridge says SERVER_NAME; a page that points a name of its own at 127.0.0.1 is refused all the same."""
+    sent = {"host": "evil.example"}
+    answer = await request(
+        app_of(), "GET", "/agents", headers=sent, server=("evil.example", 80), client=("127.0.0.1", 9)
+    )
+    assert answer.status == 403
+
+
+async def test_a_test_client_is_this_machine() -> None:
+    assert TestClient(app_of()).get("/agents").status_code == 200
 
 
 # --- one hint, the right one ---------------------------------------------------------------------------------------

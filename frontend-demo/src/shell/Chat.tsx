@@ -13,6 +13,7 @@ import { GoBack } from "./GoBack";
 import { ThemeTool } from "./ThemeTool";
 import { Usage } from "./Usage";
 import { useConversation } from "./useConversation";
+import { CutOff, useCutOff } from "./useCutOff";
 import { useLeave } from "./useLeave";
 import { Welcome } from "./Welcome";
 
@@ -47,6 +48,7 @@ export function Chat({ agent, delegates, thread, choice, headers, isListed, onSe
   }, [resend, again, takeBack]);
   useEscape();
   useLeave(store);
+  const cut = useCutOff(headers);
   const onDecide = useCallback(() => void requestAnimationFrame(moveOn), []);
   const labels = useMemo(() => ({ chatInputPlaceholder: isOpen ? OPEN : "Message…", chatDisclaimerText: isOpen ? LEAVING : DISCLAIMER }), [isOpen]);
   const { isRunning } = useAgent({ updates: [UseAgentUpdate.OnRunStatusChanged] }).agent;
@@ -60,15 +62,17 @@ export function Chat({ agent, delegates, thread, choice, headers, isListed, onSe
           <Welcome agent={agent} onChoose={say} />
         </EmptyOnly>
         <SharedState />
-        <TeamProvider entry={agent.name} delegates={delegates} onRegenerate={regenerate}>
-          <CopilotChat
-            threadId={thread}
-            labels={labels}
-            input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
-            scrollView={{ scrollToBottomButton: { "aria-label": "Go to the latest message" } }}
-            messageView={{ userMessage: { onEditMessage: edit }, assistantMessage: TeamMessage, reasoningMessage: TeamReasoning }}
-          />
-        </TeamProvider>
+        <CutOff value={cut}>
+          <TeamProvider entry={agent.name} delegates={delegates} onRegenerate={regenerate}>
+            <CopilotChat
+              threadId={thread}
+              labels={labels}
+              input={{ sendButton: { "aria-label": isRunning ? "Stop" : "Send" }, textArea: { "aria-label": "Message" } }}
+              scrollView={{ scrollToBottomButton: { "aria-label": "Go to the latest message" } }}
+              messageView={{ userMessage: { onEditMessage: edit }, assistantMessage: TeamMessage, reasoningMessage: TeamReasoning }}
+            />
+          </TeamProvider>
+        </CutOff>
         <Usage usage={usage} />
       </div>
       {undoing && <GoBack {...undoing} />}
@@ -81,7 +85,7 @@ const DISCLAIMER = "Actions that need your approval never run without it.";
 /** What a message means while approvals are open. */
 const LEAVING = "A message cancels what is not decided above. It will not run.";
 /** What can be done then. */
-const OPEN = matchMedia("(hover: none)").matches ? "Decide above, or write…" : "Decide above (Esc), or write…";
+const OPEN = matchMedia("(hover: none), (max-width: 700px)").matches ? "Decide above, or write…" : "Decide above (Esc), or write…";
 
 /** Escape, where it means nothing else, leads to the open card, where letters decide. */
 function useEscape() {

@@ -8,14 +8,16 @@ export interface ChoicesProps {
   onChoose: (changes: Partial<Choice>) => void;
 }
 
-/** Who answers in a new chat where there are several, how the page reaches the agent, and how it asks. A Node runtime is only offered where the address names one: most don't run it. */
+const isDeveloper = new URLSearchParams(location.search).has("dev");
+
+/** Who answers in a new chat where there are several, and with `?dev` how the page reaches the agent, and how it asks. A Node runtime is only offered where the address names one: most don't run it. */
 export function Choices({ agents, choice, onChoose }: ChoicesProps) {
   const { runtime, ...others } = VIAS;
   return (
     <>
       {agents.length > 1 && <Select label="Agent" value={choice.agent} options={Object.fromEntries(agents.map((name) => [name, humanize(name)]))} onChange={(agent) => onChoose({ agent })} />}
-      <Select label="Connection" value={choice.via} options={choice.hasRuntime ? { ...others, runtime } : others} onChange={(via) => onChoose({ via: via as Via })} />
-      <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => onChoose({ style: style as Style })} />
+      {isDeveloper && <Select label="Connection" value={choice.via} options={choice.hasRuntime ? { ...others, runtime } : others} onChange={(via) => onChoose({ via: via as Via })} />}
+      {isDeveloper && <Select label="Approvals" value={choice.style} options={STYLES} onChange={(style) => onChoose({ style: style as Style })} />}
     </>
   );
 }

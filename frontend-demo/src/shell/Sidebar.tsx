@@ -18,6 +18,13 @@ export function Sidebar({ list, current, isOpen, onClose, onOpen, onNew, ...choi
   useEffect(() => {
     if (isOpen) first.current?.focus();
   }, [isOpen]);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) onClose();
+    };
+    if (isOpen) document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [isOpen, onClose]);
   const remove = async (id: string) => {
     const problem = await list.remove(id);
     if (problem === null && id === current) onNew();
@@ -26,12 +33,12 @@ export function Sidebar({ list, current, isOpen, onClose, onOpen, onNew, ...choi
   };
   return (
     <>
-      <nav id="sidebar" className="sidebar" data-open={isOpen} aria-label="Chats" onKeyDown={(event) => event.key === "Escape" && onClose()}>
+      <nav id="sidebar" className="sidebar" data-open={isOpen} aria-label="Chats">
         <p className="brand"><img src="./favicon.svg" alt="" width="24" height="24" />agui-gate</p>
         <button ref={first} className="new-chat" type="button" onClick={onNew}><Icon name="plus" />New chat</button>
         <ThreadList threads={list.threads} current={current} onOpen={onOpen} onDelete={remove} onRename={list.rename} />
         <div className="choices"><Choices {...choices} /></div>
-        <p className="which">This page is made with CopilotKit.<br /><a href="../">The built-in page</a></p>
+        <p className="which">Built with CopilotKit.<br /><a href="../">The built-in page</a></p>
       </nav>
       {isOpen && <div className="scrim" onClick={onClose} />}
     </>

@@ -20,7 +20,7 @@ from agui_gate.engine.engine import Engine
 from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.from_settings import bus_from, engine_limits, store_from
 from agui_gate.http import errors
-from agui_gate.http.auth import Auth, Guard, bearer
+from agui_gate.http.auth import Auth, Bearer, Guard
 from agui_gate.http.routes import Routes
 from agui_gate.logs import ensure_configured
 from agui_gate.stores.base import Store
@@ -61,7 +61,7 @@ def create_app(
     # One that was passed as an object has limits of its own.
     opened = store_from(settings, store) if isinstance(store, str | None) else store
     if auth is None and settings.tokens:
-        auth = bearer(settings.tokens)
+        auth = Bearer(settings.tokens)
     if isinstance(bus, str | None):
         bus = bus_from(settings, bus, store if isinstance(store, str | None) else store.bus_url)
     opened, live = failpoints.armed(opened, bus)
@@ -89,6 +89,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
         try:
             yield
         finally:
+            await engine.drain(app.state.drain_seconds)  # which `agui-gate serve` has done before
             await engine.aclose()
 
     app = Starlette(
@@ -103,6 +104,7 @@ def _application(engine: Engine, guard: Guard, settings: "Settings", *, follows_
     )
     app.state.engine = engine
     app.state.guard = guard
+    app.state.drain_seconds = settings.drain_seconds
     app.state.send_timeout = settings.send_timeout
     app.state.body_seconds = settings.body_seconds
     return app
@@ -128,6 +130,6 @@ def _cors(guard: Guard, origins: Sequence[str]) -> Middleware:
         allow_origin_regex=LOOPBACK_ORIGIN if guard.loopback_only else None,
         allow_methods=["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
         allow_headers=["*"],
-        allow_credentials="*" not in origins,
+        allow_credentials=guard.allows_credentials(),
         expose_headers=["AGUI-Run-Key"],
     )

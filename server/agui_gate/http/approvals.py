@@ -11,7 +11,7 @@ from agui_gate.core.answers import Way
 from agui_gate.engine.decisions import Decided
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import ApprovalRefused, Gone, InvalidRequest, NotFound
-from agui_gate.http.auth import Guard
+from agui_gate.http.auth import Guard, admission_of
 from agui_gate.http.decoding import json_value
 from agui_gate.http.limits import json_body
 from agui_gate.http.threads import limit_of
@@ -53,7 +53,7 @@ class ApprovalRoutes:
         principal = await self._guard.principal(request)
         await self._engine.start()
         told = self._engine.inbox.watch(principal)
-        return InboxStream(told, self._engine.members, request.app.state.send_timeout)
+        return InboxStream(told, self._engine.members, request.app.state.send_timeout, admission_of(request.scope))
 
     async def show(self, request: Request) -> Response:
         """`GET /approvals/{id}`: its record. Of one whose thread was deleted: 410, with what is kept."""

@@ -1,17 +1,23 @@
 """The built-in page's files, with the headers that make it safe to click on.
 
 The page holds approve buttons, so no other page may frame it: a click on what lies under it would be a decision. It
-loads nothing that we did not ship. Files are revalidated on every load (they have an ETag): modules of two versions
-must never run together.
+loads nothing that we did not ship. What the pages load is kept for good: its address has the hash of what is in it. The
+built-in page's has that of all its files, since modules of two versions must never run together; the page itself is
+asked for on every load, and names all of them, so that a browser needn't read one to know of the next. What is text
+goes out compressed where the browser takes that. Streams of events are none of this module's, and never compressed.
 
-In a checkout there may be a second page, `frontend-demo/`, which is made with CopilotKit. Where it has been built it is
+In a checkout there may be a second page, `frontend-demo/`, built with CopilotKit. Where it has been built it is
 served as `/copilot/`, and the two pages link to each other.
 """
 
+import gzip
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import anyio.to_thread
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
@@ -21,7 +27,7 @@ from starlette.types import Scope
 
 PAGE = Path(__file__).parent / "page"
 BUILT = Path(__file__).parents[3] / "frontend-demo" / "dist"
-LINK = '<a class="sidebar-note" href="copilot/">The page made with CopilotKit</a>'
+LINK = '<a class="sidebar-note" href="copilot/">The CopilotKit page</a>'
 """Stands in the built-in page's sidebar, for which it is a comment where there is no other page."""
 
 HEADERS = {
@@ -44,23 +50,41 @@ KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 """For files whose name has the hash of what is in them."""
 
 
-def page_routes(built: Path = BUILT) -> list[BaseRoute]:
+TEXTS = frozenset({".css", ".html", ".js", ".json", ".svg"})
+SMALL = 1024
+"""Bytes below which compressing gains nothing."""
+
+
+def page_routes(built: Path = BUILT, page: Path = PAGE) -> list[BaseRoute]:
     """`GET /` and what the page loads; the page in ``built`` too, from the moment it is there (the demo builds it while
     it serves already). They hold no data, so anybody may have them.
     """
+    files = HashedFiles(page)
 
     async def index(request: Request) -> Response:
-        if not (built / "index.html").is_file():
-            return FileResponse(PAGE / "index.html", headers=HEADERS)
-        page = (PAGE / "index.html").read_text(encoding="utf-8").replace("<!-- other page -->", LINK)
-        return HTMLResponse(page, headers=HEADERS)
+        text = files.index()
+        if (built / "index.html").is_file():
+            text = text.replace("<!-- other page -->", LINK)
+        headers = HEADERS | {"vary": "Accept-Encoding"}
+        if not _takes_gzip(request.headers):
+            return HTMLResponse(text, headers=headers)
+        return HTMLResponse(gzip.compress(text.encode(), mtime=0), headers=headers | {"content-encoding": "gzip"})
 
     return [
         Route("/", index),
-        Mount("/page", PageFiles(directory=PAGE)),
+        Mount("/page", files),
         Mount("/copilot/assets", PageFiles(directory=built / "assets", headers=BUILT_HEADERS | KEPT)),
         Mount("/copilot", PageFiles(directory=built, html=True, headers=BUILT_HEADERS)),
     ]
+
+
+def _takes_gzip(headers: Headers) -> bool:
+    """Whether who asks takes an answer that is compressed."""
+    for coding in headers.get("accept-encoding", "").split(","):
+        name, _, weight = coding.partition(";")
+        if name.strip().lower() == "gzip":
+            return weight.replace(" ", "").lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
 
 
 class PageFiles(StaticFiles):
@@ -69,6 +93,8 @@ class PageFiles(StaticFiles):
     def __init__(self, *, headers: Mapping[str, str] = HEADERS, directory: Path, html: bool = False) -> None:
         super().__init__(directory=directory, html=html, check_dir=False)
         self._headers = headers
+        self._packed: dict[Path, tuple[float, bytes]] = {}
+        """Files that were asked for compressed: when each was written, and what it is then."""
 
     async def check_config(self) -> None:
         """A page that was not built is not there, rather than an error of ours."""
@@ -83,4 +109,61 @@ class PageFiles(StaticFiles):
         """As `StaticFiles` does it, plus the headers."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers.update(self._headers)
+        response.headers["etag"] = f"W/{response.headers['etag']}"  # the same for both forms of the file
+        response.headers.add_vary_header("Accept-Encoding")
         return response
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """As `StaticFiles` does it, compressed where that is taken and of use."""
+        response = await super().get_response(path, scope)
+        if not isinstance(response, FileResponse) or not _takes_gzip(Headers(scope=scope)):
+            return response
+        file, stat = Path(response.path), response.stat_result
+        if stat is None or stat.st_size < SMALL or file.suffix not in TEXTS:
+            return response
+        written, body = self._packed.get(file, (0.0, b""))
+        if written != stat.st_mtime:
+            body = await anyio.to_thread.run_sync(_packed, file)
+            self._packed[file] = stat.st_mtime, body
+        same = {
+            name: value for name, value in response.headers.items() if name not in ("content-length", "accept-ranges")
+        }
+        return Response(body, response.status_code, same | {"content-encoding": "gzip"})
+
+
+def _packed(file: Path) -> bytes:
+    return gzip.compress(file.read_bytes(), mtime=0)
+
+
+class HashedFiles(PageFiles):
+    """The built-in page's files, below the hash of them all. In a checkout they may change; then so does the hash."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory=directory, headers=HEADERS | KEPT)
+        self._folder = directory
+        self._seen: list[tuple[Path, int, int]] = []
+        self._hash = ""
+
+    @property
+    def hash(self) -> str:
+        """The hash of the files as they are now."""
+        stats = [(file, file.stat()) for file in sorted(self._folder.iterdir())]
+        seen = [(file, stat.st_mtime_ns, stat.st_size) for file, stat in stats]
+        if seen != self._seen:
+            parts = (f"{file.name}\0{size}\0".encode() + file.read_bytes() for file, _, size in seen)
+            self._seen, self._hash = seen, hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+        return self._hash
+
+    def index(self) -> str:
+        """The page, which names every module."""
+        text = (self._folder / "index.html").read_text(encoding="utf-8")
+        modules = sorted(file.name for file in self._folder.glob("*.js") if file.name != "theme.js")
+        links = "\n    ".join(f'<link rel="modulepreload" href="page/{name}">' for name in modules)
+        return text.replace("<!-- modules -->", links).replace('"page/', f'"page/{self.hash}/')
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file of this hash. One of another is not there: it may not fit to the others."""
+        folder, _, name = Path(path).as_posix().partition("/")
+        if folder != self.hash:
+            raise HTTPException(404)
+        return await super().get_response(name, scope)

@@ -2,21 +2,29 @@
 
 Loopback may ask, everybody else has to be known (docs/operations.md#who-may-ask). Without ``auth`` the server answers
 only loopback clients that ask for a loopback Host. If they send an Origin, it has to be a loopback one or an allowed
-one. That shuts out other machines, and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding).
+one. That shuts out other machines, and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding). A request
+that says that it came through a proxy is refused as well: a proxy on this machine speaks for the whole network.
 """
 
+import asyncio
+import functools
 import hmac
 import inspect
 import ipaddress
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.types import Scope
 
 from agui_gate.core.approvals import LOCAL
+from agui_gate.engine.tool_threads import NoSlot, tool_threads
 from agui_gate.errors import AguiGateError, Forbidden, Unauthorized, Unavailable
+from agui_gate.http.limits import check_declared
 
 Auth = Callable[[Request], str | None | Awaitable[str | None]]
 """Returns the principal's id, or None for 401."""
@@ -27,8 +35,34 @@ log = structlog.get_logger("agui_gate.auth")
 _CONFIGURE = "Without auth the server answers this machine alone: set AGUI_GATE_TOKENS, or pass auth= to create_app."
 """What to do about a server that is open to loopback only, whatever shut somebody out."""
 
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
+"""How the headers begin by which a proxy says that it passed a request on."""
+
+TEST_CLIENT = ("testclient", 50_000)
+"""What Starlette's test client says for an address: it calls in this process, so there is nobody else."""
+
+AUTH_THREADS = 16
+"""Calls of a sync ``auth`` that run at the same time. The others wait."""
+
+AUTH_SECONDS = 20.0
+"""How long ``auth`` may take, waiting for a thread included. Over it: 503."""
+
+ADMISSION = "agui_gate.admission"
+"""Where a request's scope has its `Admission`."""
+
+ENDED = "Who opened this stream is not known any more."
+"""Why a stream ends whose token has expired, or was taken back."""
+
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
 QUOTED = 100
 """Characters of a header that are repeated in a refusal."""
+
+
+def admission_of(scope: Scope) -> "Admission | None":
+    """That of the request with this scope; None where nobody has to be known."""
+    found: Admission | None = scope.get(ADMISSION)
+    return found
 
 
 def is_loopback(host: str | None) -> bool:
@@ -59,30 +93,51 @@ class Guard:
 
     def allows_origin(self, origin: str) -> bool:
         """Whether a page of ``origin`` may read our answers."""
-        return (
-            origin in self._origins or "*" in self._origins or (self.loopback_only and is_loopback(_hostname(origin)))
-        )
+        return "*" in self._origins or self._names_origin(origin)
+
+    def _names_origin(self, origin: str) -> bool:
+        return origin in self._origins or (self.loopback_only and is_loopback(_hostname(origin)))
+
+    def allows_credentials(self) -> bool:
+        """Whether a browser may send its own, such as cookies: never where every page may ask."""
+        return "*" not in self._origins
 
     async def principal(self, request: Request) -> str:
-        """The principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in."""
+        """The principal's id. Raises `Unauthorized` or `Forbidden`; an ``auth`` that fails lets nobody in.
+
+        Raises `UnsupportedMediaType` for a change that a browser would send for any page without asking first.
+        """
         origin = request.headers.get("origin")
         if self._auth is None:
             self._check_loopback(request)
-        if origin is not None and not self._same_origin(request, origin) and not self.allows_origin(origin):
+        foreign = origin is not None and not self._same_origin(request, origin)
+        if origin is not None and foreign and not self.allows_origin(origin):
             raise Forbidden(self._about_origin(request, origin))
-        if self._auth is None:
-            return LOCAL
-        principal = await self._ask(self._auth, request)
+        principal = LOCAL if self._auth is None else await self._asked(self._auth, request)
+        if request.method in CHANGING:
+            check_declared(request, preflighted=origin is not None and foreign and not self._names_origin(origin))
+        return principal
+
+    async def _asked(self, auth: Auth, request: Request) -> str:
+        principal = await self._ask(auth, request)
         if not isinstance(principal, str) or not principal:
             raise Unauthorized("Authentication is required.")
+        if not isinstance(auth, Bearer):  # the tokens of the settings stand as long as the server does
+            request.scope[ADMISSION] = Admission(functools.partial(self._ask, auth, request), principal)
         return principal
 
     @staticmethod
     async def _ask(auth: Auth, request: Request) -> str | None:
-        """What ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go on."""
+        """What ``auth`` says. Its own failure is ours (503), not the caller's; errors it raises on purpose go on.
+
+        A sync one runs in a thread: it may look into a database, and others must not wait for that.
+        """
         try:
-            found = auth(request)
-            return await found if inspect.isawaitable(found) else found
+            async with asyncio.timeout(AUTH_SECONDS):
+                if isinstance(auth, Bearer):
+                    return auth(request)
+                found = auth(request) if _is_async(auth) else await _in_thread(auth, request)
+                return await found if inspect.isawaitable(found) else found
         except (AguiGateError, HTTPException):
             raise
         except Exception:
@@ -96,8 +151,12 @@ class Guard:
         server = request.scope.get("server")
         if request.client is None or (server is not None and server[1] is None):
             raise Forbidden(f"This request came without an address, as over a Unix socket. {_CONFIGURE}")
-        if server is not None and not _is_address(server[0]):
-            return  # called in this process, without a socket: nobody else can be asking
+        proxied = next((name for name in request.headers if name.startswith(PROXY_HEADERS)), None)
+        if proxied is not None:
+            raise Forbidden(f"This request came through a proxy: it has the header {_quoted(proxied)}. {_CONFIGURE}")
+        if request.client == TEST_CLIENT:
+            return
+        # What the scope says of the server is no ground to believe anybody: some adapters fill it from the Host header.
         if not is_loopback(request.client.host):
             raise Forbidden(f"This request came from another machine. {_CONFIGURE}")
         host = _hostname(f"//{request.headers.get('host', '')}")
@@ -124,35 +183,79 @@ class Guard:
             return False
 
 
-def bearer(tokens: Mapping[str, str]) -> Auth:
-    """Auth by bearer token; ``tokens`` maps principals to their tokens. Compared in constant time."""
-    known = [(principal, token.encode()) for principal, token in tokens.items()]
+class Admission:
+    """Whether who opened a stream may still read it: ``ask`` asks ``auth`` once more about the same request.
 
-    def principal_of(request: Request) -> str | None:
+    A token may expire, or be taken back, while a stream is open. So it is asked every `AGAIN_SECONDS`, and before an
+    approval is handed out for which it wasn't asked in the last `FRESH_SECONDS`.
+    """
+
+    AGAIN_SECONDS = 10.0
+    FRESH_SECONDS = 1.0
+
+    __slots__ = ("_ask", "_asked_at", "_principal")
+
+    def __init__(self, ask: Callable[[], Awaitable[str | None]], principal: str) -> None:
+        self._ask, self._principal = ask, principal
+        self._asked_at = time.monotonic()
+
+    async def stands(self) -> bool:
+        """Whether ``auth`` still names the same principal. One that can't say names nobody."""
+        try:
+            found = await self._ask()
+        except (AguiGateError, HTTPException):
+            return False
+        self._asked_at = time.monotonic()
+        return found == self._principal
+
+    async def stands_now(self) -> bool:
+        """The same, without asking where that was a moment ago."""
+        return time.monotonic() - self._asked_at < self.FRESH_SECONDS or await self.stands()
+
+    async def ended(self) -> None:
+        """Return when it stands no more."""
+        while True:
+            await asyncio.sleep(self.AGAIN_SECONDS)
+            if not await self.stands():
+                return
+
+
+class Bearer:
+    """Auth by bearer token; ``tokens`` maps principals to their tokens. Compared in constant time."""
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        self._known = [(principal, token.encode()) for principal, token in tokens.items()]
+
+    def __call__(self, request: Request) -> str | None:
+        """Whose token it is, or None."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
         offered = token.strip().encode("latin-1")  # the bytes as they came
         found = None
-        for principal, secret in known:  # all of them, so that time tells nothing
+        for principal, secret in self._known:  # all of them, so that time tells nothing
             if hmac.compare_digest(secret, offered):
                 found = principal
         return found
 
-    return principal_of
+
+def _is_async(auth: Any) -> bool:
+    return inspect.iscoroutinefunction(auth) or inspect.iscoroutinefunction(getattr(auth, "__call__", None))  # noqa: B004  (an object whose call is async)
+
+
+async def _in_thread(auth: Auth, request: Request) -> Any:
+    """What a sync ``auth`` returns. Raises `Unavailable` if all threads are taken for too long."""
+    threads = tool_threads(AUTH_THREADS, "auth")
+    try:
+        async with threads.slot("", AUTH_SECONDS) as slot:
+            return await threads.run(slot, functools.partial(auth, request))
+    except NoSlot:
+        raise Unavailable("Authentication is not available right now.") from None
 
 
 def _quoted(header: str | None) -> str:
     """What a client sent, in a sentence of ours."""
     return repr((header or "")[:QUOTED])
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _hostname(url: str) -> str | None:

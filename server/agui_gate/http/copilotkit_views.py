@@ -47,7 +47,7 @@ def decoded(body: bytes, kind: type[T], *, well_formed: bool = True) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"Not what is sent here: {error}", well_formed=well_formed) from None
+        raise InvalidRequest(f"Invalid request: {error}", well_formed=well_formed) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"The body is not valid JSON: {error}") from None
     except RecursionError:

@@ -5,13 +5,13 @@ the decoder itself keeps the event loop waiting, which is one call. How long tha
 it makes, so their number is bounded.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import structlog
 
 from agui_gate.core.dialect import PROTOCOL_VERSION, is_newer
+from agui_gate.core.jsontext import has_more
 from agui_gate.errors import TooLarge
 from agui_gate.off_loop import collector_paused, off_loop
 from agui_gate.protocol.inbound import RunInput
@@ -29,7 +29,6 @@ SHOWN = 40
 """Characters of a declared version that are told."""
 
 T = TypeVar("T")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 async def run_input(body: bytes) -> RunInput:
@@ -74,12 +73,5 @@ def _decoded(function: Callable[[bytes], T], body: bytes) -> T:
 
 def check_containers(body: bytes) -> None:
     """Raise `TooLarge` if there are more than `MAX_CONTAINERS` objects and lists in a JSON text."""
-    number = _containers(body)
-    if number > MAX_CONTAINERS:  # the brackets in strings are none
-        number -= sum(_containers(string[0]) for string in _STRING.finditer(body))
-    if number > MAX_CONTAINERS:
+    if has_more(body, MAX_CONTAINERS, b"{["):
         raise TooLarge(f"A body may have at most {MAX_CONTAINERS:,} objects and lists.")
-
-
-def _containers(text: bytes) -> int:
-    return text.count(b"{") + text.count(b"[")

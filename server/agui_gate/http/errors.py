@@ -5,7 +5,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from agui_gate.errors import AguiGateError, Forbidden, Internal, InvalidRequest, RateLimited, Unauthorized, Unavailable
+from agui_gate.errors import (
+    AguiGateError,
+    Forbidden,
+    Internal,
+    InvalidRequest,
+    RateLimited,
+    ShuttingDown,
+    Unauthorized,
+    Unavailable,
+)
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -32,7 +41,9 @@ async def on_own_error(request: Request, error: Exception) -> Response:
     """An error we raised on purpose."""
     assert isinstance(error, AguiGateError)
     response = error_response(status_of(error), error.code, error.message)
-    if response.status_code >= 500:
+    if error.retry_after is not None:
+        response.headers["retry-after"] = str(error.retry_after)
+    if response.status_code >= 500 and not isinstance(error, ShuttingDown):  # a deployment is no failure
         log.warning(
             "request_refused",
             status=response.status_code,
@@ -69,6 +80,7 @@ async def on_bug(request: Request, error: Exception) -> Response:
     origin = request.headers.get("origin")
     if origin is not None and request.app.state.guard.allows_origin(origin):
         response.headers["access-control-allow-origin"] = origin
-        response.headers["access-control-allow-credentials"] = "true"
+        if request.app.state.guard.allows_credentials():
+            response.headers["access-control-allow-credentials"] = "true"
         response.headers["vary"] = "Origin"
     return response

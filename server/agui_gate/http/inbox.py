@@ -6,6 +6,7 @@ people, so this is sse-starlette's. It pings, bounds every send, and ends with t
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 import msgspec
 import structlog
@@ -14,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from agui_gate.core.approvals import Approval
 from agui_gate.engine.inbox import Gone, Told, Waiting
-from agui_gate.errors import Unavailable
+from agui_gate.errors import Unauthorized, Unavailable
+from agui_gate.http.auth import ENDED, Admission
 from agui_gate.http.sse import HEADERS, PING_INTERVAL, SEND_TIMEOUT, hang_up
 from agui_gate.http.views import Agents, listed_view
 
@@ -28,11 +30,21 @@ log = structlog.get_logger("agui_gate.http")
 
 
 class InboxStream(EventSourceResponse):
-    """Sends what ``told`` tells, until it ends, the client leaves or takes nothing, or the server stops."""
+    """Sends what ``told`` tells, until it ends, the client leaves or takes nothing, or the server stops.
 
-    def __init__(self, told: AsyncGenerator[Told, None], agents: Agents, send_timeout: float = SEND_TIMEOUT) -> None:
+    It also ends when ``admission`` stands no more: nothing new is handed out for a token that has expired.
+    """
+
+    def __init__(
+        self,
+        told: AsyncGenerator[Told, None],
+        agents: Agents,
+        send_timeout: float = SEND_TIMEOUT,
+        admission: Admission | None = None,
+    ) -> None:
         super().__init__(
-            _events(told, agents),
+            _events(told, agents, admission),
+            data_sender_callable=None if admission is None else partial(_end, admission),
             headers={"cache-control": HEADERS["cache-control"]},
             sep="\n",
             ping=PING_INTERVAL,
@@ -46,17 +58,30 @@ class InboxStream(EventSourceResponse):
         try:
             await super().__call__(scope, receive, send)
         except TimeoutError:
-            log.warning("reader_dropped", why="it did not keep up", of="approvals")
+            log.warning("reader_dropped", why="the client reads too slowly", of="approvals")
+            hang_up(receive)
+        except Unauthorized as error:
+            log.warning("reader_dropped", why=error.message, of="approvals")
             hang_up(receive)
         except OSError:
             pass  # the client is gone
 
 
-async def _events(told: AsyncGenerator[Told, None], agents: Agents) -> AsyncIterator[ServerSentEvent]:
+async def _end(admission: Admission) -> None:
+    """Raise `Unauthorized` once it stands no more."""
+    await admission.ended()
+    raise Unauthorized(ENDED)
+
+
+async def _events(
+    told: AsyncGenerator[Told, None], agents: Agents, admission: Admission | None
+) -> AsyncIterator[ServerSentEvent]:
     first: int | None = RETRY_MS
     async with aclosing(told):
         try:
             async for item in told:
+                if admission is not None and not await admission.stands_now():
+                    raise Unauthorized(ENDED)
                 name, data = _named(item, agents)
                 yield ServerSentEvent(msgspec.json.encode(data).decode(), event=name, retry=first, sep="\n")
                 first = None

@@ -1,15 +1,17 @@
 """What a request body may be, checked before anything looks at it."""
 
 import asyncio
+from collections.abc import Mapping
 
 from starlette.requests import ClientDisconnect, Request
 
+from agui_gate import defaults
 from agui_gate.errors import InvalidRequest, TooLarge, UnsupportedMediaType
 
-MAX_BODY = 4 * 1024 * 1024
+MAX_BODY = defaults.MAX_BODY_BYTES
 """Bytes, unless the settings say otherwise."""
 
-BODY_SECONDS = 60.0
+BODY_SECONDS = defaults.BODY_SECONDS
 """How long a body may take to arrive, unless the application's state says otherwise (`body_seconds`). Somebody who
 sends a byte a minute must not hold a connection for ever. Each `SLOWEST` bytes that came give it another second.
 """
@@ -24,8 +26,8 @@ async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
     Raises `InvalidRequest` if it was cut off, or takes too long.
     """
     seconds = getattr(request.app.state, "body_seconds", BODY_SECONDS) if "app" in request.scope else BODY_SECONDS
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+    declared = request.headers.get("content-type")
+    if declared is not None and not is_json(declared):
         raise UnsupportedMediaType("Send application/json.")
     announced = request.headers.get("content-length", "")
     # The number of digits first: a length of thousands of digits is no number that may be parsed.
@@ -33,11 +35,14 @@ async def json_body(request: Request, limit: int = MAX_BODY) -> bytes:
         raise TooLarge(f"The body may have at most {limit:,} bytes.")
     try:
         async with asyncio.timeout(seconds) as bound:
-            return await _read(request, limit, bound)
+            body = await _read(request, limit, bound)
     except TimeoutError:
-        raise InvalidRequest(f"The body came too slowly: it did not arrive within {seconds:g} seconds.") from None
+        raise InvalidRequest(f"The body did not arrive within {seconds:g} seconds.") from None
     except ClientDisconnect:
         raise InvalidRequest("The request was cut off.") from None
+    if body and declared is None:  # as HTTP/2 may bring one, without a length
+        raise UnsupportedMediaType("Send application/json: add the header Content-Type: application/json.")
+    return body
 
 
 async def _read(request: Request, limit: int, bound: asyncio.Timeout) -> bytes:
@@ -53,3 +58,26 @@ async def _read(request: Request, limit: int, bound: asyncio.Timeout) -> bytes:
             bound.reschedule(end + earned)
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def is_json(declared: str) -> bool:
+    """Whether a Content-Type is one of JSON."""
+    kind = declared.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def check_declared(request: Request, *, preflighted: bool) -> None:
+    """Raise `UnsupportedMediaType` for a body that isn't declared as JSON. A browser sends any other for every page
+    without asking the server first. ``preflighted``: it must have asked, as every page's origin is allowed. A POST
+    without a body shows that by declaring JSON all the same, or by a bearer token, which no browser adds by itself.
+    """
+    headers = request.headers
+    if is_json(headers.get("content-type", "")):
+        return
+    by_token = headers.get("authorization", "").lower().startswith("bearer ")
+    if _has_body(headers) or (preflighted and request.method == "POST" and not by_token):
+        raise UnsupportedMediaType("Send application/json: add the header Content-Type: application/json.")
+
+
+def _has_body(headers: Mapping[str, str]) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""

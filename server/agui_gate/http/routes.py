@@ -14,7 +14,7 @@ from agui_gate.http.capabilities import capabilities
 from agui_gate.http.copilotkit import CopilotKitRoutes
 from agui_gate.http.decoding import run_input
 from agui_gate.http.limits import json_body
-from agui_gate.http.runs import RunRoutes, begun_before, stream
+from agui_gate.http.runs import RunRoutes, begun_before, knows_us, stops_alone, stream
 from agui_gate.http.sse import EventStream
 from agui_gate.http.threads import ThreadRoutes
 from agui_gate.http.views import agent_view, json_response
@@ -54,7 +54,9 @@ class Routes:
         run = await run_input(await json_body(request, self._max_body))
         await self._engine.start()
         return await begun_before(self._engine, request, agent, principal, run) or await stream(
-            await self._engine.run(agent, run, principal)
+            await self._engine.run(
+                agent, run, principal, stop_alone=stops_alone(agent, request), keeps_state=knows_us(request)
+            )
         )
 
     async def connect(self, request: Request) -> Response:
@@ -85,8 +87,9 @@ class Routes:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """`GET /readyz`: the store can be read and written. Raises `Unavailable` (503)."""
+        """`GET /readyz`: new runs are taken, and the store can be read and written. Raises `Unavailable` (503)."""
         await self._engine.start()
+        self._engine.check_open()
         await self._engine.store.check()
         return JSONResponse({"status": "ready"})
 

@@ -17,8 +17,23 @@ from agui_gate.http.sse import EventStream
 from agui_gate.http.views import json_response
 from agui_gate.protocol.inbound import RunInput, check_id
 
+LEAVING = "agui-gate-leaving"
+"""The header by which a client says what it means when it closes a run's stream: ``continue``, or ``cancel``."""
+
 _CURSOR = re.compile(r"(?:(.+):)?([0-9]{1,15})")
 _EVENT_ID = re.compile(r"([A-Za-z0-9_]{1,64}):([0-9]{1,15})")
+
+
+def stops_alone(agent: Agent, request: Request) -> bool:
+    """Whether the run that this request begins is stopped when nobody reads it: see docs/http-api.md#leaving."""
+    if agent.on_disconnect == "auto":
+        return not knows_us(request)
+    return agent.on_disconnect == "cancel"
+
+
+def knows_us(request: Request) -> bool:
+    """Whether the client is one that was written for this server: it says how it leaves (docs/http-api.md#leaving)."""
+    return request.headers.get(LEAVING, "").strip().lower() == "continue"
 
 
 async def stream(live: LiveRun) -> EventStream:
@@ -79,7 +94,9 @@ class RunRoutes:
             case Ended.MISSING:
                 raise NotFound("There is no such thread.")
             case Ended.GOING:
-                return json_response({"cancelled": False, "message": "It was asked to stop and has not ended yet."})
+                return json_response(
+                    {"cancelled": False, "message": "The run was asked to stop and has not ended yet."}
+                )
             case Ended.IDLE:
                 return json_response({"cancelled": False, "message": "No run of this thread is active."})
 

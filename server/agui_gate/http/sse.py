@@ -16,10 +16,12 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from agui_gate import defaults
 from agui_gate.bus.base import FellBehind, Reader
-from agui_gate.errors import Unavailable
+from agui_gate.errors import Unauthorized, Unavailable
+from agui_gate.http.auth import ENDED, Admission, admission_of
 
-SEND_TIMEOUT = 30.0
+SEND_TIMEOUT = defaults.SEND_TIMEOUT
 """Seconds a reader may take to accept bytes, unless the application's state says otherwise (`send_timeout`)."""
 
 HANG_UP_SECONDS = 1.0
@@ -33,6 +35,9 @@ HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
     "x-accel-buffering": "no",
 }
+
+ASKING = (b'"confirm_changes"', b'"interrupt"')
+"""What the frames have that ask a person: a card, or an interrupt."""
 
 log = structlog.get_logger("agui_gate.http")
 
@@ -53,35 +58,41 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until the run ends, the client leaves, or it doesn't keep up. It doesn't when no bytes are accepted
         within the send time-out, or when it is further behind than what is kept. Such a reader can come back with its
-        last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops.
+        last event's id. So can one whose events can't be had any more, since the bus is away or this replica stops. It
+        also ends when `auth` doesn't know any more who opened it.
         """
         limit = getattr(scope["app"].state, "send_timeout", SEND_TIMEOUT) if "app" in scope else SEND_TIMEOUT
         watcher = asyncio.create_task(self._watch(receive))
         pinger = _Pinger(self._reader)
+        admission = _Admitted(self._reader, admission_of(scope))
         try:
-            await self._send(send, limit)
-        except (TimeoutError, FellBehind, Unavailable) as error:
-            why = error.message if isinstance(error, Unavailable) else "it did not keep up"
+            await self._send(send, limit, admission)
+        except (TimeoutError, FellBehind, Unavailable, Unauthorized) as error:
+            why = error.message if isinstance(error, Unavailable | Unauthorized) else "the client reads too slowly"
             log.warning("reader_dropped", run=self._run_key, why=why)
             await _hang_up(receive, watcher)
         except OSError:
             pass  # the client is gone, which is how most streams of chats end
         finally:
             pinger.stop()
+            admission.stop()
             watcher.cancel()
             self._reader.close()
             self._on_close()
 
-    async def _send(self, send: Send, limit: float) -> None:
+    async def _send(self, send: Send, limit: float, admission: "_Admitted") -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         read = self._reader.read
         async with asyncio.timeout(None) as timeout:
             bound = _Bound(timeout, limit)
             try:
                 while data := await read():
+                    if ASKING[0] in data or ASKING[1] in data:
+                        await admission.check()
                     bound.begin()
                     await send({"type": "http.response.body", "body": data, "more_body": True})
                     bound.end()
+                admission.check_ended()
                 bound.begin()
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             finally:
@@ -145,6 +156,49 @@ class _Bound:
             self._handle = self._loop.call_at(end, self._check)
         else:
             self._timeout.reschedule(now)
+
+
+class _Admitted:
+    """Closes ``reader`` once ``admission`` stands no more (None: nobody had to be known). Its task begins with the
+    first time that it asks: most runs are over before.
+    """
+
+    __slots__ = ("_admission", "_asking", "_handle", "_over", "_reader")
+
+    def __init__(self, reader: Reader, admission: Admission | None) -> None:
+        self._reader, self._admission = reader, admission
+        self._over = False
+        self._asking: asyncio.Task[None] | None = None
+        self._handle: asyncio.TimerHandle | None = None
+        if admission is not None:
+            self._handle = asyncio.get_running_loop().call_later(admission.AGAIN_SECONDS, self._ask)
+
+    async def check(self) -> None:
+        """Raise `Unauthorized` if it doesn't stand at this moment."""
+        if self._admission is not None and not await self._admission.stands_now():
+            self._over = True
+        self.check_ended()
+
+    def check_ended(self) -> None:
+        """Raise `Unauthorized` if it is known to stand no more."""
+        if self._over:
+            raise Unauthorized(ENDED)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def _ask(self) -> None:
+        self._asking = asyncio.create_task(self._ask_on())
+
+    async def _ask_on(self) -> None:
+        admission = self._admission
+        if admission is not None and await admission.stands():
+            await admission.ended()
+        self._over = True
+        self._reader.close()
 
 
 class _Pinger:

@@ -26,4 +26,11 @@ test("a run takes as long as it takes, and is left by who began it", async () =>
   assert.equal(await first, "AbortError");
 });
 
+test("a run's request says that leaving it stops nothing", async () => {
+  let sent;
+  globalThis.fetch = async (_, { headers }) => ((sent = headers), new Response("", { headers: { "Content-Type": "text/event-stream" } }));
+  await run("support", {}, new AbortController().signal).next();
+  assert.equal(sent["AGUI-Gate-Leaving"], "continue");
+});
+
 afterEach(() => mock.timers.reset());

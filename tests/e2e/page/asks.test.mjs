@@ -112,6 +112,8 @@ for (const [schema, typed] of [
   [{ type: "number" }, "1,000.5"],
   [{ type: "integer" }, "1.5"],
   [{ type: "number", minimum: 1 }, "0"],
+  [{ type: "number", exclusiveMinimum: 0 }, "-5"],
+  [{ type: "number", exclusiveMinimum: 0 }, "0"],
   [{ type: "number", maximum: 9 }, "10"],
   [{ type: "number" }, ""],
   [{ type: "array" }, "[1"],
@@ -152,3 +154,12 @@ test("a summary tells what is there, however deep", () => {
 });
 
 test("names become labels", () => assert.deepEqual(["order_id", "orderId", "to"].map(humanize), ["Order id", "Order id", "To"]));
+
+test("money has two digits behind the point, or none; nothing else has", async () => {
+  const { showValue, withUnit } = await page("fields.js");
+  const { unitsFor } = await page("units.js");
+  assert.deepEqual(["64.9", "64.95", "20", "0.125"].map((text) => withUnit(text, "€")), ["64.90 €", "64.95 €", "20 €", "0.125 €"]);
+  assert.equal(withUnit("1.5", "kg"), "1.5 kg");
+  assert.equal(unitsFor({ amount: 64.9 }, { message: "Refund 64.90 € for 1003?" })("amount", 64.9), "€");
+  assert.deepEqual([showValue("1003"), showValue("1003", { type: "string" }), showValue("1003", { type: ["string", "number"] })], ['"1003"', "1003", '"1003"']);
+});

@@ -116,7 +116,7 @@ test("what is approved elsewhere and takes its time is running, and then done", 
 });
 
 test("why the conversation does not go on is said", async () => {
-  const note = "Something else on this thread still waits for an answer.";
+  const note = "Another call on this thread is still pending.";
   const world = await opened([record("1")], { answer: { id: "1", state: "done", run: null, not_continued: note }, record: decided("1") });
   await world.decide({ approved: true });
   assert.equal(world.rows()[0].note, note);

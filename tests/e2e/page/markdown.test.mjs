@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "./support.mjs";
 
-const { renderBlocks, renderMarkdown } = await page("markdown.js");
+const { createRenderer, renderBlocks, renderMarkdown } = await page("markdown.js");
 
 const CASES = [
   ["two\nlines", "<p>two<br>lines</p>"],
@@ -55,7 +55,43 @@ test("a growing text only changes its last blocks", () => {
 
 test("long hostile input is rendered in linear time", () => {
   const started = process.cpuUsage(); // a busy machine is no slow program
-  for (const piece of ["*", "_", "`", "[", "**a", "| ", "- ", "> ", "[a](", "~~"]) renderMarkdown(piece.repeat(20_000));
+  for (const piece of ["*", "_", "`", "[", "**a", "| ", "- ", "> ", "[a](", "~~"]) renderMarkdown(piece.repeat(100_000));
+  for (const [begin, end] of [["# ", "x"], ["```", "|"], ["|", "x"], ["|-|-|", "x"], ["- ", "\u2028x"]]) renderMarkdown(`a|b\n${begin}${" ".repeat(100_000)}${end}`);
   const { user, system } = process.cpuUsage(started);
   assert.ok(user + system < 4_000_000, "µs");
 });
+
+test("what stands is not rendered anew at each piece that is appended", () => {
+  const render = createRenderer();
+  const started = process.cpuUsage();
+  let text = "";
+  for (let at = 0; at < 4000; at += 1) render((text += `Paragraph **${at}** with \`code\`, [a link](https://e.org/) and some more words.\n\n`));
+  const { user, system } = process.cpuUsage(started);
+  assert.ok(user + system < 4_000_000, "µs");
+  assert.deepEqual(render(text), renderBlocks(text));
+});
+
+test("a text that grows piece by piece is what it is at once", () => {
+  const pieces = ["`", "**", "[a](https://e.org)", "\n", "\n\n", "\n- ", "\n1. ", "|", "\n|---|--|\n", "\n```py\n", "\n> ", "\n## ", "a", "b c", "  ", "\n---\n", "\r\n"];
+  let seed = 11;
+  const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+  for (let round = 0; round < 3000; round += 1) {
+    const source = Array.from({ length: 1 + random(16) }, () => pieces[random(pieces.length)]).join("");
+    const render = createRenderer();
+    for (let end = 1; end < source.length; end += 1 + random(3)) render(source.slice(0, end));
+    assert.deepEqual(render(source), renderBlocks(source), JSON.stringify(source));
+  }
+});
+
+const HALVES = [
+  ["go and **look up the", "<p>go and <strong>look up the</strong></p>"],
+  ["go and **look*", "<p>go and <strong>look</strong></p>"],
+  ["go and **", "<p>go and </p>"],
+  ["so *far", "<p>so <em>far</em></p>"],
+  ["call `refund", "<p>call <code>refund</code></p>"],
+  ["see [the order](https://e.or", "<p>see the order</p>"],
+  ["1. a\n2. **b", "<ol><li>a</li><li><strong>b</strong></li></ol>"],
+  ["| a |b|\n|-|-|\n| ~~x", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><del>x</del></td></tr></tbody></table>"],
+  ["a **b\n\nc", "<p>a **b</p><p>c</p>"],
+];
+for (const [source, html] of HALVES) test(`closes what is half: ${JSON.stringify(source)}`, () => assert.equal(renderBlocks(source, true).join(""), html));

@@ -113,7 +113,7 @@ test("another day's time has its date", () => assert.deepEqual([clock(AT, NOW + 
 test("an edit is told with both values and their unit", () => {
   const edited = record("done", { arguments: { amount: 20, note: "a", to: "x" }, effective_arguments: { amount: 12.5, note: "a b", to: "x" } });
   const unit = unitsFor(edited.arguments, { message: "Refund 20 € for A1?" });
-  assert.deepEqual(changesOf(edited, {}, unit), ["Amount 20 € → 12.5 €", "Note “a” → “a b”"]);
+  assert.deepEqual(changesOf(edited, {}, unit), ["Amount 20 € → 12.50 €", "Note “a” → “a b”"]);
 });
 
 for (const [context, unit] of [

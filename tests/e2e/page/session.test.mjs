@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ARGS, call, finished, interrupt, interrupted, page, result, text } from "./support.mjs";
 
+const { toRows } = await page("rows.js");
 const { createSession } = await page("session.js");
 
 /** A server (its `calls`, `thread` and `tail` may be set) that answers each run with the next of `scripts`: an error to throw, or events, with an error where they break off or "hang" (until aborted). */
@@ -14,11 +15,14 @@ function scripted(...scripts) {
     began(`run-${inputs.length}`);
     for (const event of script) {
       if (event instanceof Error) throw event;
-      if (event !== "hang") yield event;
+      if (event === "until stopped") {
+        await new Promise((stopped) => (server.cancel = async () => stopped()));
+        yield { type: "RUN_ERROR", code: "abort", message: "Stopped." };
+      } else if (event !== "hang") yield event;
       else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("stop", "AbortError"))));
     }
   }
-  const server = { thread: { messages: [], approvals: [] }, calls: { updated_at: "now", run: null, calls: [] }, tail: [], reads: 0, connects: 0 };
+  const server = { thread: { messages: [], approvals: [] }, calls: { updated_at: "now", run: null, calls: [] }, tail: [], reads: 0, connects: 0, cancels: 0, cancel: async () => {} };
   const answer = (told) => (told instanceof Error ? Promise.reject(told) : Promise.resolve(structuredClone(told)));
   const getThread = () => answer(((server.reads += 1), server.thread));
   const getCalls = () => answer(server.calls);
@@ -30,7 +34,8 @@ function scripted(...scripts) {
     over();
   }
   let serial = 0;
-  const session = createSession({ api: { run, connect, getThread, getCalls }, onChange() {}, now: () => 0, newId: () => `id-${(serial += 1)}` });
+  const cancelRun = () => (server.cancels += 1, server.cancel());
+  const session = createSession({ api: { run, connect, getThread, getCalls, cancelRun }, onChange() {}, now: () => 0, newId: () => `id-${(serial += 1)}` });
   session.startNew("support", "t1");
   return { session, inputs, server };
 }
@@ -121,12 +126,50 @@ test("trying again resends the history up to the last question", async () => {
 });
 
 test("stopping ends the run as stopped", async () => {
-  const { session } = scripted([...call("c1", "search", ARGS), "hang"]);
+  const { session, server } = scripted([...call("c1", "search", ARGS), "until stopped"]);
   const sent = session.send("slow");
   await new Promise(setImmediate);
   session.stop();
   await sent;
-  assert.deepEqual([session.state.run, session.state.notice.code], [null, "abort"]);
+  assert.deepEqual([session.state.run, session.state.notice.code, server.cancels], [null, "abort", 1]);
+});
+
+test("a run that the server can't be asked to stop goes on, and that is said", async () => {
+  const { session, server } = scripted([...text("a1", "Hal"), "hang"]);
+  server.cancel = () => Promise.reject(failure("network"));
+  void session.send("slow");
+  await new Promise(setImmediate);
+  await session.stop();
+  assert.notEqual(session.state.run, null, "leaving would not stop it");
+  assert.deepEqual(session.state.notice, { code: "network", message: "The answer could not be stopped. network" });
+});
+
+test("an answer that was stopped says so, also when the next one is there, and after a reload", async () => {
+  const { session, server } = scripted([...text("a1", "go and **look up the"), "until stopped"], [...text("a2", "Yes."), finished()]);
+  const sent = session.send("slow");
+  await new Promise(setImmediate);
+  assert.equal(toRows(session.state).find(({ kind }) => kind === "text").half, true, "what is half is closed while it comes");
+  await session.stop();
+  await sent;
+  assert.deepEqual(toRows(session.state).map(({ kind }) => kind), ["user", "text", "notice"]);
+  await session.send("go on");
+  const kinds = ["user", "text", "cut", "user", "text", "footer"];
+  assert.deepEqual(toRows(session.state).map(({ kind }) => kind), kinds);
+  assert.deepEqual(toRows(session.state).filter(({ kind }) => kind === "text").map(({ half }) => half), [true, false]);
+  const { messages } = structuredClone(session.state);
+  const cut = { ...messages[1], metadata: { "agui-gate": { cut: true } } };
+  server.thread = { messages: messages.with(1, cut), approvals: [], run: { key: "run-2", status: "finished" } };
+  await session.open("t1", "support");
+  assert.deepEqual(toRows(session.state).map(({ kind }) => kind), kinds);
+});
+
+test("a message whose run was stopped before there was a word says so after a reload, and can be tried again", async () => {
+  const { session, server, inputs } = scripted([...text("a1", "Yes."), finished()]);
+  server.thread = { messages: [{ id: "u1", role: "user", content: "slow" }], approvals: [], run: { key: "run-0", status: "cancelled" } };
+  await session.open("t1", "support");
+  assert.deepEqual(session.state.notice, { code: "abort", message: "" });
+  await session.retry();
+  assert.deepEqual([session.state.notice, inputs[0].messages.length], [null, 1]);
 });
 
 test("a stream that ends without a terminal event is an error", async () => {
@@ -433,4 +476,24 @@ test("a call that was decided when the server was killed is not taken back with 
   await session.look();
   await session.retry();
   assert.deepEqual(inputs[2].messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id)), ["c1"]);
+});
+
+test("what a call is about is compared with what already ran: only the same thing is told", async () => {
+  const { session, server } = scripted(gated("c3"));
+  const call = (id, order_id, amount) => ({ id, type: "function", function: { name: "refund", arguments: JSON.stringify({ order_id, amount }) } });
+  const messages = [{ id: "u1", role: "user", content: "x" }, { id: "m1", role: "assistant", toolCalls: [call("c1", "A1", 5), call("c2", "B2", 20)] }];
+  const ran = (id, order_id, amount) => done(id, { arguments: { order_id, amount }, effective_arguments: { order_id, amount } });
+  server.thread = { messages, approvals: [], calls: [ran("c1", "A1", 5), ran("c2", "B2", 20)], run: { key: "run-0", status: "finished" } };
+  await session.open("t1", "support");
+  await session.send("refund A1 again");
+  const asked = toRows(session.state).find(({ callId }) => callId === "c3");
+  assert.deepEqual(asked.earlier.map(({ record }) => record.call_id), ["c1"]);
+});
+
+test("a message behind a call that waits is kept, and that is said", async () => {
+  const { session } = scripted(gated("c1"), [interrupted(interrupt("c1"))]);
+  await session.send("refund A1");
+  assert.deepEqual(toRows(session.state).filter(({ kind }) => kind === "kept"), []);
+  await session.send("and hurry");
+  assert.equal(toRows(session.state).at(-1).kind, "kept");
 });

@@ -13,9 +13,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from agui_gate.http.assets import BUILT_HEADERS, HEADERS, KEPT, PAGE, page_routes
+from agui_gate.http.assets import BUILT_HEADERS, HEADERS, KEPT, PAGE, HashedFiles, page_routes
 
 HERE = Path(__file__).parent
+FILES = f"/page/{HashedFiles(PAGE).hash}"
 MODULES = sorted(PAGE.glob("*.js"))
 IMPORT = re.compile(r'^import .*? from "\./([^"]+)";$', re.MULTILINE | re.DOTALL)
 # Namespaces are names, not addresses; in markdown.js the scheme is what links are checked for.
@@ -51,10 +52,11 @@ def index() -> Tags:
 
 
 def test_every_file_is_served_with_the_headers_that_protect_it(client: TestClient) -> None:
-    for path in ["/", *(f"/page/{file.name}" for file in PAGE.iterdir())]:
+    for path in ["/", *(f"{FILES}/{file.name}" for file in PAGE.iterdir())]:
         response = client.get(path)
         assert response.status_code == 200, path
-        assert {name: response.headers[name] for name in HEADERS} == HEADERS, path
+        expected = HEADERS if path == "/" else HEADERS | KEPT
+        assert {name: response.headers[name] for name in expected} == expected, path
 
 
 @pytest.fixture
@@ -85,20 +87,22 @@ def test_the_pages_link_to_each_other_only_where_both_are(built: Path, tmp_path:
     assert both.text.count("<!--") < alone.text.count("<!--")
 
 
-def test_files_are_revalidated_and_not_sent_again(client: TestClient) -> None:
-    first = client.get("/page/app.js")
-    again = client.get("/page/app.js", headers={"if-none-match": first.headers["etag"]})
-    assert (again.status_code, again.headers["cache-control"]) == (304, "no-cache")
+def test_the_page_is_asked_for_each_time_and_files_are_not_sent_again(client: TestClient) -> None:
+    assert client.get("/").headers["cache-control"] == "no-cache"
+    first = client.get(f"{FILES}/app.js")
+    again = client.get(f"{FILES}/app.js", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.headers["cache-control"]) == (304, KEPT["cache-control"])
 
 
 def test_nothing_outside_the_page_is_served(client: TestClient) -> None:
-    for path in ("/page/../assets.py", "/page/%2e%2e/assets.py", "/page/nothing.js", "/page/"):
+    inside = (f"{FILES}/../../assets.py", f"{FILES}/%2e%2e/%2e%2e/assets.py", f"{FILES}/nothing.js", f"{FILES}/")
+    for path in ("/page/../assets.py", "/page/%2e%2e/assets.py", "/page/app.js", "/page/", *inside):
         assert client.get(path).status_code == 404, path
 
 
 def test_modules_have_a_type_that_browsers_run(client: TestClient) -> None:
     for module in MODULES:
-        assert client.get(f"/page/{module.name}").headers["content-type"].startswith("text/javascript")
+        assert client.get(f"{FILES}/{module.name}").headers["content-type"].startswith("text/javascript")
 
 
 def test_the_document_has_nothing_inline_and_every_reference_resolves(index: Tags) -> None:

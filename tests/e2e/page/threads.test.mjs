@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "./support.mjs";
 
-const { nextExpiry, sections } = await page("threads.js");
+const { apart, nextExpiry, sections } = await page("threads.js");
 
 const NOW = new Date(2026, 10, 22, 12).getTime();
 const iso = (minutes) => new Date(NOW + minutes * 60_000).toISOString();
@@ -28,4 +28,10 @@ test("what has expired waits for nobody; when the next one does is known", () =>
 test("chats are grouped by day", () => {
   const found = sections([thread("a", -1), thread("b", -24 * 60), thread("c", -72 * 60, null)], [], NOW);
   assert.deepEqual(found.map(([name, members]) => [name, members.map(({ title }) => title)]), [["Today", ["a"]], ["Yesterday", ["b"]], ["Earlier", ["New chat"]]]);
+});
+
+test("chats of the same title are told apart: by a number, which the oldest has not", () => {
+  const threads = apart([thread("c", -1, "Hello"), thread("b", -2, "Other"), thread("a", -3, "Hello")]);
+  const [[, listed]] = sections(threads, [], NOW);
+  assert.deepEqual(listed.map(({ id, title, number }) => [id, title, number]), [["c", "Hello", 2], ["b", "Other", undefined], ["a", "Hello", undefined]]);
 });

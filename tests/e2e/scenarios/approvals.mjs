@@ -12,7 +12,7 @@ export async function approve(t) {
   const page = await t.open();
   await t.say(page, "Refund ten cents of order 1003");
   await t.card(page).waitFor();
-  await shows(t.card(page), /Refund 0\.1 € for order 1003\?.*Expires in/);
+  await shows(t.card(page), /Refund 0\.10 € for order 1003\?.*Expires in/);
   await t.chipsAre(page, t.waits("refund:waiting"));
   await t.shot(page, "card");
   await t.press(page, "Approve");
@@ -115,7 +115,7 @@ export async function approveAll(t) {
   const all = page.getByRole("button", { name: "Approve all 3" });
   await all.waitFor();
   const chat = page.locator(".gate-arguments:visible");
-  await becomes(() => chat.evaluateAll((lists) => lists.map((list) => list.textContent)), orders.map((id) => `Order id"${id}"`));
+  await becomes(() => chat.evaluateAll((lists) => lists.map((list) => list.textContent)), orders.map((id) => `Order id${id}`));
   await t.shot(page, "open");
   if (t.via === "direct") await accessible(page, "several cards");
   await all.click();
@@ -288,7 +288,7 @@ export async function plain(t) {
   await t.script(REAL_TURN, says("Refunded plainly."));
   const page = await t.openUrl(`${t.urls.server}/copilot/plain.html`);
   await t.say(page, "Refund ten cents of order 1003");
-  await page.getByText("Refund 0.1 € for order 1003?").waitFor();
+  await page.getByText("Refund 0.10 € for order 1003?").waitFor();
   await t.shot(page, "asked");
   await page.getByRole("button", { name: "Yes" }).click();
   await t.answered(page, "Refunded plainly.");

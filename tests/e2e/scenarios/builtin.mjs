@@ -39,7 +39,7 @@ export async function builtinEdit(t) {
   await page.fill(".field input", "0,05"); // many keyboards have no point
   await page.press(".field input", "Enter");
   await done(page);
-  await shows(page.locator(".tool-decision").last(), new RegExp(`^Approved at ${CLOCK}, in the chat · Amount 0\\.1 € → 0\\.05 €$`));
+  await shows(page.locator(".tool-decision").last(), new RegExp(`^Approved at ${CLOCK}, in the chat · Amount 0\\.10 € → 0\\.05 €$`));
   await toolsAre(page, ["refund:done"]);
 }
 
@@ -150,6 +150,6 @@ export async function builtinNarrow(t) {
   await page.locator("#sidebar.open").waitFor();
   await t.shot(page, "menu");
   await accessible(page, "narrow dark menu");
-  await page.getByRole("link", { name: "The page made with CopilotKit" }).click();
-  await page.getByText("This page is made with CopilotKit").waitFor({ state: "attached" });
+  await page.getByRole("link", { name: "The CopilotKit page" }).click();
+  await page.getByText("Built with CopilotKit").waitFor({ state: "attached" });
 }

@@ -78,7 +78,7 @@ export async function builtinChats(t) {
   await say(page, "Give some money back");
   await page.locator(".card").waitFor();
   await page.getByText(/^Waiting for you \(\d+\)$/).waitFor();
-  await shows(item("Give some money").locator(".thread-waits"), /^Refund 0\.1 € for order 1003\?$/);
+  await shows(item("Give some money").locator(".thread-waits"), /^Refund 0\.10 € for order 1003\?$/);
   await t.shot(page, "list");
   await menu(page, "Give some money", "Delete…");
   await shows(page.getByRole("dialog"), /deleted on the server, so it is gone in every browser.*will not run/);

@@ -27,7 +27,7 @@ export async function builtinInbox(t) {
   const anna = item(page, first);
   await shows(anna, /Refund Anna/);
   await anna.locator(".card").waitFor();
-  await shows(anna.locator(".card"), /Refund 0\.1 € for order 1003\?.*Order id"1003"Amount0\.1 €/);
+  await shows(anna.locator(".card"), /Refund 0\.10 € for order 1003\?.*Order id1003Amount0\.10 €/);
   await t.shot(page, "open");
   await accessible(page, "inbox");
   await t.script(calls("Packing.", call("stock_report", { seconds: 60 })), says("Anna has her money."));
@@ -117,7 +117,7 @@ export async function builtinInboxEdit(t) {
   await t.shot(page, "edit");
   await accessible(page, "edit");
   await page.locator(".inbox .field input").press("Enter");
-  await item(page, thread).locator(".tool-decision", { hasText: "outside the chat · Amount 0.1 € → 0.05 €" }).waitFor();
+  await item(page, thread).locator(".tool-decision", { hasText: "outside the chat · Amount 0.10 € → 0.05 €" }).waitFor();
   await row(page, "Refund Carla").locator('[data-mark="new"]').first().waitFor();
 }
 
@@ -157,13 +157,13 @@ export async function builtinInboxTwo(t) {
   const again = (button) => button.dispatchEvent(new MouseEvent("click", { detail: 2, bubbles: true, cancelable: true }));
   await item(page, thread, 1).getByRole("button", { name: "Approve" }).evaluate(again); // it moved under the pointer
   await item(page, thread).getByRole("button", { name: "Approve" }).evaluate(doubleClick);
-  await item(page, thread).getByText("Something else on this thread still waits for an answer.").waitFor();
+  await item(page, thread).getByText("Another call on this thread is still pending.").waitFor();
   await counts(item(page, thread, 1).locator(".card"), 1, "the second click of a double click decides nothing else");
   await t.script(says("Both are settled."));
   await item(page, thread, 1).getByRole("button", { name: "Reject" }).click();
   await page.keyboard.press("Enter");
   await row(page, "Refund twins").locator('[data-mark="new"]').first().waitFor();
-  await page.getByText("Nothing else waits").or(page.locator("#inbox-title")).first().waitFor();
+  await page.getByText("Nothing else is waiting").or(page.locator("#inbox-title")).first().waitFor();
 }
 
 /** Both clicks of a double click, where the first one was aimed at; nothing can happen in between. Runs in the page. */
@@ -256,8 +256,8 @@ export async function builtinInboxProblems(t) {
   page.allow(/403|404|409|410|503|ERR_/);
   const paul = item(page, thread);
   const answers = [
-    [403, "forbidden", "This is not for you.", "This is not for you. Whoever runs the server has to change that."],
-    [409, "thread_busy", "Another run is active on this thread.", "Another run is active on this thread. Another answer is still being written on this chat. Wait a moment, then try again."],
+    [403, "forbidden", "This is not for you.", "This is not for you. Ask the administrator of this server."],
+    [409, "thread_busy", "Another run is active on this thread.", "Another run is active on this thread. Another answer is still in progress in this chat. Wait a moment, then try again."],
     [503, "unavailable", "What was decided can't be read right now.", "What was decided can't be read right now. The server is shutting down or overloaded. Try again in a moment."],
     [422, "approval_refused", "The tool has changed.", /^The tool has changed\.$/],
   ];

@@ -24,14 +24,14 @@ export async function builtinElsewhere(t) {
     await answer(page, "as somebody else decided");
     await toolsAre(page, ["refund:done"]);
     await counts(page.locator(".card"), 0);
-    await shows(decision(page), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
+    await shows(decision(page), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.10 € → 0\\.05 €$`));
   }
   await t.shot(first, "settled");
   await first.reload();
   await done(first);
-  await shows(decision(first), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.1 € → 0\\.05 €$`));
+  await shows(decision(first), new RegExp(`^Approved at ${CLOCK}, outside the chat · Amount 0\\.10 € → 0\\.05 €$`));
   await first.locator(".tool-line > summary").click();
-  await shows(first.locator(".tool-body .arguments"), /Amount0\.05 €was 0\.1 €/);
+  await shows(first.locator(".tool-body .arguments"), /Amount0\.05 €was 0\.10 €/);
   await t.shot(first, "edited");
   await accessible(first, "an edited call");
 }
@@ -140,7 +140,7 @@ export async function builtinTryAgain(t) {
   const again = page.getByRole("button", { name: "Try again" });
   await again.click();
   const dialog = page.getByRole("dialog");
-  await shows(dialog, new RegExp(`What ran in it stays done.*Refund · 1003 · 0\\.1 € · ran at ${CLOCK}`));
+  await shows(dialog, new RegExp(`Calls that ran stay done.*Refund · 1003 · 0\\.10 € · ran at ${CLOCK}`));
   await accessible(page, "try again");
   await t.shot(page, "asked");
   await becomes(() => page.evaluate(() => document.activeElement.textContent), "Keep this answer");
@@ -151,7 +151,7 @@ export async function builtinTryAgain(t) {
   await again.click();
   await dialog.getByRole("button", { name: "Try again" }).click();
   await page.locator(".card").waitFor();
-  const earlier = new RegExp(`Already ran in this chat:1003 · 0\\.1 € · ran at ${CLOCK}, in an answer that was replaced`);
+  const earlier = new RegExp(`The very same already ran in this chat:1003 · 0\\.10 € · ran at ${CLOCK}, in an answer that was replaced`);
   await shows(page.locator(".card"), earlier);
   const kept = "Ran in an answer that was replaced. What it did stays done.";
   await toolsAre(page, ["refund:done", "refund:waiting"]);

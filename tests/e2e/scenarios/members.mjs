@@ -31,7 +31,7 @@ export async function insideApprove(t) {
   const page = await open(t);
   await t.say(page, "Refund ten cents of order 1003");
   await shows(asker(t, page), /^Clerk asks$/);
-  await shows(t.card(page), /Refund 0\.1 € for order 1003\?/);
+  await shows(t.card(page), /Refund 0\.10 € for order 1003\?/);
   await t.idle(page);
   await becomes(() => boxes(page), ["clerk:waiting"]);
   await counts(box(page, "clerk").getByText("I'll refund it."), 1, "what a sub-agent says stands in its box");

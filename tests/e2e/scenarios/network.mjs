@@ -53,7 +53,7 @@ export async function builtinKilledAtWork(t) {
   await toolsAre(page, ["pack_order:unknown"]);
 }
 
-/** The same on the page made with CopilotKit. */
+/** The same on the CopilotKit page. */
 export async function killed(t) {
   await t.script(STORY);
   const page = await t.open();
@@ -90,7 +90,7 @@ export async function killedAtWork(t) {
   await t.start("server");
   await comesBack(page);
   const row = page.getByTestId("unread");
-  await becomes(() => row.textContent(), "Approved, but nothing is at work on it. The server may have been restarted.Go on");
+  await becomes(() => row.textContent(), "Approved, but nothing is running it. The server may have been restarted.Go on");
   await counts(page.getByText("it is running"), 0);
   await t.chipsAre(page, ["pack_order:waiting"]);
   await t.shot(page, "left");

@@ -1,4 +1,4 @@
-/** What a person does who looks closely: decides half, then says something; on the page made with CopilotKit. */
+/** What a person does who looks closely: decides half, then says something; on the CopilotKit page. */
 
 import assert from "node:assert/strict";
 import { quiet } from "../browser.mjs";

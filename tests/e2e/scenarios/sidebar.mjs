@@ -109,8 +109,11 @@ export async function connections(t) {
   const options = async (page) => page.locator("select[aria-label=Connection]:visible option").allTextContents();
   const page = await t.openUrl(`${t.urls.server}/copilot/`);
   await page.waitForSelector(".welcome");
+  await becomes(() => options(page), [], "only who develops is offered these");
+  await page.goto(`${t.urls.server}/copilot/?dev`);
+  await page.waitForSelector(".welcome");
   await becomes(() => options(page), ["CopilotKit routes of the server", "HttpAgent in the browser"]);
-  const other = await t.openUrl(`${t.urls.server}/copilot/?via=runtime&runtime=${encodeURIComponent(`${t.urls.runtime}/api/copilotkit`)}`);
+  const other = await t.openUrl(`${t.urls.server}/copilot/?dev&via=runtime&runtime=${encodeURIComponent(`${t.urls.runtime}/api/copilotkit`)}`);
   await other.waitForSelector(".welcome");
   await becomes(async () => (await options(other)).length, 3);
   await other.locator("select[aria-label=Connection]:visible").selectOption("direct");

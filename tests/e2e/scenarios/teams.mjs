@@ -24,7 +24,7 @@ const outline = (page) =>
         const depth = "  ".repeat(document.evaluate("count(ancestor::section[contains(@class, 'task')])", row, null, 1).numberValue);
         const part = (selector) => row.querySelector(selector)?.textContent ?? "";
         if (row.matches(".task")) return `${depth}${part(".task-name")} [${row.dataset.status}]`;
-        if (row.matches(".tool")) return `${depth}${part(".tool-name")}: ${row.dataset.status}`;
+        if (row.matches(".tool")) return `${depth}${row.querySelector(".tool-name").title}: ${row.dataset.status}`;
         if (row.matches(".handoff")) return `${depth}${row.textContent}`;
         return `${depth}${row.matches(".speaker") ? "@" : ""}${row.textContent}`;
       }),
@@ -284,7 +284,7 @@ export async function builtinTeamForm(t) {
   await shows(page.locator(".form"), /^VerdictIt stands well\./);
   await t.script(analyst("No idea."), analyst("None at all."));
   await say(page, "And now?");
-  await shows(page.locator(".notice"), /^The model.s answer has not the form that was asked forTry again, or say more about what is wanted\. output: Invalid JSON/);
+  await shows(page.locator(".notice"), /^The model.s answer does not have the required formTry again with a more precise request\. output: Invalid JSON/);
   await t.shot(page, "unfit");
 }
 

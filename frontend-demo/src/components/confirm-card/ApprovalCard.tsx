@@ -2,7 +2,8 @@ import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react";
 import { Arguments } from "./Arguments";
 import { Earlier, type EarlierCall } from "./Earlier";
 import { EditForm } from "./EditForm";
-import type { Field } from "./fields";
+import { dropDraft, readDraft } from "./editDrafts";
+import type { Field, Schema } from "./fields";
 import { Icon } from "./Icon";
 import { Shown } from "./Shown";
 import type { Unit } from "./units";
@@ -29,6 +30,8 @@ export interface Ask {
   earlier: EarlierCall[];
   /** What the numbers are in. */
   unit: Unit;
+  /** The JSON Schema of the arguments, where it is known. */
+  schema?: Schema;
 }
 
 export interface Decision {
@@ -49,16 +52,18 @@ interface Props {
 
 /** One gated call: what would run, with which arguments, for how long it can be answered, and the decision. */
 export function ApprovalCard({ ask, onDecide: decide, onUnsent, all }: Props) {
-  const [mode, setMode] = useState<"view" | "edit" | "reject">("view");
+  const [mode, setMode] = useState<"view" | "edit" | "reject">(() => (ask.fields.length > 0 && readDraft(ask.id) ? "edit" : "view"));
   const isAnswered = useRef(false);
   useGoing(() => mode !== "view" && !isAnswered.current && onUnsent?.());
   const onDecide = (decision: Decision) => {
     isAnswered.current = true;
+    dropDraft(ask.id);
     decide(decision);
   };
   const titleId = useId();
   const card = useRef<HTMLElement>(null);
   const back = () => {
+    dropDraft(ask.id);
     setMode("view");
     card.current?.focus(); // the button that had the focus is gone
   };
@@ -82,7 +87,7 @@ export function ApprovalCard({ ask, onDecide: decide, onUnsent, all }: Props) {
       <header className="gate-head">
         <span className="gate-badge"><Icon name="gate" /></span>
         <div className="gate-heading">
-          <h2 id={titleId}><span className="gate-hidden">Approval needed: </span><Shown text={humanize(ask.tool)} /></h2>
+          <h2 id={titleId}><span className="gate-hidden">Approval needed: </span><span title={ask.tool}><Shown text={humanize(ask.tool)} /></span></h2>
           {ask.agent && <p className="gate-asker" data-testid="gate-asker"><strong><Shown text={humanize(ask.agent)} /></strong> asks</p>}
           <p><Shown text={headline(ask, mode, expired)} /></p>
         </div>
@@ -98,7 +103,7 @@ export function ApprovalCard({ ask, onDecide: decide, onUnsent, all }: Props) {
         <Earlier ask={ask} />
         {mode === "view" && <View ask={ask} onDecide={onDecide} all={all} onMode={setMode} />}
         {mode === "edit" && (
-          <EditForm fields={ask.fields} values={ask.arguments} unit={ask.unit} onSubmit={(edits) => onDecide(withEdits(edits))}>
+          <EditForm id={ask.id} fields={ask.fields} values={ask.arguments} unit={ask.unit} tool={ask.tool} schema={ask.schema} onSubmit={(edits) => onDecide(withEdits(edits))}>
             <div className="gate-actions">
               <button className="gate-button primary" type="submit"><Icon name="check" />Approve with changes</button>
               <button className="gate-button" type="button" onClick={back}>Back</button>
@@ -123,9 +128,9 @@ function useGoing(act: () => void) {
 const UNTIL = "Nothing happens until you decide.";
 
 function headline({ message, agent }: Ask, mode: "view" | "edit" | "reject", expired: boolean): string {
-  if (expired) return "Nobody answered in time, so it didn't run. Say something to go on.";
-  if (mode === "edit") return "Change what you want to change, then approve.";
-  if (mode === "reject") return "It won't run, and the assistant goes on without it.";
+  if (expired) return "Nobody decided in time, so it did not run. Send a message to continue.";
+  if (mode === "edit") return "Change the arguments, then approve.";
+  if (mode === "reject") return "It won't run, and the assistant continues without it.";
   return message ?? (agent ? UNTIL : `The assistant wants to do this. ${UNTIL}`);
 }
 
@@ -134,7 +139,7 @@ const withEdits = (edits: Json): Decision => (Object.keys(edits).length > 0 ? { 
 function View({ ask, onDecide, all, onMode }: Props & { onMode: (mode: "edit" | "reject") => void }) {
   return (
     <>
-      <Arguments values={ask.arguments} unit={ask.unit} />
+      <Arguments values={ask.arguments} unit={ask.unit} tool={ask.tool} schema={ask.schema} />
       <div className="gate-actions">
         <button className="gate-button primary" type="button" aria-keyshortcuts="a" onClick={() => onDecide({ approved: true })}><Icon name="check" />Approve<Key letter="A" /></button>
         {all && <button className="gate-button" type="button" onClick={all.approve}><Icon name="check" />Approve all {all.count}</button>}
@@ -154,7 +159,7 @@ function Reject({ ask, onDecide, onBack }: Props & { onBack: () => void }) {
   const decide = () => onDecide(reason.trim() ? { approved: false, reason: reason.trim() } : { approved: false });
   return (
     <form className="gate-form" onSubmit={(event) => { event.preventDefault(); decide(); }}>
-      <Arguments values={ask.arguments} unit={ask.unit} />
+      <Arguments values={ask.arguments} unit={ask.unit} tool={ask.tool} schema={ask.schema} />
       <div className="gate-field">
         <label htmlFor={id}>Reason (optional)</label>
         <input id={id} type="text" name="reason" autoFocus autoComplete="off" value={reason} onChange={(event) => setReason(event.target.value)} />

@@ -154,7 +154,7 @@ function Waiting({ ask, id, queue }: PartProps) {
   return (
     <div className="gate-next" data-testid="gate-next">
       <p>Next: <Shown text={ask.message ?? humanize(ask.tool)} />{ask.agent && <> · <Shown text={humanize(ask.agent)} /> asks</>}</p>
-      <Arguments values={ask.arguments} unit={ask.unit} />
+      <Arguments values={ask.arguments} unit={ask.unit} tool={ask.tool} />
     </div>
   );
 }
@@ -197,6 +197,7 @@ function toAsk(card: Partial<Card>): Ask | null {
     fields: makeFields(card.editable ?? [], values, schema),
     earlier: (card.already_ran ?? []) as unknown as EarlierCall[],
     unit: unitsFor(values, { schema, message }),
+    schema,
   };
 }
 

@@ -21,9 +21,10 @@ export function Earlier({ ask }: { ask: Ask }) {
   const known = useAllRecords().filter((record) => record !== self && record.tool === ask.tool && ran(record)).map(toEarlier);
   const wasReplaced = (at: string | null) => ask.earlier.some((call) => call.replaced && call.at === at); // the records may be older
   const newest = known.map((call) => ({ ...call, replaced: call.replaced || wasReplaced(call.at) }));
-  const before = newest.length < ask.earlier.length ? ask.earlier : newest; // what came since is only in the records
+  const all = newest.length < ask.earlier.length ? ask.earlier : newest; // what came since is only in the records
+  const before = all.filter((call) => isAboutSame(ask, call.arguments));
   if (before.length === 0) return null;
-  const same = before.some((call) => JSON.stringify(call.arguments) === JSON.stringify(ask.arguments));
+  const same = before.some((call) => canonical(call.arguments) === canonical(ask.arguments));
   return (
     <div className="gate-earlier" data-testid="gate-earlier" data-same={same}>
       <Icon name={same ? "warning" : "clock"} />
@@ -37,6 +38,14 @@ export function Earlier({ ask }: { ask: Ask }) {
     </div>
   );
 }
+
+/** Whether a call is about the thing that was dealt with: all text that a person can't change here is the same. */
+function isAboutSame({ arguments: values, fields }: Ask, ranWith: Json): boolean {
+  const names = Object.keys(values).filter((name) => typeof values[name] === "string" && !fields.some(({ path }) => path[0] === name));
+  return names.every((name) => values[name] === ranWith[name]);
+}
+
+const canonical = (values: Json) => JSON.stringify(Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1)));
 
 const toEarlier = ({ effective_arguments, decision, state, replaced }: CallRecord): EarlierCall => ({ arguments: effective_arguments, at: decision?.at ?? null, state, replaced });
 

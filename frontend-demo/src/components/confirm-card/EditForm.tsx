@@ -1,23 +1,29 @@
-import { useId, useState, type FormEvent, type ReactNode } from "react";
+import { useEffect, useId, useState, type FormEvent, type ReactNode } from "react";
 import { Arguments } from "./Arguments";
-import { readFields, toText, type Field } from "./fields";
+import { keepDraft, readDraft } from "./editDrafts";
+import { readFields, toText, type Field, type Schema } from "./fields";
 import { hiddenIn } from "./invisible";
 import type { Unit } from "./units";
 import type { Json } from "./values";
 
 interface Props {
+  /** The call's or the approval's: what was typed is kept by it until the card is answered or left. */
+  id: string;
   fields: Field[];
   values: Json;
   unit: Unit;
+  tool: string;
+  schema?: Schema;
   /** Gets the values that were changed, and only those. */
   onSubmit: (changed: Json) => void;
   children: ReactNode;
 }
 
 /** The arguments with inputs for those that may be changed. Invalid input is explained next to it and not sent. */
-export function EditForm({ fields, values, unit, onSubmit, children }: Props) {
+export function EditForm({ id: call, fields, values, unit, tool, schema, onSubmit, children }: Props) {
   const id = useId();
-  const [texts, setTexts] = useState(() => Object.fromEntries(fields.map((field) => [field.name, toText(field)])));
+  const [texts, setTexts] = useState(() => ({ ...Object.fromEntries(fields.map((field) => [field.name, toText(field)])), ...readDraft(call) }));
+  useEffect(() => keepDraft(call, texts), [call, texts]); // a reload keeps it
   const [errors, setErrors] = useState<Record<string, string>>({});
 
   function submit(event: FormEvent<HTMLFormElement>) {
@@ -32,7 +38,7 @@ export function EditForm({ fields, values, unit, onSubmit, children }: Props) {
   const fixed = Object.fromEntries(Object.entries(values).filter(([name]) => !fields.some(({ path }) => path[0] === name)));
   return (
     <form className="gate-form" noValidate onSubmit={submit}>
-      {Object.keys(fixed).length > 0 && <Arguments values={fixed} unit={unit} />}
+      {Object.keys(fixed).length > 0 && <Arguments values={fixed} unit={unit} tool={tool} schema={schema} />}
       {fields.map((field, at) => (
         <div className="gate-field" key={field.name}>
           <label htmlFor={`${id}-${field.name}`}>{field.label}{inUnit(field, unit)}</label>

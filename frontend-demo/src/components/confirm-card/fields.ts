@@ -12,6 +12,7 @@ export interface Schema {
   default?: unknown;
   unit?: string;
   minimum?: number;
+  exclusiveMinimum?: number;
   maximum?: number;
   anyOf?: Schema[];
   oneOf?: Schema[];
@@ -38,6 +39,7 @@ export interface Field {
   options?: unknown[];
   help?: string;
   min?: number;
+  above?: number;
   max?: number;
 }
 
@@ -75,6 +77,7 @@ function fieldsAt(path: string[], parent: Schema, values: Json, definitions: Def
       options: "const" in known ? [known.const] : known.enum,
       help: known.description,
       min: known.minimum,
+      above: known.exclusiveMinimum,
       max: known.maximum,
     },
   ];
@@ -174,10 +177,11 @@ function empty({ kind, label, required, nullable }: Field): unknown {
 const withPoint = (text: string) => text.replace(/^(\s*-?\d+),(\d{1,2}\s*)$/, "$1.$2");
 
 /** A whole number that a browser would round stays the text that was typed: the server reads it as the number it is. */
-function toNumber({ label, kind, min, max }: Field, text: string): number | string {
+function toNumber({ label, kind, min, above, max }: Field, text: string): number | string {
   const value = Number(withPoint(text));
   if (!Number.isFinite(value)) throw new Error(`${label} must be a number.`);
   if (kind === "integer" && !Number.isInteger(value)) throw new Error(`${label} must be a whole number.`);
+  if (above !== undefined && value <= above) throw new Error(`${label} must be more than ${above}.`);
   if (min !== undefined && value < min) throw new Error(`${label} must be at least ${min}.`);
   if (max !== undefined && value > max) throw new Error(`${label} must be at most ${max}.`);
   if (/^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(value)) return text.trim();

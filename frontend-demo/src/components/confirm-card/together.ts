@@ -19,8 +19,12 @@ export class Queue {
   /** CopilotKit waits for the open card's answer, which it sends then; else the card sends it itself. */
   isAwaited = false;
 
-  /** `onDecide` hears of every decision. */
-  constructor(readonly decided: () => void = () => {}) {}
+  readonly decided: () => void;
+
+  /** `decided` hears of every decision. */
+  constructor(decided: () => void = () => {}) {
+    this.decided = decided;
+  }
 
   subscribe = (listener: () => void) => {
     this.#listeners.add(listener);

@@ -116,7 +116,9 @@ class Reader {
   /** How many times the records were asked for, and which of the answers is the latest here. */
   #turns = { asked: 0, taken: 0 };
 
-  constructor(readonly store: LedgerStore) {}
+  readonly store: LedgerStore;
+
+  constructor(store: LedgerStore) { this.store = store; }
 
   /** Whether there is anything to look for: what waits or is being carried out, and what follows a decision. */
   isWanted(): boolean {

@@ -38,9 +38,9 @@ function readsAsOther(text: string): boolean {
   return NO_TEXT.test(sign) || /^".*"$/s.test(sign) || !Number.isNaN(Number(sign));
 }
 
-/** A value for reading: text as it is, or in quotes where it reads as something else; everything else as JSON. */
-export function showValue(value: unknown): string {
-  if (typeof value === "string") return readsAsOther(value) ? JSON.stringify(value) : value;
+/** A value for reading: text as it is, or in quotes where it reads as something else that could stand there (a schema may say that it is text); everything else as JSON. */
+export function showValue(value: unknown, schema?: { type?: unknown }): string {
+  if (typeof value === "string") return schema?.type !== "string" && readsAsOther(value) ? JSON.stringify(value) : value;
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
 }
 
@@ -69,8 +69,13 @@ export function summary(values: Json, { to = 90, unit = noUnit }: { to?: number;
   return shorten(told.map((text) => text.replace(/\s+/g, " ")).join(" · "), to);
 }
 
-/** `20 €` */
-export const withUnit = (text: string, unit: string): string => (unit ? `${text} ${unit}` : text);
+const CURRENCIES = /^([€$£¥₹]|EUR|USD|GBP|CHF|INR|euros?|dollars|pounds)$/;
+
+/** `20 €`, `64.90 €`: money has two digits behind the point, or none. */
+export function withUnit(text: string, unit: string): string {
+  if (!unit) return text;
+  return `${CURRENCIES.test(unit) && /^-?\d+[.]\d$/.test(text) ? `${text}0` : text} ${unit}`;
+}
 
 function leaves(value: unknown): unknown[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(leaves);

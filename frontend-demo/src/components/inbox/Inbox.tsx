@@ -81,8 +81,8 @@ function List({ inbox, current, titleOf, isEntry = () => true, onOpenChat }: Pro
             </li>
           ))}
         </ul>
-        {hasMore && <p className="inbox-note">The others follow once these are decided.</p>}
-        {count === 0 && !hasMore && <p className="inbox-note">{entries.length > 0 ? "Nothing else waits for you." : "Nothing waits for you."}</p>}
+        {hasMore && <p className="inbox-note">More are shown when these are decided.</p>}
+        {count === 0 && !hasMore && <p className="inbox-note">{entries.length > 0 ? "Nothing else is waiting for you." : "Nothing is waiting for you."}</p>}
       </div>
     </dialog>
   );

@@ -137,6 +137,7 @@ function toAsk({ id, message: asked, responseSchema, metadata = {} }: Interrupt)
     fields: makeFields(editable, values, schema, response.$defs),
     earlier: ran,
     unit: unitsFor(values, { schema, message }),
+    schema,
   };
 }
 

@@ -70,9 +70,9 @@ function Form({ state, isRunning, onSave, onClose }: FormProps) {
     try {
       const changed: unknown = JSON.parse(text);
       if (isObject(changed)) onSave(changed);
-      else setProblem("It has to be an object: {…}.");
+      else setProblem("It must be an object: {…}.");
     } catch (error) {
-      setProblem(`This is no JSON: ${(error as Error).message}`);
+      setProblem(`This is not valid JSON: ${(error as Error).message}`);
     }
   };
   return (

@@ -13,7 +13,7 @@ import { around, type Team } from "./team";
 import { TeamMessage, TeamReasoning } from "./TeamMessage";
 import { Lane, useTeam } from "./useTeam";
 
-const WORDS: Partial<Record<Status, string>> = { running: "Working", waiting: "Waits for you" };
+const WORDS: Partial<Record<Status, string>> = { running: "Working", waiting: "Waiting for you" };
 
 /** A task that one agent handed to another: who works on it, how it stands, and all that is said and done in it. `call`: the one that delegated it, where it is shown. */
 export function Delegation({ id, call }: { id: string; call?: Call }) {

@@ -17,7 +17,7 @@ const DAY = 86_400_000; // ms
 export function ThreadList({ threads, current, ...actions }: Props) {
   return (
     <div className="threads" data-testid="threads">
-      {byDay(threads, Date.now()).map(([day, members]) => (
+      {byDay(apart(threads), Date.now()).map(([day, members]) => (
         <section key={day} aria-label={day}>
           <h2>{day}</h2>
           <ul>
@@ -27,6 +27,17 @@ export function ThreadList({ threads, current, ...actions }: Props) {
       ))}
     </div>
   );
+}
+
+/** Chats of the same title are numbered, the oldest first; `threads` are the latest first. */
+function apart(threads: ThreadHead[]): ThreadHead[] {
+  const seen = new Map<string | null, number>();
+  const numbered = threads.toReversed().map((thread) => {
+    const number = (seen.get(thread.title) ?? 0) + 1;
+    seen.set(thread.title, number);
+    return number > 1 ? { ...thread, number } : thread;
+  });
+  return numbered.reverse();
 }
 
 function byDay(threads: ThreadHead[], now: number): [string, ThreadHead[]][] {

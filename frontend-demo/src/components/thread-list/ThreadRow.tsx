@@ -21,9 +21,9 @@ export function ThreadRow({ thread, isCurrent, onOpen, onDelete, onRename }: Pro
   return (
     <li>
       <button type="button" className="thread" aria-current={isCurrent ? "page" : undefined} onClick={() => onOpen(thread.id)}>
-        <span className="thread-title"><Shown text={title} /></span>
+        <span className="thread-title"><Shown text={thread.number ? `${title} (${thread.number})` : title} /></span>
         <span className="thread-facts">
-          {thread.pending > 0 && <span className="thread-waits">Waits for you</span>}
+          {thread.pending > 0 && <span className="thread-waits">Waiting for you</span>}
           <time dateTime={thread.updated_at} title={new Date(thread.updated_at).toLocaleString()}>{shortTime(thread.updated_at, Date.now())}</time>
         </span>
       </button>

@@ -8,6 +8,8 @@ export interface ThreadHead {
   title: string | null;
   updated_at: string;
   pending: number;
+  /** Tells it from older ones of the same title. */
+  number?: number;
 }
 
 interface Source {

@@ -8,7 +8,7 @@ import { unitsOf, type CallRecord } from "../confirm-card/records";
 import { Shown } from "../confirm-card/Shown";
 import { noUnit } from "../confirm-card/units";
 import { useCountdown } from "../confirm-card/useCountdown";
-import { parseJson, parseObject, summary, type Json } from "../confirm-card/values";
+import { humanize, parseJson, parseObject, summary, type Json } from "../confirm-card/values";
 import { LOOKS, recordStatus, resultStatus, type Status } from "./status";
 import { cardsIn, RUN, useOpenCalls } from "./useOpenCalls";
 import "./tool-chips.css";
@@ -52,7 +52,7 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
     <details className="chip" data-testid="tool-chip" data-tool={name} data-status={how}>
       <summary>
         <span className="chip-symbol">{icon ? <Icon name={icon} /> : <span className="chip-spinner" />}</span>
-        <code><Shown text={name} /></code>
+        <span className="chip-name" title={name}><Shown text={humanize(name)} /></span>
         <span className="chip-preview"><Shown text={summary(values, { unit })} /></span>
         <span className="chip-status">{label}</span>
         <Icon name="chevron" />
@@ -62,7 +62,7 @@ export function ToolChip({ name, toolCallId, parameters, status, result, meanwhi
       <div className="chip-body">
         {hasCard && <Decided callId={toolCallId} />}
         <h3>Arguments</h3>
-        <Arguments values={values} unit={unit} />
+        <Arguments values={values} unit={unit} tool={name} />
         <Result text={record?.result ?? (record ? undefined : text)} />
       </div>
     </details>

@@ -15,7 +15,7 @@ export async function mayReplace(state) {
   if (ran.length === 0) return true;
   return confirm({
     title: "Try again?",
-    text: "The answer is written anew. What ran in it stays done, and the assistant may ask for the same again:",
+    text: "The answer is regenerated. Calls that ran stay done, and the assistant may ask for them again:",
     details: [h("ul", { class: "dialog-list" }, ran.map((call) => line(call, state.schemas[call.name])))],
     yes: "Try again",
     no: "Keep this answer",

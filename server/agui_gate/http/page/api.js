@@ -110,7 +110,7 @@ export async function decide(id, decision) {
 
 const withBody = (method, body) => ({ method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-/** Start a run; yields its AG-UI events. Aborting `signal` only disconnects. `began(key)` is told how the server names it. */
+/** Start a run; yields its AG-UI events. Aborting `signal` only disconnects: the run goes on. `began(key)` is told how the server names it. */
 export function run(agent, input, signal, began) {
   return stream(`agents/${encodeURIComponent(agent)}`, input, signal, began);
 }
@@ -123,7 +123,7 @@ export function connect(agent, input, signal) {
 async function* stream(path, input, signal, began = () => {}) {
   const response = await call(path, {
     method: "POST",
-    headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+    headers: { "Content-Type": "application/json", Accept: "text/event-stream", "AGUI-Gate-Leaving": "continue" },
     body: JSON.stringify(input),
     signal,
   });

@@ -12,7 +12,7 @@ import { humanize } from "./fields.js";
 import { createFollower } from "./follow.js";
 import { askToken, setUpAgents, setUpTheme, setUpToken } from "./frame.js";
 import { setUpEscape } from "./keys.js";
-import { createActivity, createFooter, createForm, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
+import { createActivity, createCut, createFooter, createForm, createKept, createReasoning, createReplaced, createText, createUnread, createUser, createWorking } from "./messages.js";
 import { createInboxView } from "./inboxview.js";
 import { createNews } from "./news.js";
 import { createNotice } from "./notices.js";
@@ -31,7 +31,7 @@ import { createWatch } from "./watch.js";
 import { renderProblem, renderWelcome } from "./welcome.js";
 
 const element = (id) => document.getElementById(id);
-const announce = (text) => setText(element("announcer"), text);
+const announce = (text) => text && setText(element("announcer"), text);
 const cards = new URLSearchParams(location.search).get("hitl") === "card";
 const LIST_EVERY = 20_000; // ms between looks at the other chats, while nothing happens in them
 let agents = [];
@@ -62,6 +62,8 @@ const CREATORS = {
   activity: createActivity,
   working: createWorking,
   replaced: createReplaced,
+  cut: createCut,
+  kept: createKept,
   footer: () => createFooter(actions),
   tool: () => createTool(actions),
   notice: () => createNotice(actions),
@@ -139,8 +141,7 @@ function draw(state) {
   batch.draw(state);
   shared.draw(state);
   if (!state.run && (before.run || openAsks(before).length !== openAsks(state).length)) refreshList();
-  const news = newsOf(before, state);
-  if (news) announce(news);
+  announce(newsOf(before, state));
   before = state;
   watch.update();
   if (empty) scroller.rest();
@@ -150,8 +151,7 @@ function draw(state) {
 function drawHeader(state) {
   setText(element("agent-name"), humanize(state.agent || "agui-gate"));
   if (element("agent-choice").value !== state.agent) element("agent-choice").value = state.agent;
-  const title = chats.find(state.threadId)?.title;
-  document.title = title ? `${title} · agui-gate` : "agui-gate";
+  document.title = [chats.find(state.threadId)?.title, "agui-gate"].filter(Boolean).join(" · ");
 }
 
 function focusNextCard() {

@@ -29,7 +29,7 @@ export function createBatch({ bar, text, button, finePrint }, { onSend, setHint,
       const warns = left > 0 && isWriting();
       if (warns && !finePrint.classList.contains("warns")) announce(leaving(left));
       finePrint.classList.toggle("warns", warns);
-      setText(finePrint, warns ? leaving(left) : asks.length > 0 && matchMedia("(hover: hover)").matches ? HINT : usual);
+      setText(finePrint, warns ? leaving(left) : asks.length > 0 && matchMedia("(hover: hover) and (min-width: 701px)").matches ? HINT : usual);
     },
   };
 }

@@ -111,13 +111,21 @@ function askParts(state, ask, asker) {
   return { ask: { ...ask, agent }, draft: state.drafts[ask.key] ?? null, earlier: earlierRuns(state, ask) };
 }
 
-/** What the same tool already did in this thread. */
-function earlierRuns(state, { tool, callId }) {
+/** What the same tool already did in this thread to the same thing. */
+function earlierRuns(state, ask) {
+  const { tool, callId } = ask;
   const shown = state.messages.flatMap((message) => message.toolCalls ?? []);
   const name = (id) => shown.find((call) => call.id === id)?.function;
   return Object.entries(state.records)
     .filter(([id, record]) => id !== callId && hasRun(record) && (record.tool ?? name(id)?.name) === tool)
-    .map(([id, record]) => ({ record, arguments: parseObject(name(id)?.arguments) ?? {} }));
+    .map(([id, record]) => ({ record, arguments: parseObject(name(id)?.arguments) ?? {} }))
+    .filter((run) => isAboutSame(ask, bothArguments(run.record, run.arguments).ran));
+}
+
+/** Whether a call is about the thing that was dealt with: all text that a person can't change here is the same. */
+function isAboutSame({ arguments: args, fields }, ran) {
+  const names = Object.keys(args).filter((name) => typeof args[name] === "string" && !fields.some(({ path }) => path[0] === name));
+  return names.every((name) => args[name] === ran[name]);
 }
 
 /** An ask whose call is not in the history (a question, or a thread that was cut short). */

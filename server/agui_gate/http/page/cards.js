@@ -12,6 +12,7 @@ import { createInput, readAll, readEdits } from "./form.js";
 import { keyed, withKeys } from "./keys.js";
 import { bothArguments } from "./records.js";
 import { reveal, shown } from "./reveal.js";
+import { readEdit, writeEdit } from "./storage.js";
 import { unitsFor } from "./units.js";
 import { outcome } from "./words.js";
 
@@ -25,6 +26,7 @@ export function createCard(ask, given) {
     ...given,
     decide(about, decision) {
       answered = decision !== null;
+      writeEdit(about.key, null);
       given.decide(about, decision);
     },
   };
@@ -32,6 +34,7 @@ export function createCard(ask, given) {
   let told = "";
   const node = h("section", { class: "card", tabindex: "-1", "aria-label": `Approval needed: ${reveal(whole(ask))}` });
   const show = (mode) => {
+    if (mode === "view") writeEdit(ask.key, null); // it was left
     const part = MODES[mode](ask, actions, show);
     const had = node.contains(document.activeElement);
     answered = false;
@@ -43,7 +46,8 @@ export function createCard(ask, given) {
     if (mode === "edit") part.focus?.select?.();
     if (node.offsetHeight < innerHeight * 0.7) node.scrollIntoView({ block: "nearest" }); // down to its buttons
   };
-  show(ask.kind === "question" ? "question" : "view");
+  const isEdited = ask.kind === "approval" && ask.fields.length > 0 && readEdit(ask.key) !== null; // before a reload
+  show(ask.kind === "question" ? "question" : isEdited ? "edit" : "view");
   withKeys(node, () => ["edit", "reject"].includes(node.dataset.mode) && (show("view"), true));
   let current = null;
   return {
@@ -75,7 +79,7 @@ const whole = (ask) => (ask.agent ? `${humanize(ask.agent)} asks: ${title(ask)}`
 const refusal = ({ refused }) => (refused ? [h("p", { class: "card-refused", role: "alert" }, icon("warning"), h("span", {}, shown(refused)))] : []);
 
 /** So that nobody approves the same thing twice without knowing. */
-function earlierLines({ schema }, earlier) {
+function earlierLines({ schema, arguments: args }, earlier) {
   if (earlier.length === 0) return [];
   const lines = earlier.slice(-MOST_EARLIER).map(({ record, arguments: args }) => {
     const { issued, ran } = bothArguments(record, args);
@@ -84,30 +88,32 @@ function earlierLines({ schema }, earlier) {
   });
   const more = earlier.length - lines.length;
   const ran = earlier.some(({ record }) => record.state !== "failed");
-  const title = `Already ${ran ? "ran" : "tried"} in this chat${earlier.length > 1 ? ` ${earlier.length} times` : ""}:`;
+  const canonical = (values) => JSON.stringify(Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1)));
+  const isSame = earlier.some(({ record, arguments: given }) => canonical(bothArguments(record, given).ran) === canonical(args));
+  const what = isSame ? "The very same already" : "Already";
+  const title = `${what} ${ran ? "ran" : "tried"} in this chat${earlier.length > 1 ? ` ${earlier.length} times` : ""}:`;
   const list = h("ul", {}, more > 0 ? h("li", {}, `${more} earlier`) : null, lines);
-  return [h("div", { class: "card-earlier" }, icon("warning"), h("div", {}, h("strong", {}, title), list))];
+  return [h("div", { class: "card-earlier", "data-same": String(isSame) }, icon(isSame ? "warning" : "clock"), h("div", {}, h("strong", {}, title), list))];
 }
 
 function header(ask, text) {
   const said = h("p", { dir: "auto" }, shown(text));
   const expiry = ask.expiresAt ? createCountdown(ask.expiresAt, () => expire(said)) : null;
-  const heading = h("h2", { class: "card-title" }, shown(title(ask)));
+  const heading = h("h2", { class: "card-title", title: ask.tool ? reveal(ask.tool) : null }, shown(title(ask)));
   const asker = ask.agent ? h("p", { class: "card-agent", dir: "auto" }, shown(`${humanize(ask.agent)} asks`)) : null;
-  const name = ask.tool ? h("code", { class: "card-tool" }, shown(ask.tool)) : null;
   const badge = h("span", { class: "card-badge" }, icon("gate"));
-  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, asker, heading, said), expiry ?? name);
+  return h("header", { class: "card-header" }, badge, h("div", { class: "card-heading" }, asker, heading, said), expiry);
 }
 
 /** An expired card can't be answered any more; what was asked stays readable. */
 function expire(said) {
-  said.textContent = "Nobody answered in time, so it didn't run. Say something to go on.";
+  said.textContent = "Nobody decided in time, so it did not run. Send a message to continue.";
   for (const control of said.closest(".card").querySelectorAll("button, input, select, textarea")) control.disabled = true;
 }
 
 const purpose = (ask) => ask.message || `${ask.agent ? humanize(ask.agent) : "The assistant"} wants to do this. Nothing happens until you decide.`;
 
-const tableOf = (ask, inputs = []) => argumentTable(ask.arguments, { inputs, unit: unitsFor(ask.arguments, ask) });
+const tableOf = (ask, inputs = []) => argumentTable(ask.arguments, { inputs, unit: unitsFor(ask.arguments, ask), schema: ask.schema });
 
 function viewMode(ask, actions, show) {
   const approve = keyed("A", button("Approve", "primary", "check", () => actions.decide(ask, { approved: true })));
@@ -117,7 +123,12 @@ function viewMode(ask, actions, show) {
 }
 
 function editMode(ask, actions, show) {
+  const kept = readEdit(ask.key) ?? {};
   const inputs = inputsOf(ask);
+  for (const input of inputs) {
+    if (kept[input.field.name] !== undefined) input.put(kept[input.field.name]);
+    input.input.addEventListener("input", () => writeEdit(ask.key, Object.fromEntries(inputs.map((one) => [one.field.name, one.text()]))));
+  }
   const submit = () => {
     const edits = readEdits(inputs, ask.arguments);
     if (edits) actions.decide(ask, { approved: true, edits: changes(ask, edits) });
@@ -130,7 +141,7 @@ function editMode(ask, actions, show) {
     button("Back", "plain", null, () => show("view")),
   );
   const form = asForm(submit, table, buttons);
-  return { content: [header(ask, "Change what you want to change, then approve."), form], focus: inputs[0]?.input };
+  return { content: [header(ask, "Change the arguments, then approve."), form], focus: inputs[0]?.input };
 }
 
 /** Where a number has a unit, its label says so. */
@@ -154,7 +165,7 @@ function rejectMode(ask, actions, show) {
     submitButton("Reject", "reject", "cross"),
     button("Back", "plain", null, () => show("view")),
   );
-  const text = "It won't run. The assistant reads why, and goes on without it.";
+  const text = "It won't run. The assistant reads your reason and continues without it.";
   const form = asForm(submit, h("div", { class: "field reason" }, label, reason), buttons);
   return { content: [header(ask, text), tableOf(ask), form], focus: reason };
 }

@@ -37,7 +37,7 @@ export function createChats({ api, news, current, onChange, onRemoved, announce 
   /** For who looks again and again: what waits; the chats too if that has changed, or if they are `wanted`. Throws where the server doesn't answer. */
   async function look(wanted) {
     if (!wanted && idsOf(await api.listApprovals()) === idsOf(waiting)) return tell();
-    if (!(await refresh())) throw new Error("The list of chats can't be had.");
+    if (!(await refresh())) throw new Error("The list of chats could not be loaded.");
   }
 
   /** The server has decided a call; where that began a run, its chat is at work. */
@@ -80,7 +80,7 @@ export function createChats({ api, news, current, onChange, onRemoved, announce 
 
   async function remove({ id, title }) {
     const waits = waiting.approvals.filter(({ thread_id }) => thread_id === id).length;
-    const details = waits > 0 ? `What waits for an approval there (${waits}) will not run.` : "";
+    const details = waits > 0 ? `Pending approvals in it (${waits}) will not run.` : "";
     const text = `“${reveal(title)}” is deleted on the server, so it is gone in every browser. What already ran stays done, and that it ran stays on record. ${details}`;
     const sure = await confirm({ title: "Delete this chat?", text: text.trim(), yes: "Delete", no: "Keep it", danger: true });
     if (!sure || !(await attempt("The chat was not deleted", () => api.deleteThread(id)))) return;

@@ -3,7 +3,7 @@
 /**
  * Fields for the values called `names`, objects taken apart; without a schema the present values' types decide.
  * `definitions` is what the schema's references name. A field is `{path, name, label, kind, value, required, nullable,
- * options?, help?, min?, max?}`: `path` is where it is in the values (`["address", "street"]`), `kind` is `text`,
+ * options?, help?, min?, above?, max?}`: `path` is where it is in the values (`["address", "street"]`), `kind` is `text`,
  * `long`, `lines` (strings, one a line), `number`, `integer`, `boolean`, `choice` or `json` (whatever has no simpler
  * input); what is `nullable` is null when left empty.
  */
@@ -32,6 +32,7 @@ function fieldsAt(path, parent, values, definitions, prefix) {
       options: "const" in known ? [known.const] : known.enum,
       help: known.description,
       min: known.minimum,
+      above: known.exclusiveMinimum,
       max: known.maximum,
     },
   ];
@@ -111,12 +112,13 @@ function empty({ kind, label, value, required, nullable }) {
 /** `12,50` is 12.50: many keyboards have no point. A comma that could stand between thousands is left, and refused. */
 const withPoint = (text) => text.replace(/^(\s*-?\d+),(\d{1,2}\s*)$/, "$1.$2");
 
-function toNumber({ label, kind, min, max }, text) {
+function toNumber({ label, kind, min, above, max }, text) {
   const value = Number(withPoint(text));
   if (!Number.isFinite(value)) throw new Error(`${label} must be a number.`);
   if (/^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(value)) return text.trim(); // as a number it would lose digits
   if (kind === "integer" && !Number.isInteger(value)) throw new Error(`${label} must be a whole number.`);
   if (min !== undefined && value < min) throw new Error(`${label} must be at least ${min}.`);
+  if (above !== undefined && value <= above) throw new Error(`${label} must be more than ${above}.`);
   if (max !== undefined && value > max) throw new Error(`${label} must be at most ${max}.`);
   return value;
 }
@@ -177,14 +179,22 @@ function readsAsOther(text) {
   return NO_TEXT.test(sign) || /^".*"$/s.test(sign) || !Number.isNaN(Number(sign));
 }
 
-/** A value for reading: text as it is, or in quotes where it reads as something else; everything else as JSON. */
-export function showValue(value) {
-  if (typeof value === "string") return readsAsOther(value) ? JSON.stringify(value) : value;
+/** Whether a schema says that a value is text and nothing else. */
+export const isText = (schema) => schema?.type === "string";
+
+/** A value for reading: text as it is, or in quotes where it reads as something else that could stand there; everything else as JSON. */
+export function showValue(value, schema) {
+  if (typeof value === "string") return !isText(schema) && readsAsOther(value) ? JSON.stringify(value) : value;
   return typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : String(value);
 }
 
-/** `20 €` */
-export const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
+const CURRENCIES = /^([€$£¥₹]|EUR|USD|GBP|CHF|INR|euros?|dollars|pounds)$/;
+
+/** `20 €`, `64.90 €`: money has two digits behind the point, or none. */
+export function withUnit(text, unit) {
+  if (!unit) return text;
+  return `${CURRENCIES.test(unit) && /^-?\d+[.]\d$/.test(text) ? `${text}0` : text} ${unit}`;
+}
 
 /** Cut to a number of characters. */
 export const shorten = (text, to) => (text.length > to ? `${text.slice(0, to - 1)}…` : text);

@@ -22,7 +22,12 @@ export function createInput(field) {
     if (sentence) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
   };
-  return { field, node, input, id, text, fail, before: text() };
+  const put = (said) => {
+    if (input.type === "checkbox") input.checked = said === "true";
+    else input.value = said;
+    input.dispatchEvent(new Event("input")); // what stands below follows
+  };
+  return { field, node, input, id, text, put, fail, before: text() };
 }
 
 /** A field shows its text as a browser draws it; where that hides something, what is really in it stands below. */

@@ -67,7 +67,7 @@ export function createPanel({ panel, list, title, close, opener, main }, actions
 }
 
 function restOf(items, count, more) {
-  if (more) return "The others follow once these are decided.";
+  if (more) return "More are shown when these are decided.";
   if (count > 0) return "";
-  return items.length > 0 ? "Nothing else waits for you." : "Nothing waits for you.";
+  return items.length > 0 ? "Nothing else is waiting for you." : "Nothing is waiting for you.";
 }

@@ -48,5 +48,5 @@ export function failure(error, signal) {
   if (error.code) return [error.code, error.message];
   return error instanceof SyntaxError
     ? ["internal", "The server sent something that is not an AG-UI event."]
-    : ["incomplete", "The connection broke off."];
+    : ["incomplete", "The connection was lost."];
 }

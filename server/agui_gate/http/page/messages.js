@@ -2,7 +2,7 @@
 
 import { h, icon, same, setText } from "./dom.js";
 import { humanize, isObject } from "./fields.js";
-import { renderBlocks } from "./markdown.js";
+import { createRenderer } from "./markdown.js";
 import { reveal } from "./reveal.js";
 import { createValue } from "./values.js";
 
@@ -27,10 +27,11 @@ export function createUser() {
 
 export function createText() {
   const node = h("article", { class: "row prose", "aria-label": "Assistant" });
+  const render = createRenderer();
   return component(node, (row) => {
     node.setAttribute("aria-label", voiceOf(row));
     node.classList.toggle("streaming", row.streaming);
-    fill(node, row.text);
+    fill(node, render(row.text, row.half));
   });
 }
 
@@ -47,8 +48,7 @@ export function createForm() {
 }
 
 /** Block by block, so that streaming touches only the end and a selection further up survives. */
-function fill(node, text) {
-  const blocks = renderBlocks(text);
+function fill(node, blocks) {
   blocks.forEach((html, index) => {
     const known = node.children[index];
     if (known?.source === html) return;
@@ -65,11 +65,12 @@ function fill(node, text) {
 export function createReasoning() {
   const label = h("span", {});
   const body = h("div", { class: "thought prose" });
+  const render = createRenderer();
   const node = h("details", { class: "row reasoning" }, h("summary", {}, icon("chevron"), label), body);
   return component(node, (row) => {
     node.classList.toggle("active", row.active);
     setText(label, row.active ? "Thinking…" : row.seconds ? `Thought for ${row.seconds} s` : "Thoughts");
-    fill(body, row.text);
+    fill(body, render(row.text, row.active));
   });
 }
 
@@ -111,6 +112,18 @@ export function createWorking() {
 /** Stands before calls that ran in an answer which is gone. */
 export function createReplaced() {
   const node = h("p", { class: "row replaced" }, icon("check"), "Ran in an answer that was replaced. What it did stays done.");
+  return component(node, () => {});
+}
+
+/** Stands under an answer that was stopped or broke off. */
+export function createCut() {
+  const node = h("p", { class: "row cut" }, icon("stop"), "This answer was cut off before it was complete.");
+  return component(node, () => {});
+}
+
+/** Stands under a message that was sent while a call waits, and that nobody took back for it. */
+export function createKept() {
+  const node = h("p", { class: "row cut", role: "status" }, icon("clock"), "Your message is kept. It is answered after your decision above.");
   return component(node, () => {});
 }
 

@@ -5,21 +5,21 @@ import { h, icon, setText } from "./dom.js";
 /** By code: what to do about it. The server's own message says what happened. */
 const ADVICE = {
   network: "Is the server still running? Check the connection, then try again.",
-  unauthorized: "Enter your token to go on.",
-  forbidden: "Whoever runs the server has to change that.",
+  unauthorized: "Enter your token to continue.",
+  forbidden: "Ask the administrator of this server.",
   not_found: "Start a new chat.",
-  thread_busy: "Another answer is still being written on this chat. Wait a moment, then try again.",
-  lease_lost: "Reload the page to see what stands, then send your message again if it was not answered.",
+  thread_busy: "Another answer is still in progress in this chat. Wait a moment, then try again.",
+  lease_lost: "Reload the page to see what was saved, then send your message again if it was not answered.",
   interrupted: "Send your message again if it was not answered.",
   gone: "Start a new chat.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
-  approval_refused: "The decision did not fit what was asked. Decide again, or say something new.",
-  rate_limited: "The model's provider asks for patience. Try again in a moment.",
+  approval_refused: "The decision did not fit what was asked. Decide again, or send a new message.",
+  rate_limited: "The model's provider is limiting requests. Try again in a moment.",
   provider_auth: "The server's API key was not accepted. Check the key and restart the server.",
   provider_rejected: "The model's provider refused the request. Start a new chat if it happens again.",
   provider_unavailable: "The model's provider can't be reached right now. Try again in a moment.",
-  output_unfit: "Try again, or say more about what is wanted.",
+  output_unfit: "Try again with a more precise request.",
   context_length: "This chat is too long for the model. Start a new chat.",
   tool_failed: "Try again, or ask for something else.",
   limit_reached: "Ask for something smaller, or start a new chat.",
@@ -28,7 +28,7 @@ const ADVICE = {
 };
 const FINAL = new Set(["not_found", "gone", "context_length", "forbidden", "too_large", "unauthorized"]); // trying again alone doesn't help
 
-const UNFIT = /^(The model's answer has not the form that was asked for): (.*)$/s; // what follows is for whoever made the form
+const UNFIT = /^(The model's answer does not have the required form): (.*)$/s; // what follows is for whoever made the form
 
 /** What to do about `code`, in a sentence. */
 export const adviceFor = (code) => ADVICE[code] ?? "Try again. If it happens again, look at the server's log.";

@@ -8,8 +8,8 @@ import { CARD_TOOL, fromMetadata } from "./records.js";
 import { isAwaited } from "./state.js";
 
 /**
- * Rows: `user`, `speaker`, `text`, `form`, `replaced`, `reasoning`, `activity`, `tool`, `handoff`, `task` (with `rows` of
- * its own), `footer`, `working`, `unread`, `notice`.
+ * Rows: `user`, `speaker`, `text`, `cut`, `form`, `replaced`, `reasoning`, `activity`, `tool`, `handoff`, `task` (with `rows` of
+ * its own), `footer`, `working`, `kept`, `unread`, `notice`.
  */
 export function toRows(state) {
   const results = new Map(state.messages.filter(({ role }) => role === "tool").map((message) => [message.toolCallId, message]));
@@ -59,6 +59,7 @@ function messageRows(view, message, voice, name) {
 }
 
 const isReplaced = (message) => Boolean(fromMetadata(message)?.replaced);
+const isCut = (message) => Boolean(fromMetadata(message)?.cut);
 
 function saidRows({ state, lanes, results }, message, name) {
   const text = plainText(message.content);
@@ -68,7 +69,10 @@ function saidRows({ state, lanes, results }, message, name) {
   const isLast = lanes.get(task).findLast(({ role }) => role !== "tool") === message;
   const streaming = state.run !== null && isLast && !message.toolCalls?.length && !results.has(task);
   const form = streaming || !text.startsWith("{") ? null : parseObject(text);
-  return [form ? { key: message.id, kind: "form", text, value: form, name } : { key: message.id, kind: "text", text, streaming, name }];
+  if (form) return [{ key: message.id, kind: "form", text, value: form, name }];
+  const cut = isCut(message);
+  const said = { key: message.id, kind: "text", text, streaming, half: streaming || cut, name };
+  return cut && !(state.notice && isLast) ? [said, { key: `${message.id}-cut`, kind: "cut" }] : [said];
 }
 
 function reasoningRows(state, { id, content }) {
@@ -94,9 +98,18 @@ function tail(view, rows) {
   const { state, asks } = view;
   const last = rows.at(-1);
   if (state.notice) return [{ key: "notice", kind: "notice", ...state.notice }];
+  if (asks.length > 0 && isKept(state, asks)) return [{ key: "kept", kind: "kept" }];
   if (!state.run && asks.length === 0 && isUnread(view, rows)) return [{ key: "unread", kind: "unread" }];
   const isBusy = last && (last.streaming || last.active || (last.kind === "task" && last.status === "running"));
   return state.run && !isBusy ? [{ key: "working", kind: "working" }] : [];
+}
+
+/** Whether the person said something behind a call that still waits, and got no answer yet. */
+function isKept({ messages }, asks) {
+  const waiting = new Set(asks.map(({ callId }) => callId));
+  const asked = messages.findLastIndex(({ toolCalls = [] }) => toolCalls.some(({ id }) => waiting.has(id)));
+  const said = messages.findLastIndex(({ role }) => role === "user");
+  return asked >= 0 && said > asked && !messages.slice(said).some(({ role, content }) => role === "assistant" && content);
 }
 
 /** What was decided outside the chat and the assistant doesn't know yet, or a task that somebody has to go on with. */

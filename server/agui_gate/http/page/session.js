@@ -1,14 +1,13 @@
 /**
- * One conversation at a time: holds its state, sends runs, takes answers, follows what happens elsewhere. No DOM in
- * here; `onChange(state)` is called after every change. One run at a time; everything that starts one returns when it
- * is over.
+ * One conversation at a time: holds its state, sends runs, takes answers, follows what happens elsewhere. No DOM here;
+ * `onChange(state)` is called after every change. One run at a time; what starts one returns when it is over.
  */
 
 import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
 import { createId } from "./ids.js";
 import { failure, isMissing, patiently, runInput } from "./input.js";
 import { createSight } from "./sight.js";
-import { addUserMessage, atRest, cutOff, failRun, initialState, isAwaited, learnCalls, restore, rewind, setDraft, startRun, unanswered, unsent, withoutHalf } from "./state.js";
+import { addUserMessage, atRest, cutOff, failRun, initialState, isAwaited, learnCalls, restore, rewind, setDraft, startRun, unanswered, unansweredNotice, unsent, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 import { createUnsaid } from "./unsaid.js";
 
@@ -18,8 +17,7 @@ import { createUnsaid } from "./unsaid.js";
  */
 export function createSession({ api, cards = false, onChange, now = Date.now, newId = createId, knownOf = () => ({}) }) {
   let state = initialState();
-  const sight = createSight();
-  const unsaid = createUnsaid();
+  const [sight, unsaid] = [createSight(), createUnsaid()];
   let streamed = null; // the key of the run whose events came here last
   let begun = null; // the same, but null where the last one was refused
   let redo = async () => {}; // what Retry does
@@ -153,13 +151,13 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     async retry() {
       if (!state.run) await redo();
     },
-    /** Stop the run; its stream ends by itself. If the server can't be asked, leave it, which stops it too. */
+    /** Stop the run; its stream ends by itself. If the server can't be asked, it goes on, and that is said. */
     async stop() {
       const running = abort;
       try {
         await api.cancelRun(state.threadId);
-      } catch {
-        running?.abort();
+      } catch ({ code = "internal", message }) {
+        if (abort === running && state.run) set({ ...state, notice: { code, message: `The answer could not be stopped. ${message}` } });
       }
     },
   };
@@ -170,7 +168,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       if (state.threadId !== threadId || state.run) return;
       sight.see(thread);
       const notice = thread.run?.key === begun ? state.notice : null; // so that run ended
-      take({ ...restore(state, thread), ...knownOf(thread.agent), notice });
+      const next = { ...restore(state, thread), ...knownOf(thread.agent) };
+      take({ ...next, notice: notice ?? unansweredNotice(next, thread.run) });
+      if (!notice && state.notice) redo = () => retryRun([], []);
       if (sight.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;

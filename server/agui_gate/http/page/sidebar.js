@@ -4,7 +4,7 @@ import { createList, h, icon, same, setText } from "./dom.js";
 import { createMenu } from "./menu.js";
 import { reveal } from "./reveal.js";
 import { serverNow } from "./servertime.js";
-import { nextExpiry, sections } from "./threads.js";
+import { apart, nextExpiry, sections } from "./threads.js";
 import { clock, shortClock } from "./words.js";
 
 /**
@@ -32,7 +32,7 @@ export function createSidebar({ list, drawer, toggle, scrim }, actions) {
   const draw = createList(list, ({ kind }) => creators[kind]());
   const render = (changes = {}) => {
     known = { ...known, ...changes };
-    const shown = sections(known.threads, known.approvals, serverNow(), known);
+    const shown = sections(apart(known.threads), known.approvals, serverNow(), known);
     clearTimeout(expiry);
     const next = nextExpiry(known.approvals, serverNow());
     expiry = next === null ? null : setTimeout(render, Math.min(next - serverNow() + 500, 2 ** 31 - 1));
@@ -56,8 +56,9 @@ function createDrawer(drawer, toggle, scrim) {
   };
   toggle.addEventListener("click", () => setOpen(!drawer.classList.contains("open")));
   scrim.addEventListener("click", () => setOpen(false));
-  drawer.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !drawer.classList.contains("open")) return;
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !drawer.classList.contains("open") || document.querySelector("dialog[open], [popover]:popover-open")) return;
+    event.preventDefault();
     setOpen(false);
     toggle.focus();
   });
@@ -85,7 +86,7 @@ function createWaiting(openInbox) {
 
 const createOlder = (older) => ({ node: h("li", {}, h("button", { class: "ghost older", type: "button", onclick: older }, "Show older chats")), update() {} });
 
-const MARKS = { waits: "Waits for you: ", working: "At work: ", new: "New: " };
+const MARKS = { waits: "Waiting for you: ", working: "At work: ", new: "New: " };
 
 function markOf({ waits, mark }) {
   const kind = waits ? "waits" : mark;
@@ -113,7 +114,7 @@ function createThread({ choose, rename, remove }) {
       const next = { ...thread, isCurrent: row.isCurrent, clock: shortClock(thread.at) };
       if (same(next, last)) return;
       last = next;
-      const title = reveal(thread.title);
+      const title = thread.number ? `${reveal(thread.title)} (${thread.number})` : reveal(thread.title);
       node.dataset.id = thread.id;
       menu.setLabel(`Rename or delete “${title}”`);
       open.title = thread.waits ? `${title}\n${reveal(thread.waits)}` : title;

@@ -83,6 +83,9 @@ export function setDraft(state, { key }, decision) {
 /** What the person said last, as far as there is no answer to it: messages. */
 export const unanswered = ({ messages }) => messages.slice(messages.findLastIndex((message) => message.role !== "user") + 1);
 
+/** What is said of a message whose `run` was stopped before there was a word of its answer. */
+export const unansweredNotice = (state, run) => (run?.status === "cancelled" && unanswered(state).length > 0 ? { code: "abort", message: "" } : null);
+
 /** Answers that never left are decided and not sent; what was `said` with them (a message, or null) has no answer yet. */
 export function unsent(state, { drafts, messages }, said) {
   return { ...cutOff(state, drafts), messages: said ? [...messages, said] : messages };
@@ -94,9 +97,17 @@ export const cutOff = (state, drafts) => ({ ...state, drafts: Object.fromEntries
 /** Nothing is open any more once a run is over. */
 export const atRest = (state) => ({ ...state, openCalls: [], sent: {} });
 
-/** The run is over without success: it was refused, failed, was stopped, or the stream broke off. */
+/** The run is over without success: it was refused, failed, was stopped, or the stream broke off. What it was saying is cut off. */
 export function failRun(state, code, message) {
-  return { ...atRest(state), run: null, notice: { code, message } };
+  const messages = state.run ? withCut(state.messages) : state.messages;
+  return { ...atRest(state), messages, run: null, notice: { code, message } };
+}
+
+/** The last message is marked as the server marks it. */
+function withCut(messages) {
+  const last = messages.at(-1);
+  if (last?.role !== "assistant" || !last.content) return messages;
+  return messages.with(-1, { ...last, metadata: { ...last.metadata, "agui-gate": { ...last.metadata?.["agui-gate"], cut: true } } });
 }
 
 /** A thread as `GET /threads/{id}` returns it. What was decided here and not sent stays, where it still can be. */

@@ -35,11 +35,11 @@ export function createHandoff() {
 
 const LABELS = {
   running: "Working",
-  waiting: "Waits for you",
+  waiting: "Waiting for you",
   paused: "Not finished",
   done: "Done",
   error: "Failed",
-  unknown: "Not known how it ended",
+  unknown: "Outcome unknown",
   rejected: "Rejected",
   superseded: "Superseded",
   expired: "Expired",

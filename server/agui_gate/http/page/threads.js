@@ -27,7 +27,19 @@ export function nextExpiry(approvals, now) {
   return times.length > 0 ? Math.min(...times) : null;
 }
 
-const toEntry = ({ id, agent, title, updated_at }, mark = null) => ({ id, agent, title: title || "New chat", at: Date.parse(updated_at), waits: null, mark });
+/** `number` tells a chat from older ones of the same title. */
+const toEntry = ({ id, agent, title, updated_at, number }, mark = null) => ({ id, agent, title: title || "New chat", at: Date.parse(updated_at), waits: null, mark, ...(number && { number }) });
+
+/** Chats of the same title are numbered, the oldest first; `threads` are the latest first. */
+export function apart(threads) {
+  const seen = new Map();
+  const numbered = threads.toReversed().map((thread) => {
+    const number = (seen.get(thread.title) ?? 0) + 1;
+    seen.set(thread.title, number);
+    return number > 1 ? { ...thread, number } : thread;
+  });
+  return numbered.reverse();
+}
 
 function waitingThread(approval, threads, open) {
   const known = threads.find(({ id }) => id === approval.thread_id);

@@ -3,7 +3,7 @@
 import { argumentTable } from "./arguments.js";
 import { createCard } from "./cards.js";
 import { h, icon, same, setText } from "./dom.js";
-import { inOrder, summary } from "./fields.js";
+import { humanize, inOrder, summary } from "./fields.js";
 import { parseJson, parseObject } from "./json.js";
 import { bothArguments, changedNames, isClosed } from "./records.js";
 import { reveal, shown } from "./reveal.js";
@@ -46,7 +46,7 @@ export function createTool(actions) {
 
 function makeView() {
   const symbol = h("span", { class: "tool-symbol" });
-  const name = h("code", { class: "tool-name" });
+  const name = h("span", { class: "tool-name" });
   const preview = h("span", { class: "tool-preview" });
   const status = h("span", { class: "tool-status" });
   const body = h("div", { class: "tool-body" });
@@ -81,7 +81,8 @@ function showLine(view, row) {
   const both = called && bothArguments(row.record, called);
   view.node.dataset.status = row.status;
   view.symbol.replaceChildren(symbol ? icon(symbol) : h("span", { class: "spinner" }));
-  setText(view.name, reveal(row.name));
+  setText(view.name, reveal(humanize(row.name)));
+  view.name.title = reveal(row.name);
   setText(view.preview, both ? reveal(summary(ordered(row, both, called), unitsOf(row, both))) : "");
   setText(view.status, both && changedNames(both).length > 0 ? `${label}, edited` : label);
   view.body.replaceChildren(...bodyParts(row, called, both));
@@ -111,7 +112,7 @@ function bodyParts(row, called, both) {
   if (!both) return [h("h3", {}, "Arguments"), h("pre", { tabindex: "0" }, shown(row.arguments || "…")), ...resultParts(row)];
   const changed = new Map(changedNames(both).map((name) => [name, both.issued[name]]));
   const title = changed.size > 0 ? "Arguments, as changed by the person who approved" : "Arguments";
-  const table = argumentTable(ordered(row, both, called), { unit: unitsOf(row, both), changed });
+  const table = argumentTable(ordered(row, both, called), { unit: unitsOf(row, both), changed, schema: row.schema });
   return [h("h3", {}, title), table, ...resultParts(row)];
 }
 

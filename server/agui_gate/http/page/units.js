@@ -29,7 +29,7 @@ function described(schema) {
 
 function besides(number, message) {
   const escaped = number.replace(/[.\\+*?^$()[\]{}|]/g, "\\$&");
-  for (const { index, 0: found } of message.matchAll(new RegExp(`(?<![\\d.,])${escaped}(?:[.]0+)?(?![\\d]|[.,]\\d)`, "g"))) {
+  for (const { index, 0: found } of message.matchAll(new RegExp(`(?<![\\d.,])${escaped}(?:[.]0+|(?<=[.]\\d+)0+)?(?![\\d]|[.,]\\d)`, "g"))) {
     const unit = AFTER.exec(message.slice(index + found.length)) ?? BEFORE.exec(message.slice(0, index));
     if (unit) return unit[1];
   }

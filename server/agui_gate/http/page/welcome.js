@@ -14,7 +14,7 @@ const EXAMPLES = [
 export function renderWelcome(node, agent, choose) {
   const examples = (agent?.examples?.length ? agent.examples : EXAMPLES).slice(0, 4);
   const name = humanize(agent?.name ?? "assistant");
-  const description = agent?.description || "Ask in plain words. Anything that changes something waits for your approval first.";
+  const description = agent?.description || "Ask in plain words. Actions that change something wait for your approval.";
   node.replaceChildren(
     h("span", { class: "welcome-mark" }, icon("gate")),
     h("h1", {}, name),
@@ -27,7 +27,7 @@ export function renderWelcome(node, agent, choose) {
 
 /** Nothing can be said yet: why, and the button that helps. `askToken()` asks, and returns what is said about it. */
 export function renderProblem(node, { code, message }, { again, askToken }) {
-  if (code === "unauthorized") return draw(node, { title: "This server asks who you are", text: askToken(), label: "Enter token", act: askToken });
+  if (code === "unauthorized") return draw(node, { title: "This server requires a token", text: askToken(), label: "Enter token", act: askToken });
   const title = code === "network" ? "The server can't be reached" : message;
   draw(node, { title, text: "Is it still running? Check the connection, then try again.", label: "Try again", act: again });
 }

@@ -1,0 +1,61 @@
+import type { Message } from "@ag-ui/client";
+import { useAgent } from "@copilotkit/react-core/v2";
+import { createContext, useContext, useEffect, useState } from "react";
+import { ask } from "../components/confirm-card/ask";
+import { SERVER } from "../connection";
+
+/** The messages of the answers that were stopped or broke off. */
+export const CutOff = createContext<ReadonlySet<string>>(new Set());
+
+const SOON = 500; // ms until the server is asked again, while the run that was stopped is still ending
+const TRIES = 20;
+
+interface Told {
+  run: { status: string } | null;
+  messages: (Message & { metadata?: { "agui-gate"?: { cut?: boolean } } })[];
+}
+
+/**
+ * What was cut off in this chat. The client leaves out the metadata of texts, so the server is asked for the thread: when the chat
+ * was opened, and after a run that had no good end. What such a run was saying is cut off at once.
+ */
+export function useCutOff(headers: Record<string, string>): ReadonlySet<string> {
+  const { agent } = useAgent({ updates: [] });
+  const [cut, setCut] = useState<ReadonlySet<string>>(new Set());
+  useEffect(() => {
+    let [isRead, isWhole, tries] = [false, false, 0];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const add = (ids: string[]) => setCut((known) => (ids.every((id) => known.has(id)) ? known : new Set([...known, ...ids])));
+    const read = async () => {
+      const response = await ask(new URL(`threads/${encodeURIComponent(agent.threadId)}`, SERVER), { headers }).catch(() => null);
+      const told = response?.ok ? ((await response.json()) as Told) : null;
+      add((told?.messages ?? []).filter(({ metadata }) => metadata?.["agui-gate"]?.cut).map(({ id }) => id));
+      if (told?.run?.status === "running" && !agent.isRunning && (tries += 1) < TRIES) timer = setTimeout(read, SOON);
+    };
+    const { unsubscribe } = agent.subscribe({
+      onRunInitialized: () => {
+        [isWhole, tries] = [false, 0];
+        clearTimeout(timer);
+      },
+      onRunFinishedEvent: ({ event }) => {
+        isWhole = (event as { outcome?: { type?: string } }).outcome?.type !== "cancelled";
+      },
+      onRunFinalized: ({ messages }) => {
+        const last = messages.at(-1);
+        if (!isWhole && last?.role === "assistant" && last.content) add([last.id]);
+        if ((!isWhole || !isRead) && messages.some(({ role }) => role === "assistant")) void read();
+        isRead = true;
+      },
+    });
+    return () => {
+      clearTimeout(timer);
+      unsubscribe();
+    };
+  }, [agent, headers]);
+  return cut;
+}
+
+/** Stands below such an answer. */
+export function CutLine({ of }: { of: string }) {
+  return useContext(CutOff).has(of) ? <p className="cut" data-testid="cut">This answer was cut off before it was complete.</p> : null;
+}
