@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 
-from agui_gate import ToolError, tool
+from agui_gate import ToolContext, ToolError, tool
 from agui_gate.client import (
     CARD,
     BrokenOff,
     Client,
     ClientError,
     Malformed,
+    NoWayBack,
     Refused,
     TooMuch,
     TooSlow,
@@ -356,3 +359,44 @@ async def test_one_run_at_a_time() -> None:
         with pytest.raises(RuntimeError, match="under way"):
             thread.say("and")
         await run
+
+
+async def test_headers_that_never_end_are_inside_the_time_of_a_run() -> None:
+    """A byte of them at a time: each read is short."""
+
+    async def trickle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            writer.write(b"HTTP/1.1 200 OK\r\nX: ")
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                await checkpoint()
+
+    async with await asyncio.start_server(trickle, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with client_of(f"http://127.0.0.1:{port}/", total=0.3) as client, asyncio.timeout(30):
+            with pytest.raises(TooSlow):
+                await client.thread().say("hi")
+
+
+async def test_coming_back_says_whether_nobody_is_there_or_the_server_can_not() -> None:
+    async with scripted(run_of()) as server, client_of(server.url) as client:
+        with pytest.raises(NoWayBack):
+            await client.thread("t").attach()
+    async with client_of(server.url) as client:
+        with pytest.raises(Unreachable):
+            await client.thread("t").attach()
+
+
+async def test_a_state_that_was_sent_is_not_sent_back_before_its_first_change() -> None:
+    @tool
+    async def count(ctx: ToolContext) -> str:
+        """Count in the shared state."""
+        ctx.state["n"] = int(ctx.state.get("n", 0)) + 1
+        return "counted"
+
+    called = {"type": "function_call", "name": "count", "arguments": {}}
+    async with product((count,), script(called, called)) as p, client_of(p.url) as client:
+        thread = client.thread(state={"text": "x" * 200_000, "n": 0})
+        told = [type(e) async for e in thread.say("count") if isinstance(e, events.StateSnapshot | events.StateDelta)]
+        assert (told, thread.state["n"]) == ([events.StateDelta, events.StateDelta], 2)

@@ -303,4 +303,4 @@ def test_what_it_holds_is_its_own() -> None:
 
 def test_every_error_has_a_code_of_its_own() -> None:
     codes = [kind.code for kind in ClientError.__subclasses__()]
-    assert len(set(codes)) == len(codes) == 7
+    assert len(set(codes)) == len(codes) == 8

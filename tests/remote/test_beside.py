@@ -241,9 +241,10 @@ async def test_custom_events_are_passed_on_but_for_those_that_mean_something_her
         stream = await chat.say("go")
         assert [(e["name"], e["value"]) for e in stream.of("CUSTOM")] == [
             ("shop:progress", {"percent": 40}),
+            ("PredictState", []),
             ("shop:late", 2),
         ]
-        assert [e["name"] for e in (await chat.say("again")).of("CUSTOM")] == ["shop:progress"]
+        assert [e["name"] for e in (await chat.say("again")).of("CUSTOM")] == ["shop:progress", "PredictState"]
 
 
 async def test_an_activity_that_a_change_makes_no_object_of_is_left_out() -> None:

@@ -321,3 +321,64 @@ async def test_an_older_server_asks_by_card(approved: bool) -> None:
         await chat.say("thanks")
         later = next(m for m in server.asked[2]["messages"] if m.get("toolCallId") == "k-1")
         assert "accepted" not in later["content"]
+
+
+def begun(call_id: str, name: str, arguments: Json, **more: Any) -> list[Event]:
+    """A call without a result."""
+    return [
+        {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": name, **more},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": json.dumps(arguments)},
+        {"type": "TOOL_CALL_END", "toolCallId": call_id},
+    ]
+
+
+HINT = "Please approve or reject the tool call refund() by responding with a FunctionResponse."
+ADK = [
+    *begun("c1", "refund", {"order": "A1"}),
+    *begun(
+        "adk-7894",
+        "adk_request_confirmation",
+        {
+            "originalFunctionCall": {"id": "c1", "args": {"order": "A1"}, "name": "refund"},
+            "toolConfirmation": {"hint": HINT, "confirmed": False},
+        },
+    ),
+]
+"""What ag_ui_adk 0.11.0 sends where a tool is to be confirmed, by default."""
+
+AGNO = [
+    {"type": "STATE_SNAPSHOT", "snapshot": {}},
+    {"type": "RAW", "event": {"event": "RunStarted", "agent_id": "a", "run_id": "r"}, "source": "agno"},
+    *text("I have tools to execute, but I need confirmation.", "m-a"),
+    *begun("call_1", "refund", {"order": "A1"}, parentMessageId="m-a"),
+]
+"""What agno 3.1.10 sends for a tool with `requires_confirmation`."""
+
+PAUSED: dict[str, tuple[list[Event], str, Json, Json, str]] = {
+    "ADK": (ADK, "adk-7894", {"confirmed": True}, {"confirmed": False}, HINT),
+    "Agno": (AGNO, "call_1", {"accepted": True}, {"accepted": False, "note": "too much"}, "Run refund?"),
+}
+
+
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize("name", PAUSED)
+async def test_a_call_that_waits_for_its_confirmation_is_asked_about(name: str, approved: bool) -> None:
+    """It is answered by the result of the call, once. People read that nobody has the tool."""
+    events, call_id, yes, no, message = PAUSED[name]
+    result = {"type": "TOOL_CALL_RESULT", "toolCallId": "c1", "messageId": "m-r", "content": "refunded A1"}
+    async with (
+        scripted(run_of(*events), run_of(result, *text("Done.", "m-2"))) as server,
+        in_front(server.url) as url,
+        connecting() as http,
+    ):
+        chat = AGUIClient(http, url)
+        asked = await chat.say("go")
+        (interrupt,) = asked.interrupts
+        assert (interrupt["message"], interrupt["metadata"]["arguments"]) == (message, {"order": "A1"})
+        assert "refund" in asked.calls.values()
+        assert "without a result" not in str(asked)
+        payload = {"approved": approved} | ({} if approved else {"reason": "too much"})
+        assert (await chat.resume((interrupt["id"], payload))).text == "Done."
+        last = server.asked[1]["messages"][-1]
+        assert (last["toolCallId"], json.loads(last["content"])) == (call_id, yes if approved else no)
+        assert [m for m in server.asked[1]["messages"] if m.get("toolCallId")] == [last]

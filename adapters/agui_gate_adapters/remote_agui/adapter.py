@@ -19,6 +19,9 @@ from .failures import ended_with, failed
 from .machine import Machine
 from .request import planned
 
+AT_ONCE = 50
+"""Model events in one batch: who takes them lets others in between two batches."""
+
 STOP_SECONDS = 2.0
 """How long telling a remote that nobody listens any more may take."""
 
@@ -67,18 +70,18 @@ class RemoteAgui:
                 raise failed(error) from error
 
     async def _run(self, body: Json, machine: Machine, *, large: bool) -> AsyncGenerator[Sequence[ModelEvent], None]:
-        connection = self._connection()
-        run = Run(connection, _Nobody(), body, large=large)
+        told = _Told(machine)
+        run = Run(self._connection(), told, body, large=large)
         try:
             async for event in run:
-                if machine.ended:
+                if told.over:
                     break  # one run was asked for
-                batch = machine.feed(event)
                 if isinstance(event, events.RunStarted):
                     continue  # no proof yet that it took what it was told
                 if isinstance(event, events.RunError):
-                    raise ended_with(event.code or "", event.message)
-                yield batch
+                    raise ended_with(event.code or "")
+                for start in range(0, max(len(told.batch), 1), AT_ONCE):
+                    yield told.batch[start : start + AT_ONCE]
             if not machine.ended:
                 raise ProviderUnavailable("The remote agent's answer ended early.")
         except ClientError:
@@ -118,11 +121,20 @@ class RemoteAgui:
         return Connection(self._url, self._headers, self._limits)
 
 
-class _Nobody:
-    """A run's events are folded by the machine."""
+class _Told:
+    """What the machine makes of a run's events: ``batch`` of the last one. ``over``: something came after the end."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.batch: list[ModelEvent] = []
+        self.over = False
 
     def take(self, event: events.AnyEvent) -> None:
-        """Nothing."""
+        """One event."""
+        if self._machine.ended:
+            self.over = True
+        else:
+            self.batch = self._machine.feed(event)
 
     def leave(self) -> None:
         """Nothing."""

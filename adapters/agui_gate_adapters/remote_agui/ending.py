@@ -4,6 +4,7 @@ from typing import Any
 
 from agui_gate.adapter import Private, TurnDone, Usage, misfit, token_count
 from agui_gate.client import Json, Question, events
+from agui_gate.client.questions import REASONS
 
 
 def answering(question: Question) -> Private:
@@ -15,7 +16,7 @@ def answering(question: Question) -> Private:
     (word,) = question.approve().payload
     kept: Private = {"ask": question.id, "word": word, "way": question.way}
     kept["no"] = misfit({word: False}, schema) is None
-    kept["reasons"] = "reason" in question.reject("x").payload
+    kept["reasons"] = next((name for name in REASONS if name in question.reject("x").payload), False)
     if not question.approval or misfit({word: True}, schema) is not None:
         kept["wants"] = True
     return kept

@@ -2,7 +2,7 @@
 
 from agui_gate.client import ClientError, Refused, Unreachable
 from agui_gate.errors import ProviderError, ProviderRejected, ProviderUnavailable, RateLimited
-from agui_gate_adapters.common.failures import Api, ErrorReply, classify_status, log
+from agui_gate_adapters.common.failures import Api, ErrorReply, classify_status, log, plain
 
 API = Api("AG-UI agent", "the headers of RemoteAgent")
 
@@ -10,7 +10,7 @@ API = Api("AG-UI agent", "the headers of RemoteAgent")
 def failed(error: ClientError) -> ProviderError:
     """The error that this means."""
     if isinstance(error, Refused):
-        log.debug("the remote agent refused: %s %r", error.http_status, error.body[:2_000])
+        log.debug("the remote agent refused: %s", error.http_status)
         return _refused(error.http_status)
     reached = not (isinstance(error, Unreachable) and not error.sent)
     return ProviderUnavailable(f"The remote agent failed. {error.message}", reached=reached)
@@ -26,7 +26,7 @@ def _refused(status: int) -> ProviderError:
     return classify_status(status, ErrorReply(), API).error
 
 
-def ended_with(code: str, message: str) -> ProviderError:
-    """The error that a run means which failed by its own word. Its words go to the debug log alone."""
-    log.debug("the remote agent's run failed: code=%r message=%r", code, message)
+def ended_with(code: str) -> ProviderError:
+    """The error that a run means which failed by its own word."""
+    log.debug("the remote agent's run failed: code=%r", plain(code))
     return ProviderUnavailable("The remote agent's run failed.")

@@ -32,7 +32,8 @@ from agui_gate.adapter import (
     open_question,
 )
 from agui_gate.client import Fold, Json, Malformed, Question, TooMuch, events
-from agui_gate.client.questions import LEGACY, of_cards, of_interrupts, of_legacy
+from agui_gate.client.fold import bounded
+from agui_gate.client.questions import LEGACY, of_cards, of_confirmation, of_interrupts, of_legacy, of_paused
 
 from .ending import answering, done
 
@@ -52,12 +53,19 @@ MAX_NAME = 200
 """Characters of an id or a name that is passed on."""
 MAX_CUSTOM = 1024 * 1024
 """Bytes of CUSTOM events that are passed on, of one run."""
+MAX_TOLD = 4 * 1024 * 1024
+"""Bytes, about, of the shared state, or of one activity."""
+PER_CHANGE, PER_BYTE = 100.0, 0.05
+"""Microseconds, about, that a change of these takes here, besides what it takes to make it."""
 MAX_LEVELS = 64
 OURS = "agui-gate:"
-NOT_HERE = frozenset({"PredictState"})
-"""Names of CUSTOM events that announce what isn't passed on: arguments that stream into the state."""
 WAITS = "It has no result yet: the remote agent asked something first."
-NOBODYS = "The remote agent asked for the tool {}, which neither it nor this server has."
+NOBODYS = (
+    "The remote agent left its call of the tool {} without a result, and asked nothing about it. "
+    "If it waits for a person there, switch on that it asks by AG-UI interrupts, such as emit_interrupt_outcome=True."
+)
+AGNO = "agno"
+"""The source of raw events by which Agno's servers are known. Their runs that wait for a person end as any other."""
 
 
 class Machine:
@@ -66,6 +74,8 @@ class Machine:
     def __init__(self, messages: list[Json], lent: frozenset[str], state: Any = None) -> None:
         self._fold = Fold(messages, state)
         self._shares = state is not None
+        self._told_of: Any = self._fold.state
+        """The state as it was told. A patch that can't be applied leaves it as it is."""
         self._room = MAX_CUSTOM
         self._known = {message["id"] for message in messages}
         self._lent = lent
@@ -79,6 +89,8 @@ class Machine:
         self._said: set[str] = set()
         self._older: Question | None = None
         """What was asked by a custom event, as servers of 0.x do."""
+        self._agno = False
+        """Whether a server of Agno's speaks."""
         self._items = 0
         self.ended = False
         """Whether the run came to its end. Nothing may be fed after that."""
@@ -86,14 +98,19 @@ class Machine:
     def feed(self, event: events.AnyEvent) -> list[ModelEvent]:
         """What an event says. Raises `TooMuch` and `Malformed`."""
         if isinstance(event, _ITEMS):
-            self._items += 1
-            if self._items > MAX_ITEMS:
-                raise TooMuch(f"The agent began more than {MAX_ITEMS:,} messages and calls in one run.")
-        if isinstance(event, events.ToolCallStart) and (known := self._fold.call(event.tool_call_id)) is not None:
-            known["function"]["arguments"] = ""  # said once more, or another call of the same id: nothing is glued
+            self._count(1)
+        if isinstance(event, events.ToolCallStart):
+            self._fold.restart(event.tool_call_id)  # said once more, or another call of the same id: nothing is glued
         self._fold.apply(event)
+        with bounded():
+            told = list(self._told(event))
         self.ended = isinstance(event, events.RunFinished)
-        return list(self._told(event))
+        return told
+
+    def _count(self, items: int) -> None:
+        self._items += items
+        if self._items > MAX_ITEMS:
+            raise TooMuch(f"The agent began more than {MAX_ITEMS:,} messages, calls and questions in one run.")
 
     def _told(self, event: events.AnyEvent) -> Iterator[ModelEvent]:
         match event:
@@ -132,18 +149,31 @@ class Machine:
             case events.ActivitySnapshot() | events.ActivityDelta():
                 message = self._fold.message(event.message_id)
                 if message is not None and message["role"] == "activity":
-                    yield Activity(event.message_id[:MAX_NAME], message["activityType"][:MAX_NAME], message["content"])
-            case events.StateSnapshot() | events.StateDelta() if self._shares:
+                    self._measure(message["content"])
+                    yield Activity(event.message_id[:MAX_NAME], event.activity_type[:MAX_NAME], message["content"])
+            case events.StateSnapshot() | events.StateDelta() if self._shares and self._fold.state is not self._told_of:
+                self._told_of = self._fold.state
+                self._measure(self._fold.state)
                 yield StateChanged(self._fold.state)
+            case events.Raw(source=source):
+                self._agno = self._agno or source == AGNO
             case events.Custom(name=name) if name == LEGACY:
                 self._older = of_legacy(event)
             case events.Custom():
                 yield from self._custom(event)
 
+    def _measure(self, value: Any) -> None:
+        """Take what it costs to tell people of a value. Raises `TooMuch` for one that is too large."""
+        size = self._fold.work.size_of(value, MAX_TOLD)
+        self._fold.work.take(PER_CHANGE + size * PER_BYTE)
+        if size > MAX_TOLD:
+            raise TooMuch(f"The agent's state, or an activity of it, is larger than {MAX_TOLD:,} bytes.")
+
     def _custom(self, event: events.Custom) -> Iterator[ModelEvent]:
-        """An event for the page, unless it would be taken for one of this server's, or for a promise that it keeps."""
-        refused = event.name.startswith(OURS) or event.name in NOT_HERE or len(event.name) > MAX_NAME
-        self._room -= len(msgspec.json.encode(event.value))
+        """An event for the page, unless it would be taken for one of this server's."""
+        refused = event.name.startswith(OURS) or len(event.name) > MAX_NAME
+        if self._room >= 0:
+            self._room -= int(self._fold.work.size_of(event.value, self._room))
         if not refused and self._room >= 0 and not is_deeper(event.value, MAX_LEVELS):
             yield Notice(event.name, event.value)
 
@@ -174,14 +204,20 @@ class Machine:
         return f"call-{call_id}", kept
 
     def _end(self, event: events.RunFinished) -> Iterator[ModelEvent]:
+        self._count(len(self._fold.interrupts))
+        self._fold.work.take(len(self._fold.messages))
         yield from self._only_in_snapshots()
         for message_id in sorted(self._thoughts):
             message = self._fold.message(message_id) or {}
             yield ReasoningEnd(message_id, message.get("encryptedValue"), {"id": message_id})
-        questions = self._questions()
+        results = self._results()
+        questions = self._questions(results)
+        if any(question.way == "call" for question in questions):  # its answer has to be the last message
+            asked = {question.call_id for question in questions}
+            for call_id in [one for one in self._begun if one not in asked]:
+                yield from self._left(call_id, results.get(call_id), asks=True)
         for question in questions:
             yield from self._held(question)
-        results = self._results()
         for call_id in list(self._begun):
             yield from self._left(call_id, results.get(call_id), asks=bool(questions))
         for call_id in list(self._open):
@@ -196,9 +232,10 @@ class Machine:
             new = message["id"] not in self._known
             if message["role"] == "assistant" and new and message.get("content"):
                 key = message["id"]
+                self._count(1)
                 yield from (TextStart(key), TextDelta(key, message["content"]), TextEnd(key, {"id": key}))
 
-    def _questions(self) -> list[Question]:
+    def _questions(self, results: dict[str, Json]) -> list[Question]:
         """What it asks: by interrupts; or else in one of the ways that servers have which know none.
 
         Raises `Malformed` for two questions of one id (INT-2): a yes to one could be taken for a yes to the other.
@@ -209,11 +246,20 @@ class Machine:
         if found:
             return found
         cards = [card for card in of_cards(list(self._begun), self._fold.call) if card.id not in self._lent]
-        return cards or ([self._older] if self._older is not None else [])
+        return cards or ([self._older] if self._older is not None else self._waiting(results))
+
+    def _waiting(self, results: dict[str, Json]) -> list[Question]:
+        """Calls whose results are to be a person's answers: ADK's own call for it, and what Agno left open."""
+        names = {CARD_TOOL, *self._lent}
+        begun = [call for i in self._begun if i not in results and (call := self._fold.call(i)) is not None]
+        theirs = [call for call in begun if call["function"]["name"] not in names]
+        asked = [question for question in map(of_confirmation, theirs) if question is not None]
+        return asked or ([of_paused(call) for call in theirs] if self._agno else [])
 
     def _held(self, question: Question) -> Iterator[ModelEvent]:
         """A call that the remote asks about. Where it asks about no call, the question is one. A card is one, too."""
-        call_id = question.id if question.way == "card" else question.call_id
+        named = question.way in ("card", "call")  # by the call that it is about, not by its own
+        call_id = question.id if named else question.call_id
         call = self._fold.call(call_id) if call_id else None
         kept = answering(question)
         asked, editable = question.arguments, question.editable
@@ -227,8 +273,8 @@ class Machine:
             issued = call["function"]["arguments"] or "{}"
             key, told = self._start(call_id, call)
             kept, wire_id = told | kept | {"arguments": issued}, call_id
-            name = _named(question.tool or CARD_TOOL) if question.way == "card" else _name(call)
-            if "wants" not in kept and question.way != "card":
+            name = _named(question.tool or CARD_TOOL) if named else _name(call)
+            if "wants" not in kept and not named:
                 arguments = issued
         yield CallStart(key, wire_id, name, hosted=True, asks=True)
         yield CallEnd(key, arguments, kept)

@@ -131,7 +131,7 @@ def _result(call: SettledCall, kept: Json, answered: set[str], *, resumes: bool)
     content, message_id = call.output.content, kept.get("result") or f"{wire_id}-result"
     if wire_id in answered and not kept.get("again"):
         return None
-    if call.part.is_held and call.consent is not None and kept.get("way") == "card":
+    if call.part.is_held and call.consent is not None and kept.get("way") in ("card", "call"):
         content = _card_answer(call, kept)
     elif call.part.is_held and (call.consent is not None or "message" not in kept):
         return None
@@ -157,7 +157,8 @@ def _answers(turn: AssistantTurn, way: str) -> Iterator[tuple[Json, Any]]:
 def _payload(call: SettledCall, kept: Json) -> Any:
     word = kept.get("word", "approved")
     if not call.consent:
-        reason = {"reason": reason_of(call.output.content)} if kept.get("reasons", True) else {}
+        named = kept.get("reasons", "reason")
+        reason = {"reason" if named is True else named: reason_of(call.output.content)} if named else {}
         return {word: False} | reason if kept.get("no", True) else None
     arguments = decode_any(call.arguments)
     if "wants" in kept:
@@ -185,9 +186,9 @@ def _command(turn: AssistantTurn) -> Json:
 
 
 def _card_answer(call: SettledCall, kept: Json) -> str:
-    """The answer to a card, as the result of its call."""
+    """The answer to a card, or to a call that waits for one, as the result of the call."""
     steps = inside(decode_any(kept.get("arguments", "{}")), "steps")
-    chosen = {"steps": steps if call.consent else []} if isinstance(steps, list) else {}
+    chosen = {"steps": steps if call.consent else []} if isinstance(steps, list) and kept["way"] == "card" else {}
     return msgspec.json.encode(_payload(call, kept) | chosen).decode()
 
 

@@ -26,6 +26,7 @@ from agui_gate.client.errors import (
     BrokenOff,
     ClientError,
     Malformed,
+    NoWayBack,
     Refused,
     TooMuch,
     TooSlow,
@@ -53,6 +54,7 @@ __all__ = [
     "Json",
     "Limits",
     "Malformed",
+    "NoWayBack",
     "Outcome",
     "Question",
     "Refused",
@@ -66,8 +68,15 @@ __all__ = [
 ]
 
 
+LEAVING = {"AGUI-Gate-Leaving": "continue"}
+"""Tells an agui-gate that closing a stream stops nothing: `Run.stop` asks for that."""
+
+
 class Client:
     """An agent's address. ``url`` is what a run is POSTed to; ``http`` a client of yours, which stays open.
+
+    On an agui-gate a run that is left goes on; `Thread.attach` comes back to it. On any other server leaving is all
+    that there is. Give the header ``AGUI-Gate-Leaving: cancel`` to have it so on an agui-gate, too.
 
     Belongs to one event loop. Raises `ConfigurationError` for what is no address.
     """
@@ -80,7 +89,7 @@ class Client:
         limits: Limits | None = None,
         http: "httpx2.AsyncClient | None" = None,
     ) -> None:
-        self._connection = Connection(url, headers or {}, limits or Limits(), http)
+        self._connection = Connection(url, {**LEAVING, **(headers or {})}, limits or Limits(), http)
 
     async def __aenter__(self) -> Self:
         return self

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from agui_gate.client import events as ev
-from agui_gate.client.errors import Malformed
+from agui_gate.client.errors import Malformed, TooMuch
 
 Chunk: TypeAlias = ev.TextMessageChunk | ev.ToolCallChunk | ev.ReasoningMessageChunk
 Opened: TypeAlias = ev.TextMessageStart | ev.ToolCallStart | ev.ReasoningMessageStart
@@ -24,6 +24,10 @@ _OPENER: dict[type[Any], type[Any]] = {
 }
 
 
+MAX_LANES = 256
+"""Items that are open in chunk form at the same time. Each chunk is looked for among them."""
+
+
 class Chunks:
     """What is open in chunk form on one stream."""
 
@@ -31,7 +35,7 @@ class Chunks:
         self._lanes: dict[str | None, Opened] = {}
 
     def unfolded(self, event: ev.AnyEvent) -> Iterator[ev.AnyEvent]:
-        """The event without chunks: itself, or what a chunk stands for. Raises `Malformed`."""
+        """The event without chunks: itself, or what a chunk stands for. Raises `Malformed` and `TooMuch`."""
         if isinstance(event, Chunk):
             yield from self._chunk(event)
             return
@@ -52,6 +56,8 @@ class Chunks:
             if opened is not None:
                 yield self._end(lane)
             opened = self._lanes[lane] = _opener(chunk)
+            if len(self._lanes) > MAX_LANES:
+                raise TooMuch(f"The agent sends chunks of more than {MAX_LANES} items at the same time.")
             yield opened
             if chunk.delta is None and chunk.raw_event is None:
                 return

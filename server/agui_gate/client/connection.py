@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MAX_ERROR_BODY = 64 * 1024
 CLOSE_SECONDS = 2.0
+MAX_WORD = 256
+"""Characters of a run's key, and of an event's id."""
+NOBODY = "Nothing is listening at the agent's address."
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
@@ -67,10 +70,16 @@ class Frames(SSESplitter):
     def _frames(self, lines: list[bytes]) -> list[bytes]:
         for line in lines:
             if line.startswith(b"id:"):
-                self._next = line[3:].strip().decode("ascii", "replace")
+                self._next = word(line[3:].strip()) or self._next
             elif not line:
                 self.last_id = self._next or self.last_id
         return super()._frames(lines)
+
+
+def word(told: bytes) -> str:
+    """A name that a peer gave something, if it can be said back in a request: printable ASCII. "" if it can't."""
+    text = told.decode("ascii", "replace")
+    return text if len(text) <= MAX_WORD and text.isascii() and text.isprintable() else ""
 
 
 class Connection:
@@ -130,11 +139,11 @@ class Connection:
         try:
             response = await self._http().send(request, stream=True, follow_redirects=False)
         except httpx2.ConnectTimeout as error:
-            raise Unreachable("Nobody answers at the agent's address.") from error
+            raise Unreachable(NOBODY) from error
         except httpx2.TimeoutException as error:
             raise TooSlow(f"The agent said nothing for {self.limits.idle:g} seconds.") from error
         except (httpx2.ConnectError, httpx2.UnsupportedProtocol) as error:
-            raise Unreachable("Nobody answers at the agent's address.") from error
+            raise Unreachable(NOBODY) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise Unreachable("The agent closed the connection without an answer.", sent=True) from error
         try:
@@ -190,7 +199,14 @@ class Connection:
         return TooMuch(f"The agent sent an event of more than {self.limits.event:,} bytes.")
 
     async def ask(self, method: str, path: str, body: Json | None = None) -> Any:
-        """The JSON answer of one of agui-gate's own routes; None if there is none. Never raises but when cancelled."""
+        """As `asked`. Never raises but when cancelled."""
+        try:
+            return await self.asked(method, path, body)
+        except Unreachable:
+            return None
+
+    async def asked(self, method: str, path: str, body: Json | None = None) -> Any:
+        """The JSON answer of one of agui-gate's own routes; None if there is none. Raises `Unreachable`."""
         import httpx2
 
         http, head, said = self._http(), _PLAIN | self._headers, bytearray()
@@ -204,13 +220,15 @@ class Connection:
                 finally:
                     await _closed(response)
             return msgspec.json.decode(said) if 0 < len(said) < self.limits.event else None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise Unreachable(NOBODY) from error
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
             return None
 
     async def agent_name(self) -> str:
-        """The agent's name on an agui-gate; "" if it isn't known."""
+        """The agent's name on an agui-gate; "" if it isn't known. Raises `Unreachable`."""
         if not self.agent:
-            listed = await self.ask("GET", "/agents")
+            listed = await self.asked("GET", "/agents")
             agents = listed.get("agents") if isinstance(listed, dict) else None
             first = agents[0] if isinstance(agents, list) and agents else None
             name = first.get("name") if isinstance(first, dict) else None

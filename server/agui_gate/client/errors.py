@@ -16,7 +16,7 @@ class ClientError(AguiGateError):
 
 
 class Unreachable(ClientError):
-    """Nobody answers at the address. The request surely wasn't taken if ``sent`` is false."""
+    """Nothing is listening at the address. The request surely wasn't taken if ``sent`` is false."""
 
     code = "agent_unreachable"
 
@@ -57,6 +57,12 @@ class BrokenOff(ClientError):
     """The stream ended before the run did, and could not be taken up again."""
 
     code = "agent_broken_off"
+
+
+class NoWayBack(ClientError, LookupError):
+    """The server has no route by which a thread is come back to. Only agui-gate has."""
+
+    code = "agent_cannot_return"
 
 
 class Unanswered(ClientError):

@@ -3,45 +3,66 @@
 Pure. Takes the events of runs in order, without chunks (`chunks.py`). What names something that isn't there means
 nothing, as it does there; a patch that can't be applied changes nothing.
 
-Texts and arguments grow by small pieces. They are kept as pieces, and joined when somebody looks (`messages`).
+Texts and arguments grow by small pieces. They are kept as pieces, and joined when somebody looks (`messages`). Messages
+are kept in groups, each with the results that follow it: so a result finds its place however many messages there are.
+
+What a run's events may cause is bounded (`core/work.py`): what goes through a patch's value or through all messages
+takes from one budget. Raises `TooMuch` when that is used up.
 """
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from contextlib import contextmanager
 from typing import Any
 
 from agui_gate.client import events as ev
+from agui_gate.client.errors import TooMuch
 from agui_gate.client.events import Json
-from agui_gate.core.json_patch import NotApplicable, Room, patched
+from agui_gate.client.placement import Placement
+from agui_gate.core.json_patch import NotApplicable, patched
+from agui_gate.core.work import PER_VALUE, TooMuchWork, Work
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Within: work that is too much raises `TooMuch`."""
+    try:
+        yield
+    except TooMuchWork:
+        raise TooMuch("What the agent sends takes more work than a run of it may.") from None
+
 
 _OWNED = "@ag-ui/client"
 """Metadata of a snapshot that says which kinds of activities are all in it."""
+
+PER_PATCH = 150.0
+"""Microseconds, about, that a patch takes besides its operations."""
+
+PER_MESSAGE = 5 * PER_VALUE
+"""What it takes to put a message in its place."""
 
 
 class Fold:
     """Messages, state and what waits, of one thread. Lists and objects that it gives away are its own: don't change."""
 
     def __init__(self, messages: Sequence[Json] = (), state: Any = None) -> None:
-        self.state: Any = {} if state is None else deepcopy(state)
+        self.state: Any = {} if state is None else state
         self.interrupts: list[Json] = []
         """What the last run that finished asks."""
         self.subagents: dict[str, str] = {}
         """Names of the subagents that this thread has seen, by the ids of their runs."""
-        self._messages: list[Json] = deepcopy(list(messages))
-        self._by_id: dict[str, Json] = {}
-        self._calls: dict[str, Json] = {}
+        self.work = Work()
+        """What the events of the run may still cause."""
+        self._all = Placement([_owned(message) for message in messages])
         self._pieces: dict[int, tuple[Json, str, list[str]]] = {}
         self._begun: dict[str, None] = {}
         self._answered: set[str] = set()
         self._pending: tuple[str, ...] = ()
-        self._room = Room()  # of one run's patches
-        self._index()
 
     @property
     def messages(self) -> list[Json]:
         """All messages, as they go back to the server."""
         self._join()
-        return self._messages
+        return self._all.messages
 
     @property
     def pending(self) -> tuple[str, ...]:
@@ -50,23 +71,39 @@ class Fold:
 
     def call(self, call_id: str) -> Json | None:
         """The call of that id, if there is one."""
-        self._join()
-        return self._calls.get(call_id)
+        call = self._all.calls.get(call_id)
+        if call is not None:
+            self._join_one(call["function"])
+        return call
+
+    def restart(self, call_id: str) -> None:
+        """The call's arguments begin anew, if there is such a call: what comes is not glued to them."""
+        call = self._all.calls.get(call_id)
+        if call is not None:
+            self._pieces.pop(id(call["function"]), None)
+            call["function"]["arguments"] = ""
 
     def message(self, message_id: str) -> Json | None:
         """The message of that id, if there is one."""
-        self._join()
-        return self._by_id.get(message_id)
+        message = self._all.by_id.get(message_id)
+        if message is not None:
+            self._join_one(message)
+        return message
 
     def add(self, message: Json) -> None:
         """A message of this side. A tool message goes where a result would."""
         if message["role"] == "tool":
             self._place(message)
         else:
-            self._append(message)
+            self._all.append(message)
 
     def apply(self, event: ev.AnyEvent) -> None:
-        """Change everything as the event says."""
+        """Change everything as the event says. Raises `TooMuch`; then nothing more may be applied."""
+        self.work.begin()
+        with bounded():
+            self._apply(event)
+
+    def _apply(self, event: ev.AnyEvent) -> None:
         match event:
             case ev.TextMessageContent() | ev.ReasoningMessageContent():
                 self._grow(event)
@@ -79,7 +116,7 @@ class Fold:
             case ev.ToolCallStart():
                 self._call(event)
             case ev.ToolCallEnd():
-                _note(self._calls.get(event.tool_call_id), event)
+                _note(self._all.calls.get(event.tool_call_id), event)
             case ev.ToolCallResult():
                 self._result(event)
             case _:
@@ -88,7 +125,7 @@ class Fold:
     def _apply_rare(self, event: ev.AnyEvent) -> None:
         match event:
             case ev.StateSnapshot():
-                self.state = deepcopy(event.snapshot)
+                self.state = event.snapshot
             case ev.StateDelta():
                 self.state = self._patched(self.state, event.delta, self.state)
             case ev.MessagesSnapshot():
@@ -112,16 +149,16 @@ class Fold:
 
     def _streamed(self, message_id: str) -> Json | None:
         """The message of that id, if it is one that text may go into."""
-        message = self._by_id.get(message_id)
+        message = self._all.by_id.get(message_id)
         return message if message is not None and message["role"] != "activity" else None
 
     def _begin(self, event: ev.TextMessageStart | ev.ReasoningMessageStart) -> None:
-        if event.message_id not in self._by_id:
+        if event.message_id not in self._all.by_id:
             role = event.role if isinstance(event, ev.TextMessageStart) else "reasoning"
             message: Json = {"id": event.message_id, "role": role, "content": ""}
             if isinstance(event, ev.TextMessageStart) and event.name is not None:
                 message["name"] = event.name
-            self._append(message | _owner(event))
+            self._all.append(message | _owner(event))
         _note(self._streamed(event.message_id), event)
 
     def _grow(self, event: ev.TextMessageContent | ev.ReasoningMessageContent) -> None:
@@ -142,37 +179,40 @@ class Fold:
             target[member] = "".join(pieces)
         self._pieces.clear()
 
+    def _join_one(self, target: Json) -> None:
+        """As `_join`, of one message or call."""
+        kept = self._pieces.pop(id(target), None)
+        if kept is not None:
+            target[kept[1]] = "".join(kept[2])
+
     # Calls.
 
     def _call(self, event: ev.ToolCallStart) -> None:
         call_id = event.tool_call_id
         self._begun[call_id] = None
-        known = self._calls.get(call_id)
+        known = self._all.calls.get(call_id)
         if known is not None:
             known["function"]["name"] = event.tool_call_name
             _note(known, event)
             return
-        owner = self._owner_of(event)
-        function = {"name": event.tool_call_name, "arguments": ""}
-        call: Json = {"id": call_id, "type": "function", "function": function}
-        owner.setdefault("toolCalls", []).append(call)
-        self._calls[call_id] = call
+        call: Json = {"id": call_id, "type": "function", "function": {"name": event.tool_call_name, "arguments": ""}}
+        self._all.add_call(call, self._parent_of(event))
         _note(call, event)
 
-    def _owner_of(self, event: ev.ToolCallStart) -> Json:
-        """The message that a call is shown on: the one it names, or a new one."""
+    def _parent_of(self, event: ev.ToolCallStart) -> str | None:
+        """The message that a call is shown on: the one it names, or a new one, which is the last one (None)."""
         parent = event.parent_message_id
-        existing = self._by_id.get(parent) if parent else None
+        existing = self._all.by_id.get(parent) if parent else None
         if existing is not None and existing["role"] == "assistant":
-            return existing
+            return parent
         message_id = parent if parent and existing is None else event.tool_call_id
-        new = message_id not in self._by_id
+        new = message_id not in self._all.by_id
         message: Json = {"id": message_id, "role": "assistant", "toolCalls": []}
-        self._append(message | (_owner(event) if new else {}))
-        return self._messages[-1]
+        self._all.append(message | (_owner(event) if new else {}))
+        return None
 
     def _argue(self, event: ev.ToolCallArgs) -> None:
-        call = self._calls.get(event.tool_call_id)
+        call = self._all.calls.get(event.tool_call_id)
         if call is not None:
             self._more(call["function"], "arguments", event.delta)
             _note(call, event)
@@ -185,41 +225,30 @@ class Fold:
         self._place(message)
 
     def _place(self, message: Json) -> None:
-        """Put a result after the message that made the call, and after the results that are there already."""
-        call_id = message["toolCallId"]
-        made = (
-            place
-            for place, one in enumerate(self._messages)
-            if one["role"] == "assistant" and any(call["id"] == call_id for call in one.get("toolCalls") or ())
-        )
-        place = next(made, len(self._messages) - 1) + 1
-        while place < len(self._messages) and self._messages[place]["role"] == "tool":
-            place += 1
-        self._messages.insert(place, message)
-        if message["id"] in self._by_id:
-            self._index()
-        else:
-            self._by_id[message["id"]] = message
+        again = message["id"] in self._all.by_id
+        self._all.add_result(message)
+        if again:
+            self._put(self.messages)  # of several of one id the first in order counts
 
     # Snapshots and activities.
 
     def _snapshot(self, event: ev.MessagesSnapshot) -> None:
-        self._join()
-        told = deepcopy(event.messages)
+        before = self.messages
+        self.work.take((len(before) + len(event.messages)) * PER_MESSAGE)
+        told = [_owned(message) for message in event.messages]
         by_id = {message["id"]: message for message in told}
         kept = _keeps(event, told)
-        merged = [by_id.get(m["id"], m) for m in self._messages if m["id"] in by_id or kept(m)]
+        merged = [by_id.get(m["id"], m) for m in before if m["id"] in by_id or kept(m)]
         there = {message["id"] for message in merged}
-        self._messages = merged + [message for message in told if message["id"] not in there]
-        self._index()
+        self._put(merged + [message for message in told if message["id"] not in there])
 
     def _activity(self, event: ev.ActivitySnapshot) -> None:
         replaces = event.replace is not False
         message: Json = {"id": event.message_id, "role": "activity", "activityType": event.activity_type}
-        message |= {"content": deepcopy(event.content)} | _owner(event)
-        before = self._by_id.get(event.message_id)
+        message |= {"content": event.content} | _owner(event)
+        before = self._all.by_id.get(event.message_id)
         if before is None:
-            self._append(message)
+            self._all.append(message)
             _note(message, event)
         elif before["role"] == "activity":
             if replaces:
@@ -227,12 +256,11 @@ class Fold:
                 before.update(message)
             _note(before, event)
         elif replaces:
-            self._messages[self._messages.index(before)] = message
-            self._index()
+            self._put([message if one is before else one for one in self.messages])
             _note(message, event)
 
     def _change_activity(self, event: ev.ActivityDelta) -> None:
-        message = self._by_id.get(event.message_id)
+        message = self._all.by_id.get(event.message_id)
         if message is None or message["role"] != "activity":
             return
         _note(message, event)
@@ -241,48 +269,39 @@ class Fold:
             message |= {"content": content, "activityType": event.activity_type}
 
     def _seal(self, event: ev.ReasoningEncryptedValue) -> None:
-        found = self._calls if event.subtype == "tool-call" else self._by_id
+        found = self._all.calls if event.subtype == "tool-call" else self._all.by_id
         entity = found.get(event.entity_id)
         if entity is not None and entity.get("role") != "activity":
             entity["encryptedValue"] = event.encrypted_value
 
     def _patched(self, value: Any, operations: list[Json], otherwise: Any) -> Any:
         """The value with the change made; ``otherwise`` if it can't be."""
+        self.work.take(PER_PATCH)
         try:
-            return patched(value, operations, self._room)
+            return patched(value, operations, self.work)
         except (NotApplicable, KeyError, TypeError, RecursionError):
             return otherwise
 
     # Runs.
 
     def _start(self, event: ev.RunStarted) -> None:
-        self._room = Room()
+        self.work = Work()
         self._begun, self._answered, self._pending = {}, set(), ()
         for message in (event.input or {}).get("messages") or ():
-            if message["id"] not in self._by_id:
-                self._append(deepcopy(message))
+            if message["id"] not in self._all.by_id:
+                self.work.take(PER_MESSAGE)
+                self._all.append(_owned(message))
 
     def _finish(self, event: ev.RunFinished) -> None:
         outcome = event.outcome or {}
-        self.interrupts = deepcopy(outcome.get("interrupts") or [])
+        self.interrupts = list(outcome.get("interrupts") or ())
         named = outcome.get("pendingToolCallIds")
         self._pending = tuple(named or (one for one in self._begun if one not in self._answered))
 
-    # Where things are.
-
-    def _append(self, message: Json) -> None:
-        self._messages.append(message)
-        self._by_id.setdefault(message["id"], message)
-        for call in message.get("toolCalls") or ():
-            self._calls.setdefault(call["id"], call)
-
-    def _index(self) -> None:
-        """By id, the first counts."""
-        self._by_id, self._calls = {}, {}
-        for message in self._messages:
-            self._by_id.setdefault(message["id"], message)
-            for call in message.get("toolCalls") or ():
-                self._calls.setdefault(call["id"], call)
+    def _put(self, messages: list[Json]) -> None:
+        """These are all messages from now on."""
+        self.work.take(len(messages) * PER_MESSAGE)
+        self._all = Placement(messages)
 
 
 _UNCHANGED = object()
@@ -291,7 +310,21 @@ _UNCHANGED = object()
 def _note(target: Json | None, event: ev.Event) -> None:
     """Merge the event's metadata into what it builds: key by key, the last one counts (META-2)."""
     if target is not None and event.metadata is not None:
-        target["metadata"] = {**(target.get("metadata") or {}), **deepcopy(event.metadata)}
+        target["metadata"] = target.get("metadata") or {}
+        target["metadata"].update(event.metadata)
+
+
+def _owned(message: Json) -> Json:
+    """A copy of all that changes in a message when events come."""
+    own = dict(message)
+    if own.get("metadata"):
+        own["metadata"] = dict(own["metadata"])
+    if own.get("toolCalls"):
+        own["toolCalls"] = [
+            _owned(call) | {"function": dict(call["function"])} if "function" in call else dict(call)
+            for call in own["toolCalls"]
+        ]
+    return own
 
 
 def _owner(event: ev.Event) -> Json:

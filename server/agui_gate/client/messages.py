@@ -21,6 +21,14 @@ MEMBERS = {
     "reasoning": _ALL | {"encryptedValue"},
 }
 _CALL = frozenset({"id", "type", "function", "metadata", "encryptedValue"})
+_KINDS: dict[str, type] = {
+    "metadata": dict,
+    "activityType": str,
+    "subagentRunId": str,
+    "encryptedValue": str,
+    "name": str,
+    "error": str,
+}
 _MEDIA = ("image", "audio", "video", "document")
 _SOURCES = ("data", "url", "file")
 
@@ -37,7 +45,7 @@ def _message(message: Any) -> Json | None:
     members = MEMBERS.get(role)
     if members is None:
         return None
-    kept = {name: value for name, value in message.items() if name in members and value is not None}
+    kept = {name: value for name, value in message.items() if name in members and _fits(name, value)}
     if "content" in kept:
         kept["content"] = _content(kept["content"], role)
     elif role != "assistant":
@@ -47,6 +55,12 @@ def _message(message: Any) -> Json | None:
     if role == "tool" and not isinstance(kept.get("toolCallId"), str):
         raise Malformed("The agent's messages can't be read: a result names no call.")
     return kept
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether an optional member is there, and of its kind."""
+    kind = _KINDS.get(name)
+    return value is not None and (kind is None or isinstance(value, kind))
 
 
 def _content(content: Any, role: str) -> Any:
@@ -83,7 +97,7 @@ def _calls(calls: Any) -> list[Json]:
     good = isinstance(calls, list) and all(isinstance(call, dict) and _is_call(call) for call in calls)
     if not good:
         raise Malformed("The agent's messages can't be read: a call has not the form of one.")
-    kept = [{name: value for name, value in call.items() if name in _CALL and value is not None} for call in calls]
+    kept = [{name: value for name, value in call.items() if name in _CALL and _fits(name, value)} for call in calls]
     return [
         call | {"function": {"name": call["function"]["name"], "arguments": call["function"]["arguments"]}}
         for call in kept

@@ -17,8 +17,13 @@ from agui_gate.core.transcript import CARD_TOOL
 LEGACY = "on_interrupt"
 """The custom event by which older servers ask."""
 PREFIX = "agui-gate"
+CONFIRMATION = "adk_request_confirmation"
+"""The tool by whose call ADK asks, where it isn't told to ask by interrupts."""
+WORDS = ("approved", "accepted", "confirmed")
+REASONS = ("reason", "note")
 
-Way = Literal["interrupt", "card", "legacy"]
+Way = Literal["interrupt", "card", "legacy", "call"]
+"""``call``: a call that waits for its result, which is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class Question:
     def reject(self, reason: str = "") -> Answer:
         """No. The reason goes along where there is a place for it."""
         properties = _dict((self.schema or {}).get("properties", {"reason": {}}))
-        told = {"reason": reason} if reason and "reason" in properties else {}
+        name = next((name for name in REASONS if name in properties), "")
+        told = {name: reason} if reason and name else {}
         return Answer(self, {self._word: False} | told)
 
     def reply(self, payload: Any) -> Answer:
@@ -78,7 +84,7 @@ class Question:
         properties = _dict((self.schema or {}).get("properties"))
         if self.way == "card":
             return "accepted"
-        return "accepted" if "accepted" in properties and "approved" not in properties else "approved"
+        return next((word for word in WORDS if word in properties), "approved")
 
 
 def of_interrupts(
@@ -154,6 +160,34 @@ def _of_card(call: Json) -> Question:
         editable=tuple(name for name in _list(card.get("editable")) if isinstance(name, str)),
         agent=_text(card.get("agent")),
         expires_at=_text(card.get("expires_at")),
+    )
+
+
+def of_confirmation(call: Json) -> Question | None:
+    """The question of ADK's own call for a confirmation; None where it is no such call."""
+    asked = parse_object(call["function"]["arguments"]) or {}
+    about, hint = _dict(asked.get("originalFunctionCall")), _dict(asked.get("toolConfirmation")).get("hint")
+    if call["function"]["name"] != CONFIRMATION or not about:
+        return None
+    return _of_call(call, _text(about.get("name")), _dict(about.get("args")), _text(hint), "confirmed")
+
+
+def of_paused(call: Json) -> Question:
+    """The question of a call that a server such as Agno's left without a result, for somebody to confirm it."""
+    function = call["function"]
+    return _of_call(call, function["name"], parse_object(function["arguments"]) or {}, "", "accepted", "note")
+
+
+def _of_call(call: Json, tool: str, arguments: Json, message: str, word: str, reason: str = "") -> Question:
+    properties: Json = {word: {"type": "boolean"}} | ({reason: {"type": "string"}} if reason else {})
+    return Question(
+        id=call["id"],
+        way="call",
+        message=message or f"Run {tool}?",
+        tool=tool,
+        call_id=call["id"],
+        arguments=arguments,
+        schema={"type": "object", "properties": properties, "required": [word]},
     )
 
 

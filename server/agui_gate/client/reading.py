@@ -14,12 +14,18 @@ from typing import Any
 import msgspec
 
 from agui_gate.client import events as ev
-from agui_gate.client.errors import Malformed
+from agui_gate.client.errors import Malformed, TooMuch
 from agui_gate.client.messages import cleaned
-from agui_gate.core.jsontext import is_deeper
+from agui_gate.core.jsontext import has_more, is_deeper
 
 MAX_LEVELS = 128
 """How deep an event may nest."""
+
+LARGE = 32 * 1024
+"""Bytes from which on reading an event, and what it causes, takes long enough to be noticed."""
+
+MAX_CONTAINERS, MAX_VALUES = 100_000, 250_000
+"""Objects and lists, and values of any kind, in one event: the decoder lets nobody else work while it makes them."""
 
 log = logging.getLogger("agui_gate.client")
 
@@ -45,7 +51,9 @@ class Reader:
         self._told: set[str] = set()
 
     def read(self, payload: bytes) -> ev.AnyEvent | None:
-        """The event; None for one of an unknown type. Raises `Malformed`."""
+        """The event; None for one of an unknown type. Raises `Malformed` and `TooMuch`."""
+        if len(payload) > LARGE:
+            _check_values(payload)
         try:
             event: ev.AnyEvent = _decoder.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -85,6 +93,12 @@ class Reader:
         return {**sent, "type": _RETIRED[kind], "messageId": self._thought.get(lane) or self._new_id(), **role}
 
 
+def _check_values(payload: bytes) -> None:
+    """Raise `TooMuch` for an event of so many values that reading it takes too long."""
+    if has_more(payload, MAX_CONTAINERS, b"{[") or has_more(payload, MAX_VALUES, b","):
+        raise TooMuch(f"The agent sent an event of more than {MAX_CONTAINERS:,} objects, or {MAX_VALUES:,} values.")
+
+
 def _check_depth(payload: bytes, event: ev.AnyEvent) -> None:
     """Raise `Malformed` for what nests so deep that others may fail at it. Most events have too few brackets."""
     if payload.count(b"{") + payload.count(b"[") <= MAX_LEVELS:
@@ -98,8 +112,10 @@ def _checked(event: ev.AnyEvent) -> ev.AnyEvent:
     match event:
         case ev.MessagesSnapshot():
             return msgspec.structs.replace(event, messages=cleaned(event.messages))
-        case ev.RunStarted(input=dict() as given) if isinstance(given.get("messages"), list):
-            return msgspec.structs.replace(event, input={**given, "messages": cleaned(given["messages"])})
+        case ev.RunStarted(input=dict() as given):
+            told = given.get("messages")
+            messages = cleaned(told) if isinstance(told, list) else []
+            return msgspec.structs.replace(event, input={**given, "messages": messages})
         case ev.RunFinished(outcome=dict() as outcome):
             return msgspec.structs.replace(event, outcome=_outcome(outcome))
         case ev.StateDelta():

@@ -1,18 +1,20 @@
 """One run: its events as they come, folded into its thread, and how it ended."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from agui_gate.client import events as ev
 from agui_gate.client.chunks import Chunks
-from agui_gate.client.connection import Connection, Frames
+from agui_gate.client.connection import Connection, Frames, word
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
 from agui_gate.client.events import Json
-from agui_gate.client.reading import Reader
+from agui_gate.client.reading import LARGE, Reader
+from agui_gate.fairness import Breath
+from agui_gate.off_loop import collector_paused, off_loop
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,7 +25,38 @@ BACKOFF = (0.1, 0.5, 1.0, 2.0, 5.0)
 _FORGOTTEN = (400, 404, 410)
 """What a server answers that doesn't have a run's events any more."""
 
+MUCH = 64 * 1024
+"""Bytes of state, messages and activities from which on to change them may take long enough to be noticed."""
+
+_CHANGES = (
+    ev.StateSnapshot,
+    ev.StateDelta,
+    ev.MessagesSnapshot,
+    ev.ActivitySnapshot,
+    ev.ActivityDelta,
+    ev.RunStarted,
+    ev.RunFinished,
+)
+"""Events that may go through all that was told before."""
+
+T = TypeVar("T")
+U = TypeVar("U")
 Payloads = AsyncGenerator[list[bytes], None]
+
+
+async def _beside(function: Callable[[T], U], given: T) -> U:
+    """Call it beside the event loop. It is seen through when the caller is cancelled: nothing is half taken."""
+    done = asyncio.ensure_future(off_loop(_without_collector, function, given))
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        await asyncio.wait([done])
+        raise
+
+
+def _without_collector(function: Callable[[T], U], given: T) -> U:
+    with collector_paused():
+        return function(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +80,7 @@ class Folds(Protocol):
     """What a run tells: its thread."""
 
     def take(self, event: ev.AnyEvent) -> None:
-        """One event, in order, without chunks."""
+        """One event, in order, without chunks. Large ones are brought by another OS thread; one event at a time."""
 
     def leave(self) -> None:
         """The run is over, or nobody reads it any more."""
@@ -56,8 +89,9 @@ class Folds(Protocol):
 class Run:
     """A run under way. Iterate over its events, or await it; both fold them into the thread, and once only.
 
-    Cancelling, and leaving ``async with`` before the end, closes the connection; what was read stays read. Raises
-    `ClientError`. A run that fails by its own word raises nothing: see ``outcome``.
+    Cancelling, and leaving ``async with`` before the end, closes the connection; what was read stays read. On an
+    agui-gate the run goes on then; `stop` ends it. Raises `ClientError`. A run that fails by its own word raises
+    nothing: see ``outcome``.
     """
 
     def __init__(
@@ -73,6 +107,8 @@ class Run:
         self._started = False
         self._stopped = False
         self._until = 0.0
+        self._told = 0
+        """Bytes of events that change what was told before."""
         self._reading: asyncio.Timeout | None = None
         self._chunks = Chunks()
         self._frames = Frames(self._limits.event)
@@ -100,14 +136,15 @@ class Run:
 
         An agui-gate is asked to; any other server sees that nobody listens any more.
         """
-        asked = None
-        if self.key and self.outcome is None:
-            path = self._connection.path("threads", str(self.body["threadId"]), "cancel")
-            asked = await self._connection.ask("POST", path)
+        asked = await self._ask_to_stop() if self.key and self.outcome is None else None
         if not isinstance(asked, dict) or not asked.get("cancelled"):
             self._stopped = True
             if self._reading is not None:
                 self._reading.reschedule(asyncio.get_running_loop().time())
+
+    async def _ask_to_stop(self) -> Any:
+        path = self._connection.path("threads", str(self.body["threadId"]), "cancel")
+        return await self._connection.ask("POST", path)
 
     async def _whole(self) -> Outcome:
         async with self:
@@ -118,20 +155,33 @@ class Run:
 
     async def _read(self) -> AsyncGenerator[ev.AnyEvent, None]:
         self._until = monotonic() + self._limits.total
-        reader = Reader()
+        reader, breath = Reader(), Breath()
         try:
             async with aclosing(self._payloads()) as batches:
                 async for payloads in batches:
                     for payload in payloads:
-                        event = reader.read(payload)
+                        large = len(payload) > LARGE
+                        event = await _beside(reader.read, payload) if large else reader.read(payload)
                         for one in self._chunks.unfolded(event) if event is not None else ():
                             self._note(one)
-                            self._thread.take(one)
+                            if self._is_heavy(one, len(payload)) or large:
+                                await _beside(self._thread.take, one)
+                            else:
+                                self._thread.take(one)
                             yield one
+                        if breath.due:
+                            await breath.take()
         finally:
             self._thread.leave()
         if self.outcome is None:
             self.outcome = Outcome("cancelled")  # we left it, and nobody said more
+
+    def _is_heavy(self, event: ev.AnyEvent, size: int) -> bool:
+        """Whether a small event may cause much, since it changes what is large."""
+        if not isinstance(event, _CHANGES):
+            return False
+        self._told += size
+        return self._large or self._told > MUCH
 
     def _note(self, event: ev.AnyEvent) -> None:
         """Keep track of where the run is. Raises `Malformed` for what comes before its beginning or after its end."""
@@ -157,8 +207,11 @@ class Run:
         opened, failed = self._open(), 0
         while True:
             try:
-                async with opened as response:
-                    self.key = response.headers.get("agui-run-key", "")[:256]
+                async with AsyncExitStack() as open_now:
+                    response = await self._opened(open_now.enter_async_context(opened))
+                    self.key = word(response.headers.get("agui-run-key", "").encode())
+                    if self._stopped and self.key:  # stopped before it had a name, so nobody was asked yet
+                        await self._ask_to_stop()
                     async with aclosing(self._of(response)) as batches:
                         async for payloads in batches:
                             failed = 0
@@ -215,9 +268,20 @@ class Run:
                 except TimeoutError:
                     if ended or self._stopped:
                         return
-                    raise TooSlow(f"The agent's run has no end within {self._limits.total:g} seconds.") from None
+                    raise self._too_slow() from None
                 finally:
                     self._reading = None
                 if payloads is None:
                     return
                 yield payloads
+
+    async def _opened(self, response: Awaitable[T]) -> T:
+        """The response, whose headers take no longer than the run may. `stop` waits for it: they name the run."""
+        try:
+            async with asyncio.timeout(max(self._until - monotonic(), 0.0)):
+                return await response
+        except TimeoutError:
+            raise self._too_slow() from None
+
+    def _too_slow(self) -> TooSlow:
+        return TooSlow(f"The agent's run has no end within {self._limits.total:g} seconds.")

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from agui_gate.client import events as ev
 from agui_gate.client import questions as asked
 from agui_gate.client.connection import Connection
-from agui_gate.client.errors import Unanswered
+from agui_gate.client.errors import NoWayBack, Unanswered
 from agui_gate.client.events import Json
 from agui_gate.client.fold import Fold
 from agui_gate.client.questions import Answer, Question
@@ -19,6 +20,8 @@ from agui_gate.client.run import Outcome, Run
 from agui_gate.client.tools import result_of
 from agui_gate.core.dialect import PROTOCOL_VERSION
 from agui_gate.core.transcript import CARD_TOOL
+from agui_gate.core.work import Work
+from agui_gate.off_loop import LARGE, LARGE_BYTES
 from agui_gate.tool import Tool
 
 MAX_FOLLOW_UPS = 16
@@ -123,11 +126,11 @@ class Thread:
     async def attach(self) -> Run:
         """Come back to the thread, where the server can (agui-gate's `connect`): all of it, then what comes live.
 
-        Raises `LookupError` where the server has no such route.
+        Raises `NoWayBack` where the server has no such route, and `Unreachable`.
         """
         if not await self._connection.agent_name():
-            raise LookupError("The server has no way to come back to a thread.")
-        return self._begun(Run(self._connection, self, self._body({}), attach=True))
+            raise NoWayBack("The server has no way to come back to a thread.")
+        return self._begun(Run(self._connection, self, self._body({}), attach=True, large=self._is_large))
 
     async def run_tools(self) -> bool:
         """Run those of our tools that the agent called, all at once. Whether there were any: then `go` on."""
@@ -185,7 +188,12 @@ class Thread:
         extra: Json = {"resume": resume} if resume else {}
         if forwarded:
             extra["forwardedProps"] = {**self.forwarded, **forwarded[-1]}
-        return self._begun(Run(self._connection, self, self._body(extra | more)))
+        return self._begun(Run(self._connection, self, self._body(extra | more), large=self._is_large))
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether to go through all of it takes long enough to be noticed."""
+        return len(self.messages) > LARGE or Work(inf, inf).size_of(self.state, LARGE_BYTES) > LARGE_BYTES
 
     def _begun(self, run: Run) -> Run:
         self._running = run
