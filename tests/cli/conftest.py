@@ -1,5 +1,6 @@
 """Leaves logging as it was, and keeps settings of the machine out of tests that run in this process."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 
@@ -8,6 +9,7 @@ import structlog
 from click.testing import CliRunner, Result
 
 from agui_gate.cli.program import program
+from agui_gate.logs import Stderr
 from tests.cli.support import TARGETS
 
 Cli = Callable[..., Result]
@@ -18,8 +20,12 @@ def _undisturbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith(("AGUI_GATE", "OPENAI"))]:
         monkeypatch.delenv(name)
     monkeypatch.syspath_prepend(TARGETS)
+    root = logging.getLogger()
+    level = root.level
     yield
     structlog.reset_defaults()
+    root.handlers = [handler for handler in root.handlers if not isinstance(handler, Stderr)]
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_at_a_terminal_a_rejection_is_asked_why(tmp_path: Path, waiting: dict[st
     env = {"AGUI_GATE_URL": server, "AGUI_GATE_TOKEN": "TOKEN-A"}
     with running(tmp_path, "approvals", "reject", waiting["id"], terminal=True, env=env) as process:
         process.wait_for("amount: 20")
-        process.wait_for("why, for the model and the record")
+        process.wait_for("reason, shown to the model and recorded")
         process.type("paid already\n")
         assert process.end() == 0
     assert '"reason":"paid already"' in process.text
@@ -98,7 +98,7 @@ def test_its_conversation_can_be_left_waiting(cli: Cli, waiting: dict[str, Any])
 
 @pytest.mark.usefixtures("alice", "waiting")
 def test_others_see_nothing(cli: Cli) -> None:
-    assert cli("approvals", "ls", "--token", "TOKEN-B").stdout == "Nothing waits for you.\n"
+    assert cli("approvals", "ls", "--token", "TOKEN-B").stdout == "Nothing is pending for you.\n"
 
 
 @pytest.mark.usefixtures("alice")
@@ -173,22 +173,22 @@ def test_watch_waits_for_a_server_that_went_away(tmp_path: Path) -> None:
         url = server.wait_for(r"is up at (http://\S+)")[1]
         server.wait_for("Ctrl-C")
         with running(tmp_path, "approvals", "watch", "--url", url) as people:
-            people.wait_for("Nothing waits for you")
+            people.wait_for("Nothing is pending for you")
             assert server.stop(signal.SIGTERM) == 0
-            people.wait_for("Waiting for it to come back")
+            people.wait_for("Reconnecting")
 
 
 def test_without_a_token(cli: Cli, server: str) -> None:
     result = cli("approvals", "ls", "--url", server)
     assert result.exit_code == 1
-    assert "give --token or set AGUI_GATE_TOKEN" in result.stderr
+    assert "Pass --token or set AGUI_GATE_TOKEN" in result.stderr
 
 
 def test_no_server_there(cli: Cli) -> None:
     port = free_port()
     result = cli("approvals", "ls", "--url", f"http://127.0.0.1:{port}")
     assert result.exit_code == 2
-    assert f"No server answers at http://127.0.0.1:{port}. Start one" in result.stderr
+    assert f"Nothing is listening at http://127.0.0.1:{port}. Start a server" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ async def test_without_a_terminal_each_line_is_said_and_stdout_is_the_agents() -
 
 
 @pytest.mark.parametrize("cards", [(), ("--cards",)])
-@pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", []), ("ask", [])])
+@pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", [])])
 async def test_questions_without_a_terminal(approve: str, ran: list[str], cards: tuple[str, ...]) -> None:
     async with shop() as url:
         done = await chat(url, "-m", "refund 20", "--approve", approve, *cards)
@@ -86,6 +86,16 @@ async def test_questions_without_a_terminal(approve: str, ran: list[str], cards:
         assert "confirm_changes" not in done.stderr
         assert done.stdout.startswith("Result: " + ("20 refunded" if ran else '{"status":"rejected"'))
         assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("cards", [(), ("--cards",)])
+async def test_a_question_that_nobody_can_be_asked_stays_pending(cards: tuple[str, ...]) -> None:
+    """Nobody is there to say yes, and none is said in their place."""
+    async with shop() as url:
+        done = await chat(url, "-m", "refund 20", "--thread", "t1", *cards)
+        assert (done.returncode, refunds()) == (3, [])
+        assert "Still pending: " in done.stderr
+        assert f"Decide without one:   agui-gate chat {url} --thread t1 --approve yes" in done.stderr
 
 
 async def test_events_as_json() -> None:
@@ -111,7 +121,7 @@ async def test_a_person_answers_edits_says_why_and_comes_back_later() -> None:
         process.type("refund 7\n")
         process.wait_for("later: ")
         process.type("n\n")
-        process.wait_for("why")
+        process.wait_for("reason")
         process.type("not today\n")
         process.wait_for("Result: .*not today")
         process.wait_for("you: ")
@@ -120,8 +130,8 @@ async def test_a_person_answers_edits_says_why_and_comes_back_later() -> None:
         process.type("\x04")
         process.wait_for("you: ")
         process.type("hello\n")
-        process.wait_for("Still waits: Refund 8 for A1")
-        process.wait_for("Cancel that")
+        process.wait_for("Still pending: Refund 8 for A1")
+        process.wait_for("Cancel it")
         process.type("n\n")
         process.wait_for("you: ")
         process.type("/help\n")
@@ -131,7 +141,7 @@ async def test_a_person_answers_edits_says_why_and_comes_back_later() -> None:
         process.wait_for("There is no /nonsense")
         process.wait_for("you: ")
         process.type("\x04")
-        process.wait_for("Go on with: agui-gate chat .* --thread t1")
+        process.wait_for("Continue with: agui-gate chat .* --thread t1")
         return process.end()
 
     async with shop() as url:
@@ -163,7 +173,7 @@ async def test_what_was_left_can_be_cancelled_for_something_else() -> None:
         process.type("\x04")
         process.wait_for("you: ")
         process.type("hello\n")
-        process.wait_for("Cancel that")
+        process.wait_for("Cancel it")
         process.type("y\n")
         process.wait_for("You said hello")
         process.wait_for("you: ")
@@ -352,7 +362,7 @@ def test_all_that_a_person_agrees_to_is_shown(monkeypatch: pytest.MonkeyPatch, c
 async def test_nobody_there() -> None:
     done = await chat("http://127.0.0.1:9/", "-m", "go")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Nobody answers at the agent's address. (agent_unreachable)" in done.stderr
+    assert "Nothing is listening at the agent's address. (agent_unreachable)" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -398,7 +408,7 @@ async def test_a_question_that_is_no_yes_or_no() -> None:
 
     def play(process: Running) -> int:
         process.wait_for("Which?")
-        process.wait_for("It wants JSON")
+        process.wait_for("Expected JSON")
         process.wait_for(r"later\): ")
         process.type('{"colour": "blue"}\n')
         process.wait_for("Blue it is")
@@ -414,7 +424,7 @@ async def test_a_server_that_keeps_no_threads() -> None:
     async with scripted(run_of(*text("Hi."))) as server:
         done = await chat(server.url, "-m", "go", "--thread", "t1")
         assert (done.returncode, done.stdout) == (0, "Hi.\n")
-        assert "can't bring back" in done.stderr
+        assert "can't load earlier" in done.stderr
         assert server.asked[0]["threadId"] == "t1"
 
 
@@ -435,7 +445,7 @@ def test_the_spinner_shows_what_is_at_work_and_goes(monkeypatch: pytest.MonkeyPa
     printer.take(events.ToolCallStart(tool_call_id="c", tool_call_name="refund"))
     now += 2
     printer.draw()
-    assert "refund is at work 3 s" in capsys.readouterr().err
+    assert "refund is working 3 s" in capsys.readouterr().err
     printer.take(events.TextMessageStart(message_id="m"))
     printer.take(events.TextMessageContent(message_id="m", delta="Hi"))
     now += 2

@@ -48,7 +48,7 @@ def test_the_demo_from_question_to_refund(tmp_path: Path) -> None:
                 client.post("/agents/front_desk", json=body | {"threadId": "t2", "messages": [message]}).text
             )
             (interrupt,) = events[-1]["outcome"]["interrupts"]
-            assert interrupt["message"] == "clerk asks: Refund 64.9 € for order 1003?"
+            assert interrupt["message"] == "clerk asks: Refund 64.90 € for order 1003?"
         assert list(scratch.iterdir()) != []
         code = demo.stop(signal.SIGINT)
     assert code == 0

@@ -12,7 +12,7 @@ from agui_gate.cli.demo.agent import support_agent
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
-from tests.product.kit import Chat, Product, Stream, product
+from tests.product.kit import MODES, Chat, Product, Stream, product
 
 pytestmark = pytest.mark.anyio
 
@@ -37,17 +37,15 @@ async def decided(chat: Chat, text: str, **payload: object) -> str:
 
 async def test_an_edit_is_told_with_the_values_that_ran(demo: Product) -> None:
     told = await decided(demo.chat(), "Refund 20 euros of order 1003", amount=12.5)
-    assert told.startswith("I've refunded order **1003** (amount: 12.5 €).")
-    assert "The amount was changed from 20 € to 12.5 € before it was approved." in told
-    assert "left to refund: 52.4" in told
+    assert told.startswith("I've refunded order **1003** (amount: 12.50 €).")
+    assert "The amount was changed from 20 € to 12.50 € before it was approved." in told
+    assert "left to refund: 52.40 €" in told
     assert "{" not in told
 
 
 @pytest.mark.parametrize(
     ("amount", "why"),
     [
-        (-5, "A refund has to be more than 0 €, and -5.00 € is not. Nothing was refunded."),
-        (0, "A refund has to be more than 0 €, and 0.00 € is not. Nothing was refunded."),
         (1000, "Order 1003 has 64.90 € left to refund; 1000.00 € is more than that. Nothing was refunded."),
         (12.345, "12.345 € is not an amount in whole cents. Nothing was refunded."),
     ],
@@ -56,6 +54,45 @@ async def test_what_failed_is_told_with_why(demo: Product, amount: float, why: s
     told = await decided(demo.chat(), "Refund 20 euros of order 1003", amount=amount)
     assert told.startswith(f"I could not refund order **1003** (amount: {amount} €). {why}")
     assert "I've refunded" not in told
+
+
+@pytest.mark.parametrize("amount", [-5, 0])
+async def test_an_amount_that_is_none_is_refused_before_anything_runs(demo: Product, amount: float) -> None:
+    """The tool's schema says so, on the page that edits and in the server."""
+    chat = demo.chat()
+    asked = await chat.say("Refund 20 euros of order 1003")
+    (interrupt,) = asked.interrupts
+    edited = {**interrupt["metadata"]["arguments"], "amount": amount}
+    again = await chat.resume((interrupt["id"], {"approved": True, "editedArgs": edited}))
+    assert "refused" in again.interrupts[0]["metadata"]
+    (record,) = (await demo.get(f"/threads/{chat.thread_id}"))["calls"]
+    assert record["state"] == "pending"
+
+
+async def test_two_calls_can_be_approved_at_once(demo: Product) -> None:
+    """Neither may be edited, so that a page may offer to approve both."""
+    chat = demo.chat()
+    asked = await chat.say("Cancel orders 1002 and 1004")
+    assert [one["metadata"]["arguments"] for one in asked.interrupts] == [{"order_id": "1002"}, {"order_id": "1004"}]
+    assert not any(one["metadata"].get("editable") for one in asked.interrupts)
+    told = await chat.resume(*[(one["id"], {"approved": True}) for one in asked.interrupts])
+    assert told.text.count("I've cancelled order") == 2
+    late = await decided(chat, "Cancel order 1001", approved=True)
+    assert "Order 1001 is delivered, so it can't be cancelled. Nothing was changed." in late
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_old_decision_is_not_told_as_new(mode: str, approved: bool) -> None:
+    """A provider that remembers nothing is sent all outputs with each request; so is any other one after a Stop."""
+    support = support_agent(OpenAIResponses("demo-model", base_url="http://127.0.0.1:9/v1", api_key="none"))
+    async with product(support.tools, emulator=Emulator(), mode=mode, settings=Settings()) as p:
+        chat = p.chat()
+        await decided(chat, "Refund 20 euros of order 1003", approved=approved)
+        assert (await chat.say("Hello")).text.startswith("Hello! I'm a small demo model")
+        told = (await chat.say("What is the state of order 1002?")).text
+        assert "refund order" not in told
+        assert "refunded order" not in told
 
 
 async def test_a_rejection_is_told_with_its_whole_reason(demo: Product) -> None:
@@ -77,7 +114,7 @@ async def test_what_is_left_is_what_the_next_refund_is_about(demo: Product) -> N
     await decided(chat, "Refund 20 euros of order 1003", approved=True)
     rest = await chat.say("Refund order 1003")
     assert rest.interrupts[0]["metadata"]["arguments"] == {"order_id": "1003", "amount": 44.9}
-    assert rest.interrupts[0]["message"] == "Refund 44.9 € for order 1003?"
+    assert rest.interrupts[0]["message"] == "Refund 44.90 € for order 1003?"
 
 
 async def test_every_chat_has_the_orders_anew(demo: Product) -> None:
@@ -128,7 +165,8 @@ def at_random(chance: random.Random, interrupt: dict[str, Any]) -> dict[str, Any
 
 
 def claimed(told: str) -> Counter[tuple[str, str]]:
-    return Counter(re.findall(r"I've refunded order \*\*(\d+)\*\* \(amount: ([\d.]+) €\)", told))
+    found = re.findall(r"I've refunded order \*\*(\d+)\*\* \(amount: ([\d.]+) €\)", told)
+    return Counter((order, f"{float(amount):g}") for order, amount in found)
 
 
 def ran_since(thread: dict[str, Any]) -> Counter[tuple[str, str]]:
@@ -192,7 +230,7 @@ async def test_whoever_asks_what_happened_is_told_it_again(demo: Product, text: 
     await decided(chat, "Refund 20 euros of order 1003", amount=12.5)
     await decided(chat, "Refund 30 euros of order 1001", approved=False, reason="no receipt")
     told = (await chat.say(text)).text
-    assert "I've refunded order **1003** (amount: 12.5 €). The amount was changed from 20 € to 12.5 €" in told
+    assert "I've refunded order **1003** (amount: 12.50 €). The amount was changed from 20 € to 12.50 €" in told
     assert "I did not refund order **1001** (amount: 30 €): it was **rejected**" in told
 
 

@@ -15,7 +15,7 @@ def test_all_is_well(cli: Cli) -> None:
     assert result.stdout.splitlines() == [
         "✓ settings: valid, 1 set by you",
         "✓ access: this machine only, as no tokens are set",
-        "✓ page: its files are there",
+        "✓ page: its files are installed",
         "✓ cli_shop:agent: 1 agent with 1 tool, 1 of them gated",
         "✓ store: sqlite:///x.db opens and can be written; it is empty",
         "✓ bus: memory://",
@@ -59,7 +59,7 @@ def test_what_is_broken_has_a_fix(cli: Cli, arguments: list[str], env: dict[str,
     lines = result.stdout.splitlines()
     found = next(i for i, text in enumerate(lines) if text.startswith(line))
     assert lines[found + 1].startswith(f"  → {fix}")
-    assert lines[-1] == "1 thing is broken."
+    assert lines[-1] == "1 problem found."
 
 
 def test_a_bus_that_answers_is_named_without_its_password(cli: Cli, valkey: Valkey) -> None:
@@ -88,19 +88,23 @@ def test_what_can_not_be_told_breaks_nothing(cli: Cli) -> None:
     result = cli("doctor", "cli_shop:silent", env={"AGUI_GATE_STORE": "memory://"})
     assert result.exit_code == 0
     assert "! silent: model: can't tell\n  → Add --ask, which asks the model. Look at it." in result.stdout
-    assert "broken" not in result.stdout
+    assert "problem" not in result.stdout
 
 
 def test_advice_breaks_nothing(cli: Cli) -> None:
-    env = {"AGUI_GATE_TOKENS": "alice:short", "AGUI_GATE_STROE": "x", "AGUI_GATE_STORE": "memory://"}
-    result = cli("doctor", env=env)
+    result = cli("doctor", env={"AGUI_GATE_TOKENS": "alice:short", "AGUI_GATE_STORE": "memory://"})
     assert result.exit_code == 0
-    assert "! settings: AGUI_GATE_STROE is not a setting; did you mean AGUI_GATE_STORE?" in result.stdout
     assert "! tokens: easy to guess: alice" in result.stdout
     assert "short" not in result.stdout
+
+
+def test_a_misspelt_setting_is_broken(cli: Cli) -> None:
+    result = cli("doctor", env={"AGUI_GATE_STROE": "x"})
+    assert result.exit_code == 1
+    assert "✗ settings: AGUI_GATE_STROE is not a setting; did you mean AGUI_GATE_STORE?" in result.stdout
 
 
 def test_an_application_with_its_own_store(cli: Cli) -> None:
     result = cli("doctor", "cli_shop:app")
     assert result.exit_code == 0
-    assert "✓ store: chosen by the application" in result.stdout
+    assert "✓ store: set by the application" in result.stdout

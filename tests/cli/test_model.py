@@ -7,6 +7,7 @@ import pytest
 
 from agui_gate import models
 from agui_gate.cli.commands.run import Ending
+from agui_gate.core.approvals import Approval
 from tests.cli.conftest import Cli
 from tests.cli.support import running
 from tests.cli.test_serve import URL
@@ -28,7 +29,19 @@ def test_run_needs_nothing_but_a_model(cli: Cli) -> None:
 
 
 def test_run_with_another_model_keeps_the_agents_tools(cli: Cli) -> None:
-    result = cli("run", "cli_shop:both", "--agent", "cards", "--model", "rules:fast", "-m", "refund 20", *STORE)
+    result = cli(
+        "run",
+        "cli_shop:both",
+        "--agent",
+        "cards",
+        "--model",
+        "rules:fast",
+        "-m",
+        "refund 20",
+        "--approve",
+        "no",
+        *STORE,
+    )
     assert result.exit_code == 0
     assert '→ refund(order_id="A1", amount=20)' in result.stderr
     assert result.stdout.startswith("fast: Result: ")
@@ -36,11 +49,23 @@ def test_run_with_another_model_keeps_the_agents_tools(cli: Cli) -> None:
 
 @pytest.mark.parametrize("target", [["cli_shop:agent"], []])
 def test_what_waits_goes_on_with_the_same_model(cli: Cli, target: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agui_gate.cli.commands.run._converse", lambda *_: Ending(3, waits=True))
+    refund = Approval(
+        id="apr_1",
+        principal="local",
+        thread_id="t",
+        agent="shop",
+        run_key="r",
+        turn_id="x",
+        call_id="c",
+        tool="refund",
+        arguments="{}",
+        asked_at=0,
+    )
+    monkeypatch.setattr("agui_gate.cli.commands.run._converse", lambda *_: Ending(3, [refund]))
     result = cli("run", *target, "--model", "rules:fast", "-m", "x", "--thread", "t", *STORE)
     assert result.exit_code == 3
     typed = " ".join(["agui-gate run", *target, "--model rules:fast --store memory:// --thread t"])
-    assert f"Go on with: {typed}\n" in result.stderr
+    assert f"Decide at a terminal: {typed}\n" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["run", "-m", "hello"], ["serve"]])

@@ -1,6 +1,7 @@
 """`agui-gate run`: with pipes, with a terminal, and with the exit codes that scripts rely on."""
 
 import json
+import re
 import shlex
 import signal
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_what_the_provider_cut_off_is_an_answer_and_said_to_be_half(cli: Cli) ->
 
 
 @pytest.mark.parametrize("agent", ["shop", "cards"])
-@pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", []), ("ask", [])])
+@pytest.mark.parametrize(("approve", "ran"), [("yes", ["A1 20"]), ("no", [])])
 def test_approvals_without_a_terminal(cli: Cli, agent: str, approve: str, ran: list[str]) -> None:
     result = cli("run", "cli_shop:both", "--agent", agent, "-m", "refund 20", "--approve", approve)
     assert result.exit_code == 0
@@ -60,6 +61,21 @@ def test_approvals_without_a_terminal(cli: Cli, agent: str, approve: str, ran: l
     assert "confirm_changes" not in result.stderr
     assert result.stdout.startswith("Result: " + ("20 refunded" if ran else '{"status":"rejected"'))
     assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize("agent", ["shop", "cards"])
+def test_a_call_that_nobody_can_be_asked_about_stays_pending(cli: Cli, agent: str, more: tuple[str, ...]) -> None:
+    """Nobody is not somebody who says no: what is told names the call and how to decide it."""
+    result = cli("run", "cli_shop:both", "--agent", agent, "-m", "refund 20", "--thread", "t1", *more)
+    assert (result.exit_code, refunds()) == (3, [])
+    named = re.search(r"^Still pending: (\S+): Refund 20 for A1\?$", result.stderr, re.MULTILINE)
+    assert named, result.stderr
+    assert f"agui-gate approvals approve {named[1]}\n" in result.stderr
+    again = re.search(r"^Decide without one:   agui-gate (.*) --approve yes   \(or no\)$", result.stderr, re.MULTILINE)
+    assert again, result.stderr
+    assert cli(*shlex.split(again[1]), "--approve", "yes").exit_code == 0
+    assert refunds() == ["A1 20"]
 
 
 def test_json_prints_every_event_of_every_run(cli: Cli) -> None:
@@ -80,10 +96,10 @@ def test_who_speaks_is_said_where_a_team_is_at_work(tmp_path: Path) -> None:
     assert done.stdout == "One moment.\nI look.\nIt is done.\nI pass you on.\nBilling here.\n"
     assert done.stderr.splitlines() == [
         '→ clerk(task="refund A1")',
-        "⇢ clerk is at work",
+        "⇢ clerk is working",
         "clerk:",
         '→ clerk: refund(order_id="A1")',
-        "⇢ clerk is at work",
+        "⇢ clerk is working",
         "← clerk: refund: A1 refunded",
         "clerk:",
         "← clerk: It is done.",
@@ -136,11 +152,11 @@ def test_a_failed_run(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Say something with --message."),
-        (["-m", ""], "Say something with --message."),
-        (["-m", " \n", "--thread", "t"], "Say something with --message."),
+        ([], "Send a message with --message."),
+        (["-m", ""], "Send a message with --message."),
+        (["-m", " \n", "--thread", "t"], "Send a message with --message."),
         (["-m", "gr\udcfcezi"], "--message is not UTF-8 text."),
-        (["--thread", "nowhere"], "There is no such conversation to go on with. Say something with --message."),
+        (["--thread", "nowhere"], "There is no such conversation. Send a message with --message."),
         (["-m", "x", "--thread", ""], "--thread must have 1 to 256 characters."),
         (["-m", "x", "--thread", "a\nb"], "--thread must not contain control characters."),
         (["-m", "x", "--agent", "nobody"], "There is no agent 'nobody'; there is shop."),
@@ -159,7 +175,7 @@ def test_nothing_to_go_on_with(cli: Cli) -> None:
     assert cli("run", "cli_shop:agent", "-m", "hello", "--thread", "t").exit_code == 0
     result = cli("run", "cli_shop:agent", "--thread", "t")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "note: Nothing waits in this conversation. Say something with --message.\n"
+    assert result.stderr == "note: Nothing is pending in this conversation. Send a message with --message.\n"
 
 
 def test_yes_at_a_terminal(tmp_path: Path) -> None:
@@ -181,7 +197,7 @@ def test_a_no_at_a_terminal_is_asked_why_and_the_model_is_told(tmp_path: Path) -
         process.wait_for("order_id: .*(?s:.*)amount: 20")
         process.wait_for("for later: ")
         process.type("n\n")
-        process.wait_for("why, for the model and the record")
+        process.wait_for("reason, shown to the model and recorded")
         process.type("paid already\n")
         assert process.end() == 0
     assert '"reason":"paid already"' in process.text
@@ -205,10 +221,10 @@ def test_ctrl_d_instead_of_a_reason_decides_nothing(tmp_path: Path) -> None:
     with running(tmp_path, *REFUND, terminal=True) as process:
         process.wait_for("for later: ")
         process.type("no\n")
-        process.wait_for("why, for the model and the record")
+        process.wait_for("reason, shown to the model and recorded")
         process.type("\x04")
         assert process.end() == 3
-    assert "Still waits" in process.text
+    assert "Still pending: " in process.text
 
 
 def test_an_edit_at_a_terminal(tmp_path: Path) -> None:
@@ -234,7 +250,7 @@ def test_how_to_go_on_is_told_with_all_that_was_typed(tmp_path: Path, code: int)
             assert process.end() == code
         else:
             assert process.stop(signal.SIGINT) == code
-    told = process.text.split("Go on with: agui-gate ")[1].split("\x1b")[0]
+    told = process.text.split("Decide at a terminal: agui-gate ")[1].split("\x1b")[0]
     done = call(tmp_path, *shlex.split(told), "--approve", "yes")
     assert (done.returncode, (tmp_path / "refunds.txt").read_text()) == (0, "A1 20\n")
     assert "replaced" not in done.stderr, "a card of before is nothing to read here"

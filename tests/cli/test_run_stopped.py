@@ -142,7 +142,7 @@ async def test_at_the_question_what_was_asked_keeps_waiting(desk: Desk) -> None:
 
     await desk.stop(play, terminal=True)
     assert await desk.left() == ("waiting", set(), {"blast"})
-    assert (await desk.go_on("-m", "never mind")).stdout == "Done.\n"
+    assert (await desk.go_on("-m", "never mind", "--approve", "no")).stdout == "Done.\n"
     assert await desk.left() == ("finished", set(), set())
     assert len(desk.outputs()) == 3
     assert not (desk.folder / "notes.txt").exists()

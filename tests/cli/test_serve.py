@@ -78,7 +78,7 @@ def test_a_bus_that_is_not_there_is_one_sentence_and_no_server(tmp_path: Path) -
 def test_an_open_stream_does_not_hold_up_the_exit(tmp_path: Path, target: str) -> None:
     path = "/gate/" if target.endswith("outer") else "/"
     with (
-        serving(tmp_path, target) as (server, client),
+        serving(tmp_path, target, AGUI_GATE_DRAIN_SECONDS="0") as (server, client),
         client.stream("POST", path, json=run_input("wait")) as response,
     ):
         lines = response.iter_lines()

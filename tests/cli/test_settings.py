@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from agui_gate import Agent, create_app
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings, load_settings, names
 from tests.cli.conftest import Cli
+from tests.product.inprocess import Parrot
 
 SECRET = "s3cr3t-value"
 
@@ -109,7 +111,7 @@ def test_a_file_with_a_byte_order_mark(tmp_path: Path, name: str, content: str) 
     file = tmp_path / name
     file.write_text(content, encoding="utf-8-sig")
     settings = load_settings(file, environ={})
-    assert (settings.port, settings.warnings) == (9000, ())
+    assert settings.port == 9000
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -127,15 +129,96 @@ def test_settings_made_in_code_are_checked_too() -> None:
     assert Settings(cors_origins=("https://a.example/",)).cors_origins == ("https://a.example",)
 
 
-def test_names_that_mean_nothing_are_pointed_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("AGUI_GATE_TOKENS_FILE", "AGUI_GATE_TOKENS_FILE is not a setting; did you mean AGUI_GATE_TOKENS?"),
+        ("AGUI_GATE_PROT", "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?"),
+        ("AGUI_GATE_XYZ", "AGUI_GATE_XYZ is not a setting (docs/settings.md lists them)."),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_an_error(name: str, said: str) -> None:
+    """A misspelt AGUI_GATE_TOKENS would leave the server open."""
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(environ={name: f"alice:{SECRET}"})
+    assert caught.value.message == said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("stor = 1", "stor in gate.toml is not a setting; did you mean store?"),
+        ("AGUI_GATE_STOR = 1", "stor in gate.toml is not a setting; did you mean store?"),
+        ('token = "a:b"', "token in gate.toml is not a setting; did you mean tokens?"),
+        ('url = "x"', "url in gate.toml is not a setting"),
+    ],
+)
+def test_a_name_in_a_file_that_is_no_setting_is_an_error(tmp_path: Path, line: str, said: str) -> None:
     file = tmp_path / "gate.toml"
-    file.write_text("stor = 1\n")
-    settings = load_settings(file, environ={"AGUI_GATE_TOKEN": "x", "AGUI_GATE_PROT": "1", "AGUI_GATE_XYZ": "1"})
-    assert settings.warnings == (
-        "stor in gate.toml is not a setting; did you mean store?",
-        "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?",
-        "AGUI_GATE_XYZ is not a setting, so it has no effect.",
-    )
+    file.write_text(line)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(file, environ={})
+    assert caught.value.message.startswith(said)
+
+
+def test_variables_of_clients_and_of_tests_are_left_alone() -> None:
+    """And an empty one is not set, whatever its name."""
+    environ = {
+        "AGUI_GATE_URL": "http://127.0.0.1:8000",
+        "AGUI_GATE_TOKEN": "TOKEN",
+        "_AGUI_GATE_FAILPOINT": "after claim",
+        "AGUI_GATE_TOKENS_FILE": "",
+        "AGUI_GATEWAY": "another program's",
+    }
+    assert load_settings(environ=environ) == Settings()
+
+
+def test_the_tokens_of_a_server_under_the_name_of_a_client_s_are_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="that a server takes are AGUI_GATE_TOKENS") as caught:
+        load_settings(environ={"AGUI_GATE_TOKEN": f"alice:{SECRET}"})
+    assert SECRET not in caught.value.message
+    both = {"AGUI_GATE_TOKEN": "A:1", "AGUI_GATE_TOKENS": "alice:A:1"}
+    assert load_settings(environ=both).tokens == {"alice": "A:1"}
+
+
+def test_what_kubernetes_sets_beside_a_service_of_our_name_is_no_setting() -> None:
+    environ = {
+        "AGUI_GATE_SERVICE_HOST": "10.0.0.1",
+        "AGUI_GATE_SERVICE_PORT": "8000",
+        "AGUI_GATE_SERVICE_PORT_HTTP": "8000",
+        "AGUI_GATE_PORT": "tcp://10.0.0.1:8000",
+        "AGUI_GATE_PORT_8000_TCP": "tcp://10.0.0.1:8000",
+        "AGUI_GATE_PORT_8000_TCP_ADDR": "10.0.0.1",
+        "AGUI_GATE_POSTGRES_SERVICE_HOST": "10.0.0.2",
+        "AGUI_GATE_POSTGRES_PORT": "tcp://10.0.0.2:5432",
+    }
+    assert load_settings(environ=environ) == Settings()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve cli_shop:agent --host 0.0.0.0",
+        "run cli_shop:agent -m Hi",
+        "doctor",
+        "settings",
+        "backup b.db",
+        "migrate",
+        "audit verify",
+    ],
+)
+def test_no_command_goes_on_with_a_misspelt_setting(cli: Cli, command: str) -> None:
+    result = cli(*command.split(), env={"AGUI_GATE_TOKENS_FILE": SECRET})
+    assert result.exit_code == (1 if command == "doctor" else 2)
+    assert "AGUI_GATE_TOKENS_FILE is not a setting; did you mean AGUI_GATE_TOKENS?" in result.output
+    assert SECRET not in result.output
+
+
+def test_an_application_does_not_start_with_a_misspelt_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever serves it: plain uvicorn, or another application."""
+    monkeypatch.setenv("AGUI_GATE_TOKENS_FILE", SECRET)
+    with pytest.raises(ConfigurationError, match="did you mean AGUI_GATE_TOKENS"):
+        create_app(Agent(name="a", model=Parrot()), store="memory://")
 
 
 def test_what_is_kept_of_runs_and_for_how_long() -> None:
@@ -162,12 +245,11 @@ def test_no_secret_is_shown() -> None:
 
 
 def test_the_command_prints_a_table(cli: Cli) -> None:
-    result = cli("settings", env={"AGUI_GATE_TOKENS": f"alice:{SECRET}", "AGUI_GATE_STOR": "x"})
+    result = cli("settings", env={"AGUI_GATE_TOKENS": f"alice:{SECRET}"})
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["NAME", "VALUE", "FROM"]
     assert ["AGUI_GATE_TOKENS", "alice:********", "AGUI_GATE_TOKENS"] in [line.split() for line in lines]
-    assert "did you mean AGUI_GATE_STORE?" in result.stderr
     assert SECRET not in result.output
 
 

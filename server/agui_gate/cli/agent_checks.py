@@ -71,5 +71,5 @@ async def _asked(agent: Agent) -> Finding:
     except ConfigurationError as error:
         return Finding(what, False, error.message, "Correct the agent.")
     except AguiGateError as error:
-        return Finding(what, False, error.message, "Correct what it names; --debug shows the provider's own words.")
+        return Finding(what, False, error.message, "Correct what it names.")
     return Finding(what, True, "is answered")

@@ -10,7 +10,7 @@ from typing import Literal
 import click
 import msgspec
 
-from agui_gate.cli.terminal.asking import ask_about, asked_by, read_line, show_arguments
+from agui_gate.cli.terminal.asking import ask_about, asked_by, can_ask, read_line, show_arguments
 from agui_gate.cli.terminal.chat_printing import ChatPrinter, show_history
 from agui_gate.cli.terminal.console import dim, note, whole
 from agui_gate.client import Answer, AnyEvent, ClientError, Outcome, Question, Refused, Run, Thread, events
@@ -77,7 +77,7 @@ class Talk:
                 await run.stop()
                 await reader
         except TimeoutError:
-            note("It doesn't end. Left it.")
+            note("The run did not stop in time. Disconnected.")
 
     async def _print(self, run: Run, back: bool) -> None:
         self._printer.begin()
@@ -98,7 +98,12 @@ class Talk:
             self._printer.draw()
 
     def ask(self) -> list[Answer]:
-        """Answers to all that waits; fewer if the person leaves some for later. Blocks: no loop may run."""
+        """Answers to all that waits; none if the person leaves some for later, or nobody is there to ask.
+
+        Blocks: no loop may run.
+        """
+        if self._policy == "ask" and not can_ask():
+            return []
         answers: list[Answer] = []
         for question in self.thread.questions:
             answer = self._decide(question)
@@ -127,7 +132,7 @@ def _free(question: Question) -> Answer | None:
     show_arguments(question.arguments)
     kind = (question.schema or {}).get("type", "string")
     if question.schema is not None and kind != "string":
-        dim(f"  It wants JSON: {whole(json.dumps(question.schema, ensure_ascii=False))}", err=True)
+        dim(f"  Expected JSON: {whole(json.dumps(question.schema, ensure_ascii=False))}", err=True)
     typed = read_line("answer (Ctrl-D for later): ")
     if typed is None:
         return None

@@ -3,7 +3,6 @@
 What people did wrong, and what is wrong with a deployment, is one line on stderr; tracebacks are for ``--debug``.
 """
 
-import traceback
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from agui_gate.core.secrets import traceback_of
 from agui_gate.errors import AguiGateError, ConfigurationError, Unusable
 
 FAILED, MISUSED, WAITING, INTERRUPTED = 1, 2, 3, 130
@@ -18,27 +18,27 @@ FAILED, MISUSED, WAITING, INTERRUPTED = 1, 2, 3, 130
 
 COMMANDS = {
     "serve": ("agui_gate.cli.commands.serve", "Serve an agent, a list of agents, or an app."),
-    "demo": ("agui_gate.cli.commands.demo", "The whole product on this machine, without a key."),
-    "run": ("agui_gate.cli.commands.run", "One run from the shell, without a server."),
+    "demo": ("agui_gate.cli.commands.demo", "Try everything on this machine, without a key."),
+    "run": ("agui_gate.cli.commands.run", "Run an agent once from the shell, without a server."),
     "chat": ("agui_gate.cli.commands.chat", "Talk to any AG-UI server."),
-    "approvals": ("agui_gate.cli.commands.approvals", "List, approve and reject what waits on a server."),
-    "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider; say what to fix."),
-    "check": ("agui_gate.cli.commands.check", "Hold any AG-UI server against the specification."),
-    "backup": ("agui_gate.cli.commands.backup", "Copy the store while it is in use."),
-    "migrate": ("agui_gate.cli.commands.migrate", "Bring the store's schema up to date; begin anew after a restore."),
-    "audit": ("agui_gate.cli.commands.audit", "Check and export what happened to approvals."),
-    "settings": ("agui_gate.cli.commands.settings", "Print the settings and where each came from."),
-    "emulator": ("agui_gate.cli.commands.emulator", "The strict provider emulator by itself."),
+    "approvals": ("agui_gate.cli.commands.approvals", "List, approve and reject pending calls on a server."),
+    "doctor": ("agui_gate.cli.commands.doctor", "Check settings, store and provider, and say what to fix."),
+    "check": ("agui_gate.cli.commands.check", "Check any AG-UI server against the specification."),
+    "backup": ("agui_gate.cli.commands.backup", "Back up the store while it is in use."),
+    "migrate": ("agui_gate.cli.commands.migrate", "Update the store's schema, or finish a restore."),
+    "audit": ("agui_gate.cli.commands.audit", "Verify and export the audit trail."),
+    "settings": ("agui_gate.cli.commands.settings", "Print each setting, its value and its source."),
+    "emulator": ("agui_gate.cli.commands.emulator", "Run the strict provider emulator for tests."),
 }
 
-HELP = """agui-gate: an AG-UI server whose gated tools can be trusted.
+HELP = """agui-gate: an AG-UI agent server with tools that wait for approval.
 
 \b
 Try it:        agui-gate demo
 Your agent:    agui-gate serve support:agent        (the object `agent` in support.py)
 From a shell:  agui-gate run support:agent --message "Refund order 1001"
 Any server:    agui-gate chat http://127.0.0.1:8000/
-Any trouble:   agui-gate doctor support:agent
+Diagnose:      agui-gate doctor support:agent
 
 \b
 Settings come from AGUI_GATE_* variables or a file named by --config;
@@ -46,8 +46,8 @@ Settings come from AGUI_GATE_* variables or a file named by --config;
 """
 
 EPILOG = """\b
-Exit codes: 0 well; 1 it ran and failed (the run, a decision, a check), or its
-database can't be used; 2 wrong use or configuration; 3 the run waits for an approval; 130 interrupted.
+Exit codes: 0 success; 1 failure (a run, a decision, a check, or the database);
+2 usage or configuration error; 3 a call waits for approval; 130 interrupted.
 """
 
 
@@ -100,7 +100,7 @@ class Program(click.Group):
 def _tell(ctx: click.Context, error: Exception) -> NoReturn:
     """End with one line about ``error``, and the exit code that belongs to it."""
     if debugging(ctx):
-        traceback.print_exception(error)
+        click.echo(traceback_of(error), err=True)
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, AguiGateError):

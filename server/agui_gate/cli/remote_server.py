@@ -63,7 +63,7 @@ class RemoteServer:
     def follow(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The events of `GET /approvals/events`, each its name and data, until the stream ends for whatever reason.
 
-        Raises `Failure` when the server refuses it or has none, and `ConfigurationError` when nobody answers.
+        Raises `Failure` when the server refuses it or has none, and `ConfigurationError` when nothing is listening.
         """
         timeout = httpx2.Timeout(SILENCE, connect=5.0)
         try:
@@ -71,7 +71,7 @@ class RemoteServer:
                 if not response.is_success or "text/event-stream" not in response.headers.get("content-type", ""):
                     response.read()
                     self._answer(response)
-                    raise Failure(f"What answers at {self._url} has no events of approvals; is it an older version?")
+                    raise Failure(f"The server at {self._url} has no approval events. It may be an older version.")
                 yield from _events(response.iter_lines())
         except httpx2.ConnectError as error:
             raise self._nobody() from error
@@ -91,7 +91,7 @@ class RemoteServer:
 
     def _nobody(self) -> ConfigurationError:
         return ConfigurationError(
-            f"No server answers at {self._url}. Start one with `agui-gate serve`, or name another with --url."
+            f"Nothing is listening at {self._url}. Start a server with `agui-gate serve`, or pass another --url."
         )
 
     def _answer(self, response: httpx2.Response) -> dict[str, Any]:
@@ -100,9 +100,9 @@ class RemoteServer:
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            raise Failure(f"What answers at {self._url} is no agui-gate server; check --url.")
+            raise Failure(f"The server at {self._url} is not an agui-gate server. Check --url.")
         if response.status_code == 401:
-            raise Failure("The server wants to know who you are: give --token or set AGUI_GATE_TOKEN.")
+            raise Failure("This server requires a token. Pass --token or set AGUI_GATE_TOKEN.")
         if response.is_success:
             return body
         error = body.get("error")

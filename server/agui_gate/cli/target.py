@@ -21,7 +21,7 @@ PLAIN = "assistant"
 """The agent that there is when a model is named and nothing else: no instructions, no tools."""
 
 model_option = click.option(
-    "--model", metavar="ADAPTER:MODEL", help="Answer with this model instead; without TARGET, a plain agent does."
+    "--model", metavar="ADAPTER:MODEL", help="Use this model instead. Without TARGET, a plain agent uses it."
 )
 
 

@@ -25,23 +25,24 @@ SHORTEST_ID = 8
 AGAIN_SECONDS = 3.0
 """How often `watch` looks whether a server that went away is back."""
 
-HELP = """List, approve and reject the calls that wait on a running server.
+HELP = """List, approve and reject the pending calls of a running server.
 
 \b
 Examples:
   agui-gate approvals ls
-  agui-gate approvals watch                                  what waits, and what comes
+  agui-gate approvals watch                                  pending calls, and new ones as they come
   agui-gate approvals approve apr_5f0c2a71
   agui-gate approvals approve apr_5f0c2a71 --edit amount=20
-  agui-gate approvals approve apr_5f0c2a71 --no-continue     its conversation waits for a page
+  agui-gate approvals approve apr_5f0c2a71 --no-continue     leave the conversation to a page
   agui-gate approvals reject apr_5f0c2a71 --reason "already refunded"
   agui-gate approvals ls --url https://gate.example --token TOKEN
 
-The beginning of an id is enough where only one begins like that. The call is shown on stderr, all of it, before it
-is decided; not with --json. Once nothing else waits in its conversation, that goes on, whether or not a page shows it.
+A unique prefix of an id is enough. The whole call is printed to stderr before it is decided (not with --json). When
+nothing else is pending in the conversation, the conversation continues, whether or not a page shows it.
 
 \b
-Exit codes: 0 done; 1 the server refused, or the approved tool failed; 2 wrong use, or no server there.
+Exit codes: 0 success; 1 the server refused, or the approved tool failed;
+2 usage error, or nothing is listening at the address.
 """
 
 url_option = click.option(
@@ -53,7 +54,7 @@ continue_option = click.option(
     "go_on",
     default=True,
     show_default=True,
-    help="Let the conversation go on once nothing else waits in it.",
+    help="Continue the conversation when nothing else is pending in it.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -69,18 +70,18 @@ def command() -> None:
 @json_option
 @debug_option
 def ls(url: str, token: str | None, as_json: bool) -> None:
-    """List what waits for you, oldest first."""
+    """List your pending calls, oldest first."""
     with in_order(), RemoteServer(url, token) as server:
         pending = server.pending()
     if as_json:
         click.echo(json.dumps({"approvals": pending}, indent=2))
     elif not pending:
-        click.echo("Nothing waits for you.")
+        click.echo("Nothing is pending for you.")
     else:
         click.echo(_table(pending))
 
 
-@command.command("watch", short_help="Show what waits, what comes, and its outcome.")
+@command.command("watch", short_help="Show pending calls, new ones as they come, and each outcome.")
 @url_option
 @token_option
 @json_option
@@ -103,7 +104,7 @@ def watch(url: str, token: str | None, as_json: bool) -> None:
 
 def _come_back(server: RemoteServer) -> None:
     """Wait until the server is there again."""
-    dim("The server has ended the stream. Waiting for it to come back.", err=True)
+    dim("The server closed the stream. Reconnecting.", err=True)
     while True:
         time.sleep(AGAIN_SECONDS)
         with suppress(ConfigurationError):
@@ -114,7 +115,7 @@ def _come_back(server: RemoteServer) -> None:
 def _news(name: str, data: dict[str, Any], seen: set[str]) -> str | None:
     """A line about one event; None where it says what was shown before (``seen``)."""
     if name == "waiting":
-        return "Nothing waits for you. Waiting for what comes." if not data["ids"] else None
+        return "Nothing is pending for you. Waiting for new calls." if not data["ids"] else None
     mark = data["id"] if name == "gone" else f"{data['id']} {data['state']}"
     if mark in seen:
         return None
@@ -131,8 +132,10 @@ def _news(name: str, data: dict[str, Any], seen: set[str]) -> str | None:
 
 @command.command("approve", short_help="Approve a call: its tool runs now.")
 @click.argument("approval_id", metavar="ID")
-@click.option("--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument first (repeatable).")
-@click.option("--reason", help="Why, for the model and the record.")
+@click.option(
+    "--edit", "edits", multiple=True, metavar="KEY=VALUE", help="Change an argument before approving (repeatable)."
+)
+@click.option("--reason", help="The reason, shown to the model and recorded.")
 @continue_option
 @url_option
 @token_option
@@ -141,7 +144,7 @@ def _news(name: str, data: dict[str, Any], seen: set[str]) -> str | None:
 def approve(
     approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
 ) -> None:
-    """Approve a call: its tool runs now, or, if the provider runs it, with the thread's next run."""
+    """Approve a call: its tool runs now (a tool of the provider: with the thread's next run)."""
     with in_order(), RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         payload = _payload(True, reason, go_on)
@@ -156,14 +159,14 @@ def approve(
 
 @command.command("reject")
 @click.argument("approval_id", metavar="ID")
-@click.option("--reason", help="Why, for the model and the record.  [default: you are asked]")
+@click.option("--reason", help="The reason, shown to the model and recorded.  [default: prompt]")
 @continue_option
 @url_option
 @token_option
 @json_option
 @debug_option
 def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool) -> None:
-    """Reject a call: its tool doesn't run, and the model is told."""
+    """Reject a call: its tool does not run, and the model is told."""
     with in_order(), RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         if not as_json:
@@ -212,9 +215,9 @@ def _report(outcome: dict[str, Any], as_json: bool) -> None:
         more = f" ({outcome['message']})" if outcome.get("message") else ""
         click.echo(f"{outcome['state']}{result}{note}{more}")
         if outcome.get("run"):
-            dim("The conversation goes on.", err=True)
+            dim("The conversation continues.", err=True)
         elif outcome.get("not_continued"):
-            dim(f"The conversation doesn't go on yet. {short(outcome['not_continued'], 300)}", err=True)
+            dim(f"The conversation doesn't continue yet. {short(outcome['not_continued'], 300)}", err=True)
     if outcome["state"] not in ("done", "rejected", "claimed"):
         click.get_current_context().exit(FAILED)
 

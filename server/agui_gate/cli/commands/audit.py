@@ -15,20 +15,24 @@ from agui_gate.cli.interruptible import run as run_interruptible
 from agui_gate.cli.opened_store import opened
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.terminal.console import dim
+from agui_gate.core.accounts import Ledger
 from agui_gate.core.audit import Break, Chains, Event, Head
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings, load_settings
+from agui_gate.stores import Store
 from agui_gate.stores.audit import AuditStore
+from agui_gate.stores.paging import Place as After
+from agui_gate.stores.paging import to_cursor
 
 PAGE = 500
 EVERY_SECONDS = 2.0
 """How often a command that takes long says how far it is, on a terminal."""
 
-HELP = """Check and export the audit trail: what happened to each approval, by whom and which way.
+HELP = """Verify and export the audit trail: what happened to each approval, and who decided it, where.
 
-Each thread's events are a chain: each has the hash of the one before it. `verify` finds what was changed, left out
-or added. Who owns the database can write a whole chain anew. So print the heads of the chains now and then, keep
-them where that person can't write, and hand them to `verify`.
+Each thread's events are a chain: each has the hash of the one before it. `verify` finds events that were
+changed, removed or added. The owner of the database could rewrite a whole chain. To detect that, export the heads of
+the chains regularly, keep them elsewhere, and pass them to `verify`.
 
 \b
 Examples:
@@ -38,13 +42,13 @@ Examples:
   agui-gate audit export --since 2026-11-01 > events.jsonl
   agui-gate audit export --principal alice | jq 'select(.kind == "approved")'
 
-An event has no arguments, results or reasons: digests (SHA-256) of them, and the names of what a person edited.
+Events don't contain arguments, results or reasons, only their SHA-256 digests and the names of edited arguments.
 
 \b
-Exit codes: 0 well, all chains are whole; 1 a chain is broken, or the store is not available; 2 wrong use.
+Exit codes: 0 all chains are intact; 1 a chain is broken, or the store is not available; 2 usage error.
 """
 
-store_option = click.option("--store", metavar="URL", help="Another store than the one in the settings.")
+store_option = click.option("--store", metavar="URL", help="The store to read.  [default: from the settings]")
 principal_option = click.option("--principal", metavar="NAME", help="Only this principal's.")
 thread_option = click.option("--thread", metavar="ID", help="Only of threads with this id.")
 
@@ -54,8 +58,8 @@ def command() -> None:
     """Verify, export, heads."""
 
 
-@command.command("verify", short_help="Check every chain; say where one is broken.")
-@click.option("--heads", "kept", type=click.File("r"), help="Heads that were printed earlier: JSON lines.")
+@command.command("verify", short_help="Verify every chain, and print where one is broken.")
+@click.option("--heads", "kept", type=click.File("r"), help="Heads exported earlier, as JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @store_option
 @config_option
@@ -98,7 +102,7 @@ def export(
     settings = load_settings(config, options={"store": store})
 
     async def run() -> None:
-        async with opened(settings) as kept:
+        async with opened(settings, any_past=True) as kept:
             async for event in _events(kept, principal=principal, thread_id=thread, since=at):
                 click.echo(_line(event))
 
@@ -114,7 +118,7 @@ def heads(store: str | None, config: Path | None) -> None:
     settings = load_settings(config, options={"store": store})
 
     async def run() -> None:
-        async with opened(settings) as kept:
+        async with opened(settings, any_past=True) as kept:
             async for head in _heads(kept):
                 click.echo(msgspec.json.encode(head))
 
@@ -141,23 +145,61 @@ class Checked(msgspec.Struct):
 
 _WORDS = {
     "missing": "events before it are missing",
-    "added": "it is there twice, or was added",
+    "added": "it is a duplicate, or was added",
     "changed": "it was changed",
-    "not_the_head": "it is not what its head was, which was kept",
+    "not_the_head": "it differs from the head that was kept",
 }
-_NOT_THERE = "it is not there any more: cut off, removed, or aged out with all of its chain"
+_NOT_THERE = "it is missing: truncated, removed, or expired with its chain"
+
+
+_DIFFERS = {
+    "arguments": "its record has other arguments than were asked about, or agreed to",
+    "decision": "its record has another decision, or another person's",
+    "state": "its record is in another state",
+    "output": "its record has another result",
+    "not_asked": "there is a record of it, and it was never asked",
+    "no_record": "it was not deleted, and there is no record of it",
+}
 
 
 async def _verify(settings: Settings, heads: Sequence[Head]) -> Checked:
-    checked, chains, last = Checked(), Chains(heads), ""
-    async with opened(settings) as store:
+    checked, chains, ledger = Checked(), Chains(heads), Ledger()
+    last: Event | None = None
+    async with opened(settings, any_past=True) as store:
         async for event in _events(store):
+            if last is None or event.thread != last.thread:
+                await _hold(checked, ledger, last, store)
+                ledger = Ledger()
+                checked.chains += 1
             checked.events += 1
-            checked.chains += event.thread != last
-            last = event.thread
+            last = event
+            ledger.take(event)
             checked.broken += [_place(broken, event) for broken in chains.take(event)]
+        await _hold(checked, ledger, last, store)
+        checked.broken += [
+            Place(one.principal, one.thread_id, "", 0, f"approval {one.id}: {_DIFFERS['not_asked']}")
+            for one in await store.read_ledger(None)
+        ]
     checked.broken += [_place(broken, None) for broken in chains.missing()]
     return checked
+
+
+async def _hold(checked: Checked, ledger: Ledger, last: Event | None, store: Store) -> None:
+    """Hold the records of a thread against its chain up to ``last``. What happens meanwhile is no finding."""
+    if last is None:
+        return
+    found = ledger.differences(await store.read_ledger(last.thread))
+    now = (
+        (await store.read_events(limit=PAGE, cursor=to_cursor(After(int(last.thread), last.seq)))).events
+        if found
+        else []
+    )
+    busy = {event.approval_id for event in now if event.thread == last.thread}
+    checked.broken += [
+        Place(last.principal, last.thread_id, last.thread, seq, f"approval {name}: {_DIFFERS[why]}")
+        for name, seq, why in found
+        if name not in busy
+    ]
 
 
 def _place(broken: Break, event: Event | None) -> Place:

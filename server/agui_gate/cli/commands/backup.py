@@ -15,9 +15,9 @@ from agui_gate.settings import load_settings
 EVERY_SECONDS = 2.0
 """How often a copy that takes long says how far it is."""
 
-HELP = """Copy the store to FILE, consistently, while servers use it.
+HELP = """Copy the store to FILE while servers use it.
 
-Copying the database file by other means loses what is beside it in its write-ahead log (-wal).
+Don't copy the database file by other means: the write-ahead log (-wal) beside it would be missing.
 To restore: stop the servers, put the copy in the store's place, remove the -wal and -shm files there, and run
 `agui-gate migrate --restored`. A restored store is the past: what waits in it may have been answered since.
 
@@ -28,14 +28,14 @@ Examples:
   agui-gate backup gate.db --store sqlite:///support.db
 
 \b
-Exit codes: 0 the copy is there, checked and on the disk; 1 it would not be good; 2 it can't be made like this.
+Exit codes: 0 the copy is complete and verified; 1 the copy failed; 2 usage or configuration error.
 """
 
 
 @click.command("backup", help=HELP)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option("--store", metavar="URL", help="The store to copy instead of the one in the settings.")
+@click.option("--store", metavar="URL", help="The store to copy.  [default: from the settings]")
 @config_option
 @debug_option
 def command(file: Path, force: bool, store: str | None, config: Path | None) -> None:

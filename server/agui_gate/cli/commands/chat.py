@@ -14,7 +14,7 @@ from agui_gate.cli.chatting import Policy, Talk, tell
 from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, debug_option
 from agui_gate.cli.request_headers import header_option, read_headers
-from agui_gate.cli.terminal.asking import can_ask, read_line
+from agui_gate.cli.terminal.asking import can_ask, read_line, tell_pending
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note, short
 from agui_gate.client import CARD, Answer, Client, ClientError, Limits, Outcome
 from agui_gate.errors import InvalidRequest
@@ -23,50 +23,54 @@ from agui_gate.protocol.inbound import check_id
 MAX_ROUNDS = 50
 """How often in a row questions are answered; an agent that never stops asking ends there."""
 
-HELP = """Talk to any AG-UI server: agui-gate, or an agent of another framework behind its own adapter.
+HELP = """Chat with any AG-UI server: agui-gate, or another framework's.
 
-URL is the address that a run is POSTed to. The agent's words come as they are said. Tool calls, who speaks, and
-questions stand beside them. An approval is put to you: y(es), n(o) with a reason, e(dit), or Ctrl-D for later.
+URL is the address that accepts runs (POST). Text is printed as it streams, with tool calls and the names of agents.
+Answer an approval with y(es), n(o) and a reason, or e(dit); Ctrl-D leaves it pending.
 
 \b
-While it answers:  Ctrl-C stops it; again: leaves
-At the prompt:     /help   what can be typed        Ctrl-D   leaves
+While it answers:  Ctrl-C stops the answer; a second one quits
+At the prompt:     /help lists the commands; Ctrl-D quits
 
 \b
 Examples:
   agui-gate chat http://127.0.0.1:8000/
-  agui-gate chat http://127.0.0.1:8000/agents/support --thread t1      go on with a conversation
+  agui-gate chat http://127.0.0.1:8000/agents/support --thread t1      continue a conversation
   agui-gate chat https://example.org/agent --header 'Authorization: Bearer TOKEN'
   agui-gate chat http://127.0.0.1:8000/ -m "Refund order 1001" --approve yes
   echo "What is the state of order 1002?" | agui-gate chat http://127.0.0.1:8000/
 
 With -m it says that and ends. Without a terminal each line of stdin is said, and only the agent's words go to stdout.
-Where nobody can be asked, --approve ask means no.
+Without a terminal, questions stay pending, unless --approve answers them.
 
 \b
-Exit codes: 0 well; 1 the last run failed, or nobody answers there; 2 wrong use;
-3 a question still waits; 130 left by Ctrl-C.
+Exit codes: 0 success; 1 the last run failed, or nothing is listening; 2 usage error;
+3 a question is pending; 130 interrupted by Ctrl-C.
 """
 
-COMMANDS = """  /ask      answer what waits
+COMMANDS = """  /ask      answer pending questions
   /state    the shared state
-  /thread   this conversation's id, and how to go on with it
-  /help     this
-  /quit     leave (or Ctrl-D)
-Anything else is said to the agent. // at the beginning says a slash."""
+  /thread   this conversation's id, and how to continue it
+  /help     this list
+  /quit     quit (or Ctrl-D)
+Anything else is sent to the agent. Begin with // to send a message that starts with a slash."""
 
 T = TypeVar("T")
 
 
 @click.command("chat", help=HELP)
 @click.argument("url")
-@click.option("--message", "-m", help="Say this, answer what it asks, and end.")
-@click.option("--thread", metavar="ID", help="Go on with this conversation.  [default: a new one]")
+@click.option("--message", "-m", help="Send this message, answer its questions, and exit.")
+@click.option("--thread", metavar="ID", help="Continue this conversation.  [default: a new one]")
 @header_option
 @click.option(
-    "--approve", type=click.Choice(["ask", "yes", "no"]), default="ask", show_default=True, help="What is asked."
+    "--approve",
+    type=click.Choice(["ask", "yes", "no"]),
+    default="ask",
+    show_default=True,
+    help="How to answer approvals.",
 )
-@click.option("--cards", is_flag=True, help="Be asked by confirm_changes cards, as pages are that have them.")
+@click.option("--cards", is_flag=True, help="Ask by confirm_changes cards instead of interrupts.")
 @click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=120.0, show_default=True, help="Most silence.")
 @click.option("--json", "as_json", is_flag=True, help="Print the AG-UI events, one JSON object a line.")
 @debug_option
@@ -88,8 +92,7 @@ def command(
     log_to_stderr(ctx, "error")
     client = Client(url, headers=head, limits=Limits(idle=timeout, total=max(timeout, Limits().total)))
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
-    policy: Policy = "no" if approve == "ask" and not can_ask() else approve
-    talk = Talk(client.thread(thread_id, advertised=[CARD] if cards else []), policy, as_json=as_json)
+    talk = Talk(client.thread(thread_id, advertised=[CARD] if cards else []), approve, as_json=as_json)
     with Runner() as runner:
         session = Session(runner, talk, shlex.join(["agui-gate", "chat", url, "--thread", thread_id]))
         try:
@@ -105,7 +108,7 @@ def command(
 def _check(message: str | None, thread: str | None) -> None:
     """Raises `click.UsageError` for what can't be said, or not there."""
     if message is not None and not message.strip():
-        raise click.UsageError("Say something with --message.")
+        raise click.UsageError("Send a message with --message.")
     if thread is not None:
         try:
             check_id(thread, "--thread")
@@ -135,16 +138,20 @@ class Session:
             for line in sys.stdin:
                 if line.strip():
                     self._say(line.strip())
-        return WAITING if self._talk.thread.questions and self._code == 0 else self._code
+        if not self._talk.thread.questions or self._code:
+            return self._code
+        if not self._converses:
+            tell_pending([(one.id, one.message) for one in self._talk.thread.questions], self._again)
+        return WAITING
 
     def _resume(self) -> None:
         known = self._run(self._talk.resume())
         if known is None and self._code == 0:
-            note("The server can't bring back what was said. What you say now goes on under the same id.")
+            note("This server can't load earlier messages. New messages continue under the same id.")
         self._answer_all()
 
     def _converse(self) -> None:
-        dim("Ctrl-C stops an answer. /help says what else there is; Ctrl-D leaves.", err=True)
+        dim("Ctrl-C stops an answer, Ctrl-D quits, /help lists the commands.", err=True)
         while (typed := read_line(click.style("\nyou: ", bold=True))) is not None:
             text = typed.strip()
             if text in ("/quit", "/exit"):
@@ -153,7 +160,7 @@ class Session:
                 self._command(text)
             elif text:
                 self._say(text[1:] if text.startswith("//") else text)
-        dim(f"Go on with: {self._again}", err=True)
+        dim(f"Continue with: {self._again}", err=True)
 
     def _command(self, text: str) -> None:
         match text:
@@ -165,17 +172,17 @@ class Session:
                 click.echo(f"{self._talk.thread.id}\n{self._again}", err=True)
             case "/ask":
                 if not self._talk.thread.questions:
-                    dim("Nothing waits.", err=True)
+                    dim("Nothing is pending.", err=True)
                 self._answer_all()
             case _:
-                note(f"There is no {short(text, 40)}. /help says what there is.")
+                note(f"There is no {short(text, 40)}. /help lists the commands.")
 
     def _say(self, text: str) -> None:
         """Say it; what still waits is cancelled first, if the person wants that."""
         left = self._talk.thread.questions
         if left and self._interactive:
-            dim(f"Still waits: {'; '.join(short(one.message, 80) for one in left)}", err=True)
-            if (read_line("Cancel that and say this instead? y(es), n(o): ") or "n").strip().lower() not in (
+            dim(f"Still pending: {'; '.join(short(one.message, 80) for one in left)}", err=True)
+            if (read_line("Cancel it and send this message instead? y(es), n(o): ") or "n").strip().lower() not in (
                 "y",
                 "yes",
             ):

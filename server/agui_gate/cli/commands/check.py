@@ -10,41 +10,60 @@ from agui_gate.cli.program import FAILED, MISUSED, Failure, debug_option
 from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.console import short
 
+COMMAND = "curl -sN "
+"""What a line begins with that somebody will copy. It is told whole: it is ASCII, with what the server said in JSON."""
+
 WIDTH = 500
 """Characters of a line, of which a server may have said a part."""
 
-HELP = """Hold any AG-UI server against the specification.
+HELP = """Check any AG-UI server against the specification.
 
-URL is the address that a run is POSTed to. The check drives it as a client of AG-UI 1.0 would: text, tools, a tool of
-the page's own, interrupts and answers to them, hanging up, unknown members, bad input. Each stream is judged by the
-rules, which docs/spec.md lists. What the server could not be made to do is listed as "not tried", with the reason.
+URL is the address that accepts runs (POST). The check acts as a client of AG-UI 1.0: it tries text, tools, a client
+tool, interrupts and their answers, disconnects and reconnects, the binary binding, unknown members and invalid input,
+and checks each stream against the rules in docs/spec.md. A broken rule is printed with its words, its page in the
+specification and the frame that shows it; --json and --curl add the requests, so that you can send them again. Notes
+break no rule. It lists what it could not try as "not tried", with the reason.
 
-The model has to play its part. If it doesn't call a tool or ask for an approval by itself, give the words that make
-it: --say frontend='Paint it blue'. WHAT is one of text, long, tool, frontend, interrupt. The check sends a few dozen
-short requests, so take a cheap model, or better a scripted one.
+Some checks need the model to call a tool or to ask for approval. If it does not do so by itself, give a prompt that
+makes it: --say frontend='Paint it blue'. WHAT is one of text, long, tool, frontend, interrupt. The check sends a few
+dozen short requests, so use a cheap model or, better, a scripted one.
 
 \b
 Examples:
   agui-gate check http://127.0.0.1:8000/
   agui-gate check http://127.0.0.1:8000/agents/support --say interrupt='Refund order A1'
   agui-gate check https://example.org/agent --header 'Authorization: Bearer TOKEN' --json > report.json
+  agui-gate check http://127.0.0.1:8000/ --curl
 
 \b
-Exit codes: 0 no MUST is broken; 1 one is (marked BROKEN);
-2 nothing could be checked: nobody answers, it is no AG-UI server, or its runs fail.
+Exit codes: 0 no MUST is broken; 1 a MUST is broken (marked BROKEN);
+2 nothing could be checked: nothing is listening, it is not an AG-UI server, or its runs fail.
 """
 
 
 @click.command("check", help=HELP)
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
+@click.option("--curl", is_flag=True, help="Print the requests that show a finding, as curl commands.")
 @header_option
-@click.option("--timeout", type=click.FloatRange(0.1, 600), default=30.0, show_default=True, help="Seconds an answer.")
-@click.option("--say", "sentences", multiple=True, metavar="WHAT=TEXT", help="Say this to make the model do WHAT.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 600),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for each answer.",
+)
+@click.option("--say", "sentences", multiple=True, metavar="WHAT=TEXT", help="Prompt that makes the model do WHAT.")
 @debug_option
 @click.pass_context
 def command(
-    ctx: click.Context, url: str, as_json: bool, headers: tuple[str, ...], timeout: float, sentences: tuple[str, ...]
+    ctx: click.Context,
+    url: str,
+    as_json: bool,
+    curl: bool,
+    headers: tuple[str, ...],
+    timeout: float,
+    sentences: tuple[str, ...],
 ) -> None:
     """Check, and print what came out."""
     from agui_gate_adapters.testkit.spec.checking import CantCheck, check
@@ -61,8 +80,8 @@ def command(
     if as_json:
         click.echo(json.dumps(found.told(), indent=2, ensure_ascii=False))
     else:
-        for line in found.table():
-            click.echo(short(line, WIDTH))
+        for line in found.table(curl=curl):
+            click.echo(line if line.lstrip().startswith(COMMAND) else short(line, WIDTH))
         version = short(found.version, 20) or "of no version"
         click.echo(f"\n{url} (AG-UI {version}): {found.summary()}")
         if found.stopped:

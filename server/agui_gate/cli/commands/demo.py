@@ -12,17 +12,17 @@ from agui_gate.cli.terminal.console import log_to_stderr, note
 
 DEFAULT_PORT = 8000
 
-HELP = """The whole product on this machine, without a key or any other service.
+HELP = """Try everything on this machine, without a key or any other service.
 
 A strict emulator stands in for the model provider, an example agent looks after a small shop, and the built-in page
-shows the conversation and what waits for your yes. A second agent, front_desk, does it with a team. Every chat has the
-shop's orders anew. AGUI_GATE_* settings are left aside.
+shows the conversation and the calls that wait for your approval. A second agent, front_desk, works with a team. Each
+chat starts with the same orders. AGUI_GATE_* settings are ignored.
 
 \b
 Examples:
   agui-gate demo
   agui-gate demo --port 9000
-  agui-gate demo --store sqlite:///demo.db    keep the conversations; stop, start again, approve then
+  agui-gate demo --store sqlite:///demo.db    keep the conversations across restarts
 
 \b
 Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the store can't be opened.

@@ -22,20 +22,20 @@ from agui_gate.stores.retention import DAY_MS, Tally
 SHORT_TOKEN = 16
 """Characters below which a bearer token is called guessable."""
 
-HELP = """Check settings, store, page and provider; say what to fix.
+HELP = """Check settings, store, page and provider, and say what to fix.
 
-Without TARGET and --model everything but the provider is checked; with them, each agent's key, address and model too.
-Some servers answer runs, but no question about their models: --ask finds out.
+With TARGET or --model, each agent's key, address and model are checked too. Some providers can't list their models:
+--ask sends each a short request instead.
 
 \b
 Examples:
   agui-gate doctor
   agui-gate doctor support:agent
-  agui-gate doctor support:agent --ask                     does the provider take the tools, too?
+  agui-gate doctor support:agent --ask                     send one short request
   agui-gate doctor --model anthropic:claude-sonnet-4-5
 
 \b
-Exit codes: 0 nothing is broken (lines marked ! are advice, or can't be told); 1 something is (lines marked ✗).
+Exit codes: 0 no problem (lines marked ! are advice, or could not be checked); 1 problems found (lines marked ✗).
 """
 
 
@@ -56,7 +56,7 @@ def command(
     log_to_stderr(ctx)
     broken = run(_print_all(_findings(target, model, store, config, ask=ask)))
     if broken:
-        click.echo(f"\n{broken} {'thing is' if broken == 1 else 'things are'} broken.")
+        click.echo(f"\n{broken} problem{'' if broken == 1 else 's'} found.")
         ctx.exit(FAILED)
 
 
@@ -79,7 +79,9 @@ async def _findings(
     try:
         settings = load_settings(config, options={"store": store})
     except AguiGateError as error:
-        yield Finding("settings", False, error.message, "Correct it; `agui-gate settings` shows where each came from.")
+        yield Finding(
+            "settings", False, error.message, "Correct it. `agui-gate settings` shows where each value came from."
+        )
         return
     for finding in _about_settings(settings):
         yield finding
@@ -89,7 +91,7 @@ async def _findings(
         finding, agents, own_store = _load(target, model)
         yield finding
         if own_store:  # the application brought its own; what the settings say about one has no effect
-            yield Finding("store", True, "chosen by the application; `GET /readyz` checks it")
+            yield Finding("store", True, "set by the application; `GET /readyz` checks it")
         else:
             yield await _store(settings)
             yield await _bus(settings)
@@ -107,8 +109,6 @@ async def _findings(
 def _about_settings(settings: Settings) -> Iterator[Finding]:
     changed = len(settings.sources)
     yield Finding("settings", True, f"valid, {changed or 'none'} set by you")
-    for warning in settings.warnings:
-        yield Finding("settings", True, warning, "Correct the name, or remove it.")
     yield _access(settings)
     weak = [principal for principal, token in settings.tokens.items() if len(token) < SHORT_TOKEN]
     if weak:
@@ -130,7 +130,7 @@ def _access(settings: Settings) -> Finding:
 def _page() -> Finding:
     page = files("agui_gate.http") / "page" / "index.html"
     if page.is_file():
-        return Finding("page", True, "its files are there")
+        return Finding("page", True, "its files are installed")
     return Finding("page", False, "its files are missing", "Install agui-gate again, or serve with --no-page.")
 
 

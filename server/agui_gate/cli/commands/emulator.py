@@ -14,11 +14,11 @@ T = TypeVar("T")
 PACE = 0.015
 Profile = Literal["openai", "azure_v1", "foundry", "compat_lenient", "llama_cpp", "litellm"]
 
-HELP = """Serve the strict emulator of model providers, for anyone's tests.
+HELP = """Serve the strict emulator of model providers, for tests.
 
-It speaks the Responses API, Chat Completions and Anthropic's Messages at once, keeps state like the provider and
-refuses what the provider refuses, with the provider's words. Without a script a small brain
-answers by picking tools from the prompt; SCRIPTS.md beside the emulator's code describes scripts.
+It serves the Responses API, Chat Completions and Anthropic's Messages at the same time, keeps state like the provider,
+and rejects what the provider rejects, with the same messages. Without a script it answers by rules that pick tools from
+the prompt. SCRIPTS.md beside the emulator's code describes scripts.
 
 \b
 Examples:
@@ -35,16 +35,16 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the script ca
 @click.command("emulator", help=HELP)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8090, show_default=True, help="Port; 0 picks one.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--script", type=click.Path(path_type=Path, dir_okay=False), help="What the model says, as JSON.")
+@click.option("--script", type=click.Path(path_type=Path, dir_okay=False), help="The model's answers, as JSON.")
 @click.option(
     "--profile",
     type=click.Choice(get_args(Profile)),
     default="openai",
     show_default=True,
-    help="Whose strictness, in the Responses API.",
+    help="The provider to emulate in the Responses API.",
 )
-@click.option("--chat", default="openai", show_default=True, help="Which server to be in Chat Completions.")
-@click.option("--anthropic", default="anthropic", show_default=True, help="Which kind of model to be in Messages.")
+@click.option("--chat", default="openai", show_default=True, help="The server to emulate in Chat Completions.")
+@click.option("--anthropic", default="anthropic", show_default=True, help="The kind of model to emulate in Messages.")
 @debug_option
 @click.pass_context
 def command(

@@ -12,24 +12,24 @@ from agui_gate.settings import Settings, load_settings
 from agui_gate.stores import schema_of
 from agui_gate.stores.epochs import Epoch
 
-HELP = """Bring the store's schema up to date.
+HELP = """Update the store's schema.
 
-Servers do it when they start; this is for a role that may change tables, or for a moment of your choice.
+Servers do this when they start. Run it yourself to use another database role, or to choose the time.
 
 \b
 After you have put back a backup, before any server starts:
   agui-gate migrate --restored
-What waited in the backup may have been answered since, and may have run. So it is asked again under a new id,
-and no answer to the old question is taken. What was at work in the backup is unknown, and never runs again by itself.
+A call that was pending in the backup may have been answered, and may have run, since. It is asked again under a new
+id; answers to the old question are refused. A call that was running in the backup becomes unknown and never runs again.
 
 \b
-Exit codes: 0 done; 1 the store is not available; 2 it can't be done like this (the message says why).
+Exit codes: 0 success; 1 the store is not available; 2 usage or configuration error.
 """
 
 
 @click.command("migrate", help=HELP)
-@click.option("--restored", is_flag=True, help="The store is a backup that was just put back: begin a new epoch.")
-@click.option("--store", metavar="URL", help="Another store than the one in the settings.")
+@click.option("--restored", is_flag=True, help="Finish a restore: the store is a backup that was put back.")
+@click.option("--store", metavar="URL", help="The store to use.  [default: from the settings]")
 @config_option
 @debug_option
 def command(restored: bool, store: str | None, config: Path | None) -> None:
@@ -47,7 +47,7 @@ def command(restored: bool, store: str | None, config: Path | None) -> None:
 
 async def _migrate(settings: Settings, restored: bool) -> tuple[int, int, Epoch | None]:
     before = await schema_of(settings.store)
-    async with opened(settings, may_be_new=not restored) as store:
+    async with opened(settings, may_be_new=not restored, any_past=restored) as store:
         if restored and store.neighbours:
             pids = ", ".join(map(str, store.neighbours))
             raise ConfigurationError(

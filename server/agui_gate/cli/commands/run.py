@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -12,46 +13,48 @@ from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
-from agui_gate.cli.terminal.asking import Asker, can_ask
+from agui_gate.cli.terminal.asking import Asker, tell_pending
 from agui_gate.cli.terminal.chat_printing import ChatPrinter
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note
 from agui_gate.cli.terminal.printing import JsonPrinter
+from agui_gate.core.approvals import Approval
 from agui_gate.errors import InvalidRequest
 from agui_gate.protocol.inbound import check_id
 
 MAX_ROUNDS = 50
 """How often approvals are asked for and the run goes on; a model that never stops asking ends there."""
 
-HELP = """Run TARGET (module:object) once and print what it says. With --model it may be left out: a plain
-agent, without tools, answers then.
+HELP = """Run TARGET (module:object) once and print its answer. With --model, TARGET is optional: a plain agent
+without tools answers.
 
 Text goes to stdout; tool calls, questions, and who speaks where several agents do, go to stderr. A gated call is put
-to you: y(es), n(o), e(dit), or Ctrl-D to leave it waiting. Where nobody can be asked, --approve ask means no.
+to you: y(es), n(o), e(dit), or Ctrl-D to leave it waiting. Without a terminal,
+calls stay pending, unless --approve answers them.
 
 \b
 Examples:
   agui-gate run support:agent --message "Refund order 1001"
   agui-gate run support:agent --message "And 1002?" --thread t1
-  agui-gate run support:agent --thread t1                  go on where it waits
+  agui-gate run support:agent --thread t1                  answer what is pending
   agui-gate run support:agent -m "Refund 1001" --approve yes --json
   agui-gate run --model anthropic:claude-sonnet-4-5 -m "hello"
 
-The conversation is kept in the same store that `serve` uses, as the person "local": a server without tokens shows it,
-and what was left waiting can be decided there.
+The conversation is kept in the store that `serve` uses, for the principal "local". A server without tokens shows it,
+and pending calls can be decided there.
 
 \b
-Exit codes: 0 finished; 1 the run failed; 2 wrong use or configuration;
-3 a call still waits for an approval; 130 stopped by Ctrl-C.
+Exit codes: 0 finished; 1 the run failed; 2 usage or configuration error;
+3 a call waits for approval; 130 stopped by Ctrl-C.
 """
 
 
 @click.command("run", help=HELP)
 @click.argument("target", required=False)
-@click.option("--message", "-m", help="What you say. May be left out with --thread, to go on.")
+@click.option("--message", "-m", help="Your message. Optional with --thread.")
 @click.option(
     "--approve", type=click.Choice(["ask", "yes", "no"]), default="ask", show_default=True, help="Gated calls."
 )
-@click.option("--thread", metavar="ID", help="Go on with this conversation.  [default: a new one]")
+@click.option("--thread", metavar="ID", help="Continue this conversation.  [default: a new one]")
 @model_option
 @click.option("--agent", metavar="NAME", help="Which agent of TARGET.  [default: the first]")
 @click.option("--json", "as_json", is_flag=True, help="Print the AG-UI events, one JSON object a line.")
@@ -81,32 +84,34 @@ def command(
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     show = printer.hear if isinstance(printer, ChatPrinter) else printer.show
     local = LocalThread(engine, chosen, thread_id, show)
-    asker = Asker("no" if approve == "ask" and not can_ask() else approve, engine.members, chosen.name)
+    asker = Asker(approve, engine.members, chosen.name)
     end = _run(local, asker, message)
     typed = {"--model": model, "--agent": agent, "--store": store, "--config": config}
     named = shlex.join([*filter(None, [target]), *(str(x) for item in typed.items() if item[1] for x in item)])
-    if isinstance(printer, ChatPrinter):
-        if end.waits:
-            dim(f"Still waits. Go on with: agui-gate run {named} --thread {shlex.quote(thread_id)}", err=True)
-        elif printer.provider_failed:
+    if end.pending:
+        again = f"agui-gate run {named} --thread {shlex.quote(thread_id)}"
+        tell_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
+        dim(f"Decide on a server:   agui-gate approvals approve {end.pending[0].id}", err=True)
+    elif isinstance(printer, ChatPrinter):
+        if printer.provider_failed:
             checked = shlex.join([*filter(None, [target]), *(["--model", model] if model else [])])
             dim(f"What to do about it: agui-gate doctor {checked}", err=True)
         elif message is None and not printer.said:
-            note("Nothing waits in this conversation. Say something with --message.")
+            note("Nothing is pending in this conversation. Send a message with --message.")
     ctx.exit(end.code)
 
 
 class Ending(NamedTuple):
-    """How the command ends, and whether a call was left waiting."""
+    """How the command ends, and the calls that were left pending."""
 
     code: int
-    waits: bool = False
+    pending: Sequence[Approval] = ()
 
 
 def _check(message: str | None, thread: str | None) -> None:
     """Raises `click.UsageError` for what can't be said, or not there."""
     if (message is None and thread is None) or (message is not None and not message.strip()):
-        raise click.UsageError("Say something with --message.")
+        raise click.UsageError("Send a message with --message.")
     try:
         (message or "").encode()
     except UnicodeEncodeError:  # bytes of another encoding, as Python keeps them
@@ -127,7 +132,7 @@ def _run(local: LocalThread, asker: Asker, message: str | None) -> Ending:
         try:
             runner.run(local.start())
             if message is None and not runner.run(local.known()):
-                raise Failure("There is no such conversation to go on with. Say something with --message.", MISUSED)
+                raise Failure("There is no such conversation. Send a message with --message.", MISUSED)
             return _converse(runner, local, asker, message)
         except KeyboardInterrupt:
             return Ending(INTERRUPTED)
@@ -147,9 +152,9 @@ def _converse(runner: Runner, local: LocalThread, asker: Asker, message: str | N
         try:
             answers = asker.ask(pending)
         except KeyboardInterrupt:
-            return Ending(INTERRUPTED, waits=True)
+            return Ending(INTERRUPTED, pending)
         if not answers:
-            return Ending(WAITING, waits=True)
+            return Ending(WAITING, pending)
         well = runner.run(local.answer(answers))
     raise Failure(
         f"The agent asked for approvals {MAX_ROUNDS} times in a row; that is where this command stops.", WAITING

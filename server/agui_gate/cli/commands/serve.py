@@ -7,26 +7,26 @@ import click
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.serving.plan import Plan, prepare
 from agui_gate.cli.target import model_option
-from agui_gate.cli.terminal.console import log_to_stderr, note
+from agui_gate.cli.terminal.console import log_to_stderr
 from agui_gate.setting_values import LEVELS
 
 HELP = """Serve TARGET, which is module:object: an Agent, a list of agents, or an ASGI application.
 
-With --model it may be left out: a plain agent, without tools, answers then.
+With --model, TARGET is optional: a plain agent without tools answers.
 
 \b
 Examples:
   agui-gate serve support:agent
   agui-gate serve support:agent --port 9000 --store sqlite:///support.db
-  agui-gate serve support:agent --reload                  start again when a file changes
-  agui-gate serve --model openai:gpt-5.4-mini             a model and nothing else
+  agui-gate serve support:agent --reload                  restart when a file changes
+  agui-gate serve --model openai:gpt-5.4-mini             a model, no code
   agui-gate serve support:app                             your own Starlette or FastAPI application
   AGUI_GATE_TOKENS=alice:TOKEN agui-gate serve support:agent --host 0.0.0.0
 
-Without tokens (or the application's own auth) it serves this machine only and refuses any other --host.
+Without tokens (or auth= in the application) the server accepts only loopback clients and rejects any other --host.
 
 \b
-Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
+Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 usage or configuration error.
 """
 
 
@@ -39,9 +39,9 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 it can't be served like this.
     "--store", metavar="URL", help="memory://, sqlite:///file.db, postgresql://….  [default: sqlite:///agui-gate.db]"
 )
 @click.option("--bus", metavar="URL", help="memory://, postgresql://…, redis://….  [default: by the store]")
-@click.option("--log-level", type=click.Choice(LEVELS), help="How much is told on stderr.  [default: info]")
-@click.option("--reload", is_flag=True, help="Start again when a Python file here changes.")
-@click.option("--no-page", is_flag=True, help="Leave out the built-in page at GET /.")
+@click.option("--log-level", type=click.Choice(LEVELS), help="Log level on stderr.  [default: info]")
+@click.option("--reload", is_flag=True, help="Restart when a Python file in this directory changes.")
+@click.option("--no-page", is_flag=True, help="Don't serve the built-in page at GET /.")
 @config_option
 @debug_option
 @click.pass_context
@@ -78,8 +78,6 @@ def _serve(ctx: click.Context, plan: Plan) -> None:
     ready = prepare(plan)
     log_to_stderr(ctx, ready.settings.log_level)
     limits = limits_from(ready.settings, raise_descriptors())
-    for warning in ready.settings.warnings:
-        note(warning)
     with bind(ready.settings.host, ready.settings.port) as sock:
 
         def announce() -> None:

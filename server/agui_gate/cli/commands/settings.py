@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from agui_gate.cli.program import config_option, debug_option
-from agui_gate.cli.terminal.console import note, table
+from agui_gate.cli.terminal.console import table
 from agui_gate.settings import PREFIX, load_settings, names
 
-HELP = """Print every setting with its value and where that came from. Secrets are masked.
+HELP = """Print each setting, its value and its source. Secrets are masked.
 
 \b
 Examples:
@@ -18,13 +18,13 @@ Examples:
   AGUI_GATE_STORE=memory:// agui-gate settings --json
 
 \b
-Exit codes: 0 all settings are valid; 2 one is not (the message says which).
+Exit codes: 0 all settings are valid; 2 a setting is invalid (the message names it).
 """
 
 
 @click.command("settings", help=HELP)
 @config_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object: name to value and source.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: name to value and source.")
 @debug_option
 def command(config: Path | None, as_json: bool) -> None:
     """Print the settings."""
@@ -35,5 +35,3 @@ def command(config: Path | None, as_json: bool) -> None:
     else:
         rows = [(PREFIX + name.upper(), settings.shown(name) or "–", settings.source(name)) for name in names()]
         click.echo(table(rows, ("NAME", "VALUE", "FROM")))
-    for warning in settings.warnings:
-        note(warning)

@@ -17,6 +17,7 @@ INSTRUCTIONS = "You help the staff of a small shop with its orders. Look things 
 EXAMPLES = (
     "Find Anna's orders and refund the first one",
     "Refund 20 euros of order 1003",
+    "Cancel orders 1002 and 1004",
     "What is the state of order 1002?",
     "Email Ben that his parcel is on its way",
 )
@@ -50,7 +51,7 @@ def shop_tools(shops: Shops) -> list[Tool]:
 
     @tool(gate=Gate(editable=["amount"], expires_after=3600, message="Refund {amount} € for order {order_id}?"))
     async def refund(
-        order_id: str, amount: Annotated[float, Field(description="In euros.")], ctx: ToolContext
+        order_id: str, amount: Annotated[float, Field(gt=0, description="In euros.")], ctx: ToolContext
     ) -> dict[str, Any]:
         """Refund an order, in whole or in part. Amounts are in euros."""
         shop = shops.of(ctx)
@@ -63,6 +64,13 @@ def shop_tools(shops: Shops) -> list[Tool]:
             "status": order.status,
         }
 
+    @tool(gate=Gate(expires_after=3600, message="Cancel order {order_id}?"))
+    async def cancel_order(order_id: str, ctx: ToolContext) -> dict[str, Any]:
+        """Cancel an order by its number, such as 1002, as long as it is not delivered."""
+        order = shops.of(ctx).order(order_id)
+        order.cancel()
+        return {"order_id": order.order_id, "status": order.status}
+
     @tool(gate=Gate(editable=["subject", "body"], expires_after=3600, message="Send this e-mail to {to}?"))
     async def send_email(to: str, subject: str, body: str, ctx: ToolContext) -> dict[str, str]:
         """Send an e-mail to a customer, by name or address."""
@@ -71,4 +79,4 @@ def shop_tools(shops: Shops) -> list[Tool]:
         shop.outbox.append(mail)
         return {"sent_to": mail["to"], "subject": subject}
 
-    return [search_orders, get_order, refund, send_email]
+    return [search_orders, get_order, refund, cancel_order, send_email]

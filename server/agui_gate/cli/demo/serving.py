@@ -54,12 +54,12 @@ async def _demo(sock: socket.socket, store: str, kept: bool) -> None:
 
 
 async def tell_of_other_page(url: str, built: Path, *, every: float = LOOK) -> None:
-    """Say where the page made with CopilotKit is, once it is there: `make demo` builds it while this serves already."""
+    """Say where the CopilotKit page is, once it is there: `make demo` builds it while this serves already."""
     if not built.parent.is_dir():
         return  # no checkout: there is no such page
     while not (built / "index.html").is_file():  # noqa: ASYNC110  (a file has no event)
         await asyncio.sleep(every)
-    click.echo(f"  The page made with CopilotKit is ready: {url}/copilot/\n")
+    click.echo(f"  The CopilotKit page is ready: {url}/copilot/\n")
 
 
 async def _warm(agent: Agent) -> None:

@@ -31,6 +31,12 @@ class Order:
         """What can still be refunded."""
         return round(self.amount - self.refunded, 2)
 
+    def cancel(self) -> None:
+        """Don't send it. Raises `ToolError` where it is too late for that."""
+        if self.status != "on its way":
+            raise ToolError(f"Order {self.order_id} is {self.status}, so it can't be cancelled. Nothing was changed.")
+        self.status = "cancelled"
+
     def view(self) -> dict[str, Any]:
         """The order as the tools tell it."""
         return {

@@ -160,7 +160,7 @@ class Connection(_Protocol):
         super().connection_made(transport)
         self._head_since = self.loop.time()
         if not self._door.enter(self):
-            self._refuse(Unavailable("The server has as many connections as it can serve. Try again in a moment."))
+            self._refuse(Unavailable("The server has reached its limit of connections. Try again in a moment."))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gone."""

@@ -10,6 +10,7 @@ Divergences from uvicorn's own reloader:
 """
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ from agui_gate.cli.serving.connections import limits_from, raise_descriptors
 from agui_gate.cli.serving.plan import Plan, prepare
 from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure
 from agui_gate.errors import AguiGateError
+from agui_gate.logs import to_stderr
 from agui_gate.settings import load_settings
 
 _VARIABLE = "_AGUI_GATE_SERVE"
@@ -103,5 +105,6 @@ def create() -> Any:
     except AguiGateError as error:
         click.echo(f"error: {error.message}\nwaiting for a file to change", err=True)
         sys.exit(2)
+    to_stderr(logging.getLevelNamesMapping()[ready.settings.log_level.upper()])
     ready.announce(typed["url"])
     return ready.app

@@ -4,10 +4,13 @@ Divergences from `uvicorn.run`, each for a reason:
 
 * the address is bound first, so that a taken port is one clear sentence and port 0 can be printed;
 * engines are started before uvicorn's lifespan is, whose failures are tracebacks;
+* told to stop, it goes on serving while what is in flight comes to its end (`Engine.drain`): load balancers see that it
+  is no longer ready, and whoever asks gets a 503;
 * runs are ended before uvicorn waits for open responses: an event stream would hold up the exit until the time-out;
 * connections have bounds (`agui_gate.cli.serving.connections`), and as many descriptors as the system gives;
-* SIGTERM and SIGINT end in exit code 0: uvicorn raises them again after it has stopped;
-* what a second Ctrl-C cuts off is not told in tracebacks;
+* SIGHUP stops it, too, unless it is ignored (`nohup`);
+* these signals end in exit code 0: uvicorn raises them again after it has stopped;
+* what a second signal cuts off is not told in tracebacks;
 * after start-up everything that lives long is taken out of the garbage collector's sight, providers' packages too.
 """
 
@@ -17,7 +20,9 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -28,11 +33,12 @@ from agui_gate.cli.agent_checks import tell_setup
 from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.serving.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
+from agui_gate.cli.terminal.console import note
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings
 
-DRAIN_SECONDS = 3.0
-"""How long runs may take to end their streams."""
+END_SECONDS = 3.0
+"""How long runs that are stopped may take to end their streams."""
 
 SWEEP_TICKS = 5
 """Tenths of a second between looks at the connections."""
@@ -65,6 +71,7 @@ def configure(
         http="agui_gate.cli.serving.connections:Connection",
         factory=factory,
         reload=reload,
+        log_config=None,  # its lines have the form of all others
         log_level="critical" if quiet else "warning",
         access_log=False,
         server_header=False,
@@ -110,6 +117,8 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_started: Callable[[], None] | None = None) -> None:
         super().__init__(config)
         self._on_started = on_started
+        self._draining: asyncio.Future[Any] | None = None
+        self._tells = False
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve in a loop of its own."""
@@ -134,26 +143,67 @@ class Server(uvicorn.Server):
         gc.freeze()  # a provider's package has a hundred thousand objects, for the collector to walk through
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second."""
+        """Ten times a second. It ends once it was told to stop and nothing is in flight any more."""
         if counter % SWEEP_TICKS == 0:
             sweep(self.server_state)
-        return await super().on_tick(counter)
+        return await super().on_tick(counter) and self._is_drained()
+
+    def _is_drained(self) -> bool:
+        if self._draining is None:
+            # Who changes a file waits for the new code, and for no run of the old one.
+            drains = [
+                state.engine.drain(0.0 if self.config.reload else state.drain_seconds, END_SECONDS)
+                for state in self._states()
+            ]
+            self._draining = asyncio.gather(*drains, return_exceptions=True)
+        elif self._tells and not self._draining.done():
+            self._tells = False
+            note("Waiting for what runs to end. Press Ctrl-C again to stop it now.")
+        return self.force_exit or self._draining.done()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no new connections, end the runs, then stop."""
+        """Take no new connections, end the runs that are left, then stop."""
         for listener in self.servers:
             listener.close()
-        await asyncio.gather(*(state.engine.drain(DRAIN_SECONDS) for state in self._states()), return_exceptions=True)
+        if self._draining is not None:
+            self._draining.cancel()  # if it isn't over, a second signal has come
+        drains = [state.engine.drain(grace=END_SECONDS) for state in self._states()]
+        await asyncio.gather(*drains, return_exceptions=True)
         await super().shutdown(sockets)
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Within, signals stop the server."""
+        hangup = getattr(signal, "SIGHUP", None)
+        with super().capture_signals():
+            if hangup is None or not _is_ours(hangup):
+                yield
+                return
+            signal.signal(hangup, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(hangup, signal.SIG_DFL)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; a second Ctrl-C stops at once. The signal isn't raised again: being told to stop is no failure."""
-        if self.should_exit and sig == signal.SIGINT:
+        """Stop; a second signal stops at once. It isn't raised again: being told to stop is no failure.
+
+        Two don't count as a second one. A terminal that closes sends SIGHUP twice. The parent of `--reload` sends
+        SIGTERM after the terminal's SIGINT.
+        """
+        again = sig == signal.SIGINT if self.config.reload else sig != getattr(signal, "SIGHUP", None)
+        if self.should_exit and again:
             self.force_exit = True
+        self._tells = not self.should_exit and sig == signal.SIGINT  # a person who waits wants to know for what
         self.should_exit = True
 
     def _states(self) -> list[Any]:
         return states_of(self.config.loaded_app if self.config.factory else self.config.app)
+
+
+def _is_ours(number: signal.Signals) -> bool:
+    """Whether this process may say what that signal does: nobody else has, and this is the main thread."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL
 
 
 def serve_forever(server: Server, sock: socket.socket) -> None:

@@ -20,7 +20,7 @@ from agui_gate.protocol.inbound import ResumeEntry
 
 Policy = Literal["ask", "yes", "no"]
 
-REASON = "  why, for the model and the record (Enter for nothing): "
+REASON = "  reason, shown to the model and recorded (Enter for none): "
 
 
 class Decision(NamedTuple):
@@ -46,7 +46,9 @@ class Asker:
         self._policy, self._members, self._entry = policy, members, entry
 
     def ask(self, pending: Sequence[Approval]) -> list[ResumeEntry]:
-        """Answers to some or all of ``pending``; what is missing was left for later."""
+        """Answers to some or all of ``pending``; what is missing was left for later. None where nobody is there."""
+        if self._policy == "ask" and not can_ask():
+            return []
         if self._policy != "ask":
             payload = {"approved": self._policy == "yes"}
             return [ResumeEntry(approval.id, "resolved", payload) for approval in pending]
@@ -66,6 +68,17 @@ class Asker:
 def asked_by(agent: str, question: str) -> str:
     """``question``, saying which agent asks, unless that is "" or is said already."""
     return question if not agent or question.startswith(f"{agent} asks:") else f"{agent} asks: {question}"
+
+
+def tell_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
+    """Name the calls that were left pending, each its id and question, and say how to decide them.
+
+    ``again`` is the command that continues the conversation.
+    """
+    for approval_id, question in pending:
+        dim(f"Still pending: {whole(approval_id)}: {whole(question)}", err=True)
+    dim(f"Decide at a terminal: {again}", err=True)
+    dim(f"Decide without one:   {again} --approve yes   (or no)", err=True)
 
 
 def can_ask() -> bool:

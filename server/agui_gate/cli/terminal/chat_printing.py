@@ -151,7 +151,7 @@ class ChatPrinter(TextPrinter):
         """Keep what is at work, for the spinner."""
         match event:
             case events.ToolCallStart():
-                self._working[event.tool_call_id] = f"{event.tool_call_name} is at work"
+                self._working[event.tool_call_id] = f"{event.tool_call_name} is working"
             case events.ToolCallResult():
                 self._working.pop(event.tool_call_id, None)
             case events.ReasoningStart() | events.ReasoningMessageStart():
@@ -159,7 +159,7 @@ class ChatPrinter(TextPrinter):
             case events.ReasoningEnd() | events.ReasoningMessageEnd():
                 self._working.pop(event.message_id, None)
             case events.SubagentStarted():
-                self._working[event.subagent_run_id] = f"{event.name} is at work"
+                self._working[event.subagent_run_id] = f"{event.name} is working"
             case events.SubagentFinished() | events.SubagentError():
                 self._working.pop(event.subagent_run_id, None)
             case events.ActivitySnapshot():

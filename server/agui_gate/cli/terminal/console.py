@@ -89,13 +89,4 @@ def log_to_stderr(ctx: click.Context, at: str = "warning") -> None:
     """Send logs to stderr from level ``at`` on; everything with ``--debug``. stdout is for what the command gives."""
     from agui_gate.logs import to_stderr
 
-    level = logging.DEBUG if debugging(ctx) else logging.getLevelNamesMapping()[at.upper()]
-    logging.basicConfig(
-        level=max(level, logging.WARNING) if level > logging.DEBUG else level,
-        stream=sys.stderr,
-        format="%(levelname)s %(name)s: %(message)s",
-    )
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
-    for noisy in ("httpx2", "httpcore2", "openai"):
-        logging.getLogger(noisy).setLevel(max(level, logging.INFO))
-    to_stderr(level)
+    to_stderr(logging.DEBUG if debugging(ctx) else logging.getLevelNamesMapping()[at.upper()])

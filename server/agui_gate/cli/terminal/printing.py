@@ -56,7 +56,7 @@ class TextPrinter:
             case "SUBAGENT_STARTED":
                 self._subagents[event["subagentRunId"]] = event["name"]
                 self._end_line()
-                dim(f"⇢ {short(event['name'], 40)} is at work", err=True)
+                dim(f"⇢ {short(event['name'], 40)} is working", err=True)
             case "RUN_ERROR" if event.get("code") == ASKED.code:
                 self._stopped(ASKED)
             case "RUN_ERROR":
