@@ -6,24 +6,15 @@ Call ids are numbers, results come in one batch, and reasoning goes back under i
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import httpx2
 import msgspec
 
 from agui_gate import adapter as port
 from agui_gate.errors import ProviderUnavailable
 from agui_gate_adapters.common import doctor
-from agui_gate_adapters.common.failures import (
-    Api,
-    ErrorReply,
-    Failure,
-    Kind,
-    classify_code,
-    classify_status,
-    unreachable,
-)
-from agui_gate_adapters.common.large import work_through
+from agui_gate_adapters.common.failures import Api, ErrorReply, Failure, Kind, classify_code
+from agui_gate_adapters.common.http import Http
 from agui_gate_adapters.common.recovery import Once
-from agui_gate_adapters.common.stream import Batches, Opened, encoded, run_turn
+from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
 
 Json = dict[str, Any]
@@ -36,8 +27,14 @@ class Brook:
 
     def __init__(self, model: str, *, base_url: str, api_key: str) -> None:
         self.model, self.host = model, host_of(base_url)
-        self._client = httpx2.AsyncClient(
-            base_url=base_url, headers={"authorization": f"Bearer {api_key}"}, timeout=60.0
+        self.http = Http(
+            self.api,
+            base_url=base_url,
+            headers={"authorization": f"Bearer {api_key}"},
+            said=lambda error: ErrorReply(error["problem"]["kind"], error["problem"]["text"]),
+            model=model,
+            describes=("models", model),
+            media="application/x-ndjson",
         )
 
     @property
@@ -48,47 +45,14 @@ class Brook:
         return run_turn(self._begin, request, Once())
 
     async def _begin(self, request: port.TurnRequest) -> Opened:
-        content = await work_through(request, lambda: encoded(body(request, self.model, self.origin)))
-        response = await self._send("POST", "/brook", content)
-        if response.headers.get("content-type") != "application/x-ndjson":
-            await response.aclose()
-            raise unreachable("The provider's answer is not a stream of JSON lines: check base_url.", sent=True)
+        response = await sent(self.http.at("brook"), request, lambda: body(request, self.model, self.origin))
         return Opened(response, Answer(self.model), Lines())
 
     async def check(self) -> Sequence[port.Finding]:
-        return [await doctor.check(self, self.model, self.host)]
-
-    async def get_model(self) -> Any:
-        response = await self._send("GET", f"/models/{self.model}")
-        return msgspec.json.decode(await response.aread())
+        return [await doctor.check(self.http, self.model, self.host)]
 
     async def aclose(self) -> None:
-        await self._client.aclose()
-
-    async def _send(self, method: str, path: str, content: bytes | None = None) -> httpx2.Response:
-        request = self._client.build_request(method, path.removeprefix("/"), content=content)
-        try:
-            response = await self._client.send(request, stream=True)
-        except (httpx2.HTTPError, RuntimeError) as error:  # a client that was closed
-            raise unreachable("The provider can't be reached.", sent=True) from error
-        if response.status_code != 200:
-            problem = await _problem(response)
-            wait = response.headers.get("retry-after", "")
-            told = ErrorReply(
-                problem.get("kind", ""), problem.get("text", ""), "", float(wait) if wait.isdigit() else None
-            )
-            raise classify_status(response.status_code, told, self.api, model=self.model)
-        return response
-
-
-async def _problem(response: httpx2.Response) -> Json:
-    try:
-        problem: Json = msgspec.json.decode(await response.aread())["problem"]
-        return problem
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return {}
-    finally:
-        await response.aclose()
+        await self.http.aclose()
 
 
 def body(request: port.TurnRequest, model: str, origin: str) -> Json:
@@ -179,7 +143,8 @@ class Answer:
             case {"t": "call", "id": number, "name": name}:
                 self._calls[number] = ""
                 yield port.CallStart(f"call-{number}", str(number), name)
-            case {"t": "args", "id": number, "s": text}:
+            case {"t": "args", "id": number}:
+                text = told["s"] if "s" in told else msgspec.json.encode(told["o"]).decode()
                 self._calls[number] += text
                 yield port.CallDelta(f"call-{number}", text)
             case {"t": "problem", "kind": kind, "text": text}:

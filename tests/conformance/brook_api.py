@@ -51,7 +51,17 @@ class BrookApi:
         play = self._host.play(self, PATH, body, asked)
         if isinstance(play, Reply):
             return play
-        return self._host.accept(PATH, body, BrookAnswer(self._host.memory.mint("brook_", 12), play, len(raw)))
+        return self._host.accept(PATH, body, self.answer(play, len(raw)))
+
+    def answer(self, play: Play, size: int) -> "BrookAnswer":
+        return BrookAnswer(self._host.memory.mint("brook_", 12), play, size)
+
+
+class BrookObjects(BrookApi):
+    """An older Brook: arguments are an object, and each answer ends the same way."""
+
+    def answer(self, play: Play, size: int) -> "BrookAnswer":
+        return BrookAnswerOfObjects(self._host.memory.mint("brook_", 12), play, size)
 
 
 class BrookAnswer:
@@ -94,6 +104,22 @@ class BrookAnswer:
             yield from _told(number, item)
         why = {"completed": "end", "incomplete": "limit", "failed": "end"}[self.turn.status]
         yield {"t": "end", "why": why, "spent": [self._size, 7]}
+
+
+class BrookAnswerOfObjects(BrookAnswer):
+    """A call's arguments as an object in one line. It never says that a limit cut it."""
+
+    def _lines(self) -> Iterator[Json]:
+        yield {"t": "hello"}
+        for number, item in enumerate(self.turn.output):
+            if item["type"] == "function_call":
+                yield {"t": "call", "id": number, "name": item["name"]}
+                written = item["arguments"]
+                known = written if isinstance(written, dict) else msgspec.json.decode(written)  # cut JSON can't be said
+                yield {"t": "args", "id": number, "o": known}
+            else:
+                yield from _told(number, item)
+        yield {"t": "end", "why": "end", "spent": [self._size, 7]}
 
 
 def _told(number: int, item: Json) -> Iterator[Json]:

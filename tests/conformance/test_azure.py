@@ -16,6 +16,7 @@ class _Azure(AdapterConformance):
 
 class TestAzureChain(_Azure):
     mode = "chain"
+    continues = True
 
 
 class TestAzureStateless(_Azure):
@@ -32,10 +33,12 @@ class _Foundry(AdapterConformance):
 
 class TestFoundryChain(_Foundry):
     mode = "chain"
+    continues = True
 
 
 class TestFoundryConversation(_Foundry):
     mode = "conversation"
+    continues = True
 
 
 class TestFoundryStateless(_Foundry):

@@ -17,10 +17,12 @@ class _Responses(AdapterConformance):
 
 class TestChain(_Responses):
     mode = "chain"
+    continues = True
 
 
 class TestConversation(_Responses):
     mode = "conversation"
+    continues = True
 
 
 class TestStateless(_Responses):

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from agui_gate_adapters.testkit.spec.asserting import is_older
@@ -11,6 +12,13 @@ from agui_gate_adapters.testkit.spec.shapes import misfits
 from tests.spec.streams import Json, call, result, text
 
 Habits = frozenset[str]
+
+_head: ContextVar[bytes] = ContextVar("head")
+
+
+def accepts() -> bytes:
+    """The Accept header of the request that is answered."""
+    return _head.get().split(b"\r\naccept: ")[1].split(b"\r\n")[0]
 
 
 @asynccontextmanager
@@ -20,6 +28,7 @@ async def listening(answer: Callable[[bytes, asyncio.StreamWriter], Awaitable[No
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            _head.set(head)
             length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0]) if b"content-length: " in head else 0
             await answer(await reader.readexactly(length), writer)
             await writer.drain()
@@ -68,6 +77,8 @@ class Fake:
         told = self._events(given)
         version = given.get("protocolVersion") if "echoes" in self.habits else "1.0"
         ids = {"threadId": given["threadId"], "runId": given["runId"]}
+        if "in chunks" in self.habits:
+            told = [chunk for event in told for chunk in _chunks(event)]
         *inside, end = told
         started = {"type": "RUN_STARTED", **ids, "protocolVersion": version or "1.0"}
         writer.write(head() + sse(started, *inside, {**end, **ids} if end["type"] == "RUN_FINISHED" else end))
@@ -90,10 +101,13 @@ class Fake:
         thread = str(given["threadId"])
         if given.get("resume") and self.open.get(thread):
             return [result(self.open.pop(thread)["toolCallId"], self._id()), *text(self._id()), _end()]
+        if last.get("role") == "assistant":
+            return self._again(given)
         if thread in self.open and "forgets" not in self.habits:
             return self._silent(thread)
-        if "resume" in given and "fails foreign" in self.habits:
-            return [{"type": "RUN_ERROR", "message": "no such interrupt"}]
+        fails = {"resume": "resume" in given, "tool": last.get("role") == "tool"}
+        if any(fails[what] and f"fails {what}" in self.habits for what in fails):
+            return [{"type": "RUN_ERROR", "message": "no"}]
         if "approved" in said:
             return self._ask(thread)
         if "agui_check_colour" in said and not is_older(given):
@@ -105,8 +119,17 @@ class Fake:
 
     def _ask(self, thread: str) -> list[Json]:
         interrupt = {"id": self._id(), "reason": "tool_call", "toolCallId": self._id()}
+        if "asks nobody" in self.habits:
+            asks = {"type": "CUSTOM", "name": "on_interrupt", "value": "Refund?"}
+            return [*call(interrupt["toolCallId"], "refund"), *([asks] if "by an event" in self.habits else []), _end()]
         self.open[thread] = interrupt
         return [*call(interrupt["toolCallId"], "refund"), _end(type="interrupt", interrupts=[interrupt])]
+
+    def _again(self, given: Json) -> list[Json]:
+        """A page comes back."""
+        if "streams again" in self.habits:
+            return [*text(given["messages"][-1]["id"]), _end()]
+        return [{"type": "MESSAGES_SNAPSHOT", "messages": given["messages"]}, _end()]
 
     def _silent(self, thread: str) -> list[Json]:
         interrupt = self.open[thread]
@@ -130,6 +153,16 @@ class Fake:
     def _id(self) -> str:
         self.number += 1
         return f"id-{self.number}"
+
+
+def _chunks(event: Json) -> list[Json]:
+    """The event in chunk form."""
+    kind = event["type"]
+    if kind in ("TEXT_MESSAGE_END", "TOOL_CALL_END"):
+        return []
+    if kind.startswith(("TEXT_MESSAGE_", "TOOL_CALL_")) and kind != "TOOL_CALL_RESULT":
+        return [{**event, "type": "TEXT_MESSAGE_CHUNK" if kind.startswith("TEXT") else "TOOL_CALL_CHUNK"}]
+    return [event]
 
 
 def _end(**outcome: Any) -> Json:

@@ -4,16 +4,20 @@ ends in one clear line, in time.
 
 import asyncio
 import json
+import shlex
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from agui_gate_adapters.testkit.spec import RULES
+from agui_gate_adapters.testkit.spec import RULES, judge
+from agui_gate_adapters.testkit.spec.binary import BINARY
 from agui_gate_adapters.testkit.spec.checking import SCENARIOS, CantCheck, Report, check
 from agui_gate_adapters.testkit.spec.checking.peer import Peer
-from tests.spec.servers import Fake, head, listening, sse
-from tests.spec.streams import started, text
+from tests.spec.servers import Fake, accepts, head, listening, sse
+from tests.spec.streams import Json, activity, amended, snapshot, started, text, user
 
 pytestmark = pytest.mark.anyio
 
@@ -58,11 +62,12 @@ HABITS = {
     "answers for the page": "TOOL-4",
     "reads silence": "INT-5",
     "goes on": "INT-5",
-    "fails foreign": "INT-4",
+    "fails resume": "INT-4",
     "echoes": "VER-1",
     "same ids": "EVT-4",
     "knows all": "PROC-2",
     "reads all": "IN-8",
+    "streams again": "LIFE-8",
 }
 
 
@@ -74,6 +79,171 @@ async def test_a_habit_that_breaks_a_rule_is_named(habit: str, rule: str) -> Non
     assert line.is_breach is (RULES[rule].strength == "MUST")
     printed = "\n".join(report.table())
     assert line.seen[0].finding.sentence in printed
+
+
+async def test_calls_and_text_in_chunks_are_read_as_what_they_stand_for() -> None:
+    report = await checked(Fake("in chunks"))
+    assert [str(one.finding) for line in report.lines for one in line.seen] == []
+    kept = {line.id for line in report.lines if line.result == "kept"}
+    assert kept >= {"STR-2", "TOOL-2", "TOOL-3", "TOOL-4", "TOOL-5", "TOOL-6", "INT-1", "INT-8", "EVT-4"}
+    why = [line.why for line in report.lines if line.result == "not tried"]
+    assert not any("called no tool" in reason or "did not call" in reason for reason in why)
+    assert not any("before it could be left" in reason for reason in why)
+
+
+async def test_an_open_call_alone_is_a_note_and_with_an_event_that_asks_a_breach() -> None:
+    """INT-1: that a server stops to ask can't be seen from a call that it leaves open."""
+    (line,) = (line for line in (await checked(Fake("asks nobody"))).lines if line.id == "INT-1")
+    assert (line.result, len(line.notes)) == ("not tried", 1)
+    assert "its call of `refund`" in line.notes[0].finding.sentence
+    (line,) = (line for line in (await checked(Fake("asks nobody", "by an event"))).lines if line.id == "INT-1")
+    assert line.is_breach
+    assert ["`on_interrupt`, which asks" in one.finding.sentence for one in line.seen] == [True]
+
+
+async def test_a_page_s_answer_that_is_not_taken_is_a_note() -> None:
+    """TOOL-4 says who may not answer, and nothing of what is done with an answer."""
+    report = await checked(Fake("fails tool"))
+    (line,) = (line for line in report.lines if line.id == "TOOL-4")
+    assert line.result == "kept"
+    assert ["is not taken" in one.finding.sentence for one in line.notes] == [True]
+
+
+WANTS: dict[str, Callable[[Json, asyncio.StreamWriter], None]] = {
+    "500": lambda _, writer: writer.write(head("500 Oops", "text/plain") + b"KeyError: 'tools'"),
+    "422": lambda _, writer: writer.write(head("422 No", "application/json") + b"{}"),
+    "RUN_ERROR": lambda given, writer: writer.write(
+        head() + sse({**started(), **_ids(given)}, {"type": "RUN_ERROR", "message": "tools"})
+    ),
+}
+
+
+def _ids(given: Json) -> Json:
+    return {name: given[name] for name in ("threadId", "runId")}
+
+
+@pytest.mark.parametrize("how", WANTS)
+async def test_a_server_that_wants_what_may_be_left_out_is_checked_and_told(how: str) -> None:
+    """IN-5: it was told as no server at all where it answered with anything but 422."""
+    fake = Fake()
+
+    async def wants(body: bytes, writer: asyncio.StreamWriter) -> None:
+        given = json.loads(body) if body.startswith(b'{"threadId": "') else {}
+        if given and "tools" not in given:
+            WANTS[how](given, writer)
+        else:
+            await fake(body, writer)
+
+    report = await checked(wants)
+    (line,) = (line for line in report.lines if line.id == "IN-5")
+    assert line.is_breach
+    assert [one.finding.sentence.split(", which")[0] for one in line.seen] == ["an input without `tools`"]
+    assert report.stopped == ""
+
+
+# --- the binary binding ----------------------------------------------------------------------------------------------
+
+
+def frame(event: int, inside: bytes = b"x") -> bytes:
+    message = bytes([event << 3 | 2, len(inside)]) + inside
+    return len(message).to_bytes(4, "big") + message
+
+
+WHOLE = frame(12) + frame(1, b"a" * 100) + frame(13)
+BINARIES = {
+    "whole": (BINARY, WHOLE, set()),
+    "cut": (BINARY, WHOLE[:-1], {"TR-1"}),
+    "no end": (BINARY, frame(12), {"TR-1"}),
+    "no start": (BINARY, frame(1) + frame(13), {"LIFE-1"}),
+    "garbage": (BINARY, (3).to_bytes(4, "big") + b"abc", {"PB-1"}),
+    "JSON in frames": (BINARY, (2).to_bytes(4, "big") + b"{}", {"PB-1"}),
+    "another type": (f"{BINARY}; charset=utf-8", WHOLE, {"PB-1"}),
+    "neither": ("application/json", b"{}", {"PB-1"}),
+}
+
+
+@pytest.mark.parametrize("name", BINARIES)
+async def test_the_binary_binding(name: str) -> None:
+    media, body, rules = BINARIES[name]
+    fake = Fake()
+
+    async def both(given: bytes, writer: asyncio.StreamWriter) -> None:
+        if BINARY.encode() in accepts():
+            writer.write(head(media=media) + body)
+        else:
+            await fake(given, writer)
+
+    async with listening(both) as url:
+        report = await check(url, seconds=60.0)
+    assert {line.id for line in report.broken} == rules
+    assert ("PB-1" in {line.id for line in report.lines if line.result == "kept"}) is ("PB-1" not in rules)
+
+
+# --- notes, and what it takes to see a finding again -----------------------------------------------------------------
+
+
+async def test_what_has_no_ground_in_the_specification_is_a_note() -> None:
+    """It was told as a broken MUST: an activity that a delta retypes, a user's message that a snapshot rewrites, an
+    activity that no client may send, and a kind of source of which two pages say different things."""
+    fake = Fake()
+    kinds = ("agui_check_source", '"role": "activity"')
+
+    async def odd(body: bytes, writer: asyncio.StreamWriter) -> None:
+        if any(kind in body.decode() for kind in kinds):
+            writer.write(head("422 No", "application/json") + b"{}")
+            return
+        told = bytearray()
+        await fake(body, cast("asyncio.StreamWriter", SimpleNamespace(write=told.extend)))
+        given = json.loads(body) if b"text/event-stream" in told else {}
+        if given:
+            mine = [
+                activity(),
+                amended(activityType="map"),
+                snapshot(user("otherwise", given["messages"][0]["id"])),
+            ]
+            told = told.replace(b'"protocolVersion": "1.0"}\n\n', b'"protocolVersion": "1.0"}\n\n' + sse(*mine), 1)
+        writer.write(bytes(told))
+
+    report = await checked(odd)
+    assert [str(one.finding) for line in report.broken for one in line.seen] == []
+    noted = {line.id: {one.finding.sentence for one in line.notes} for line in report.lines if line.notes}
+    assert noted.keys() >= {"ACT-1", "STATE-2", "IN-7", "PROC-2"}
+    assert any("unknown kind of source" in sentence for sentence in noted["PROC-2"])
+    table = "\n".join(report.table())
+    assert "Notes, which break no rule:" in table
+    (told,) = (rule for rule in report.told()["rules"] if rule["id"] == "ACT-1")
+    assert (told["result"], told["findings"]) == ("kept", [])
+    assert told["notes"][0]["strength"] == "note"
+
+
+async def test_a_finding_has_the_rules_words_its_page_and_the_requests_that_show_it() -> None:
+    async with listening(Fake("reads silence")) as url:
+        report = await check(url, seconds=60.0, headers={"Authorization": "Bearer hidden"})
+    told = report.told()
+    (rule,) = (rule for rule in told["rules"] if rule["id"] == "INT-5")
+    assert rule["rule"] == RULES["INT-5"].text
+    assert rule["page"].endswith("/docs/spec/1.1/basic/patterns/interrupt-resume.mdx")
+    requests = {request["number"]: request for request in told["requests"]}
+    one = rule["findings"][0]
+    (before,) = one["after"]
+    assert requests[before]["body"]["threadId"] == requests[one["request"]]["body"]["threadId"]
+    assert requests[one["request"]]["headers"]["Authorization"] == "…"
+    assert "hidden" not in json.dumps(told)
+    printed = "\n".join(report.table(curl=True))
+    assert f"    basic/patterns/interrupt-resume: {RULES['INT-5'].text}" in printed
+    assert '-H "Authorization: $AUTHORIZATION"' in printed
+    assert "hidden" not in printed
+
+
+async def test_the_curl_commands_show_the_finding_again() -> None:
+    async with listening(Fake("answers for the page")) as url:
+        report = await check(url, seconds=60.0)
+        lines = [line.strip() for line in report.table(curl=True)]
+        command = next(line for line in lines if line.startswith("curl -sN ") and "agui_check_colour" in line)
+        process = await asyncio.create_subprocess_exec(*shlex.split(command), stdout=asyncio.subprocess.PIPE)
+        out, _ = await asyncio.wait_for(process.communicate(), 60)
+    body = json.loads(shlex.split(command)[-1])
+    assert "TOOL-4" in {one.rule for one in judge(out, input=body)}
 
 
 async def test_whether_a_forgetful_server_breaks_the_rule_on_silence_cannot_be_told() -> None:

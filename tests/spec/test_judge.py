@@ -102,6 +102,25 @@ VALID: dict[str, tuple[list[Json], Json]] = {
         ],
         asked(),
     ),
+    "chunks of subagents": (
+        [
+            started(),
+            sub(),
+            {**CHUNK, "subagentRunId": "s1"},
+            {"type": "TEXT_MESSAGE_CHUNK", "delta": "untagged, of the one that is open"},
+            {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m1", "delta": "by its id"},
+            {**CHUNK, "messageId": "m2"},
+            {"type": "TEXT_MESSAGE_CHUNK", "delta": "the agent's own"},
+            {"type": "TEXT_MESSAGE_CHUNK", "delta": "c", "subagentRunId": "s1"},
+            sub("FINISHED"),
+            finished(),
+        ],
+        asked(),
+    ),
+    "a call opened again, for more": (
+        [started(), *call("c0")[::2], result("c0"), *text(), finished()],
+        asked(user(), held_call()),
+    ),
     "subagents": (
         [
             started(),
@@ -210,6 +229,12 @@ PLANTED: list[tuple[str, str, list[Json], Json]] = [
     ("STR-1", "arguments after the end", run(*call(), call()[1], result()), asked()),
     ("STR-2", "a chunk without an id", run({"type": "TEXT_MESSAGE_CHUNK", "delta": "a"}), asked()),
     ("STR-2", "a call's chunk without a name", run({"type": "TOOL_CALL_CHUNK", "toolCallId": "c1"}), asked()),
+    (
+        "STR-2",
+        "a chunk without an id after what ended its item",
+        run(CHUNK, {"type": "CUSTOM", "name": "x:y", "value": 1}, {"type": "TEXT_MESSAGE_CHUNK", "delta": "b"}),
+        asked(),
+    ),
     ("STR-2", "both forms", run(CHUNK, text()[1]), asked()),
     ("STR-2", "a chunk that disagrees", run({**CHUNK, "role": "user"}, {**CHUNK, "role": "system"}), asked()),
     ("TEXT-1", "a tool that speaks", run(*text(role="tool")), asked()),
@@ -259,7 +284,7 @@ PLANTED: list[tuple[str, str, list[Json], Json]] = [
     ("STATE-2", "a message left out", run(snapshot(user())), asked(user(), user("two", "u2"))),
     ("STATE-2", "a message rewritten", run(snapshot(user("ha"))), asked()),
     ("STATE-2", "a name lost", run(snapshot(user())), asked(user(name="Ann"))),
-    ("STATE-2", "an id twice", run(snapshot(user(), user())), asked()),
+    ("EVT-4", "an id twice in a snapshot", run(snapshot(user(), user())), asked()),
     ("ACT-1", "a delta first", run(amended()), asked()),
     ("ACT-1", "content that is a list", run(activity(content=[])), asked()),
     ("ACT-1", "another type", run(activity(), amended(activityType="map")), asked()),
@@ -325,6 +350,32 @@ def test_a_planted_bug_of_the_framing_is_named_by_its_rule(rule: str, name: str,
 def test_there_is_a_planted_bug_for_every_rule_that_is_judged() -> None:
     assert {p[0] for p in PLANTED} | {p[0] for p in FRAMED} == JUDGED
     assert RULES.keys() >= JUDGED
+
+
+NOTES = ["another type", "a message rewritten", "a name lost", "a message left out", "a second result"]
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_what_the_specification_allows_is_a_note(name: str) -> None:
+    (events, given) = next((planted[2], planted[3]) for planted in PLANTED if planted[1] == name)
+    assert [one.strength for one in judge(events, input=given)] == ["note"]
+
+
+def test_a_retyped_activity_keeps_its_new_type() -> None:
+    events = run(activity(), amended(activityType="map"), amended(activityType="map"))
+    assert [one.frame for one in judge(events, input=asked())] == [2]
+
+
+def test_a_failed_test_of_a_patch_is_a_note() -> None:
+    patch = {"type": "STATE_DELTA", "delta": [{"op": "test", "path": "/a", "value": 2}]}
+    assert [one.strength for one in judge(run(patch), input=asked(state={"a": 1}))] == ["note"]
+
+
+def test_history_that_the_input_holds_is_not_streamed_again() -> None:
+    given = asked(user(), {"id": "a1", "role": "assistant", "content": "x"}, user("more", "u2"))
+    earlier = [started(runId="earlier"), *text("a1"), finished(runId="earlier")]
+    found = judge([*earlier, *run(*text("a2"))], input=given)
+    assert [(one.rule, one.frame) for one in found] == [("LIFE-8", 1)]
 
 
 def test_a_finding_says_where() -> None:

@@ -38,9 +38,9 @@ TRIED = {
 }
 
 
-@pytest.mark.parametrize("dialect", ["auto", "1.0"])
+@pytest.mark.parametrize("dialect", ["auto", "compat", "1.0"])
 @conforms("IN-3", "IN-4", "IN-5", "IN-8", "CAP-1", "SSE-3", "SSE-5", "INT-4", "INT-5", "TOOL-4", "TOOL-5")
-async def test_no_rule_is_broken(dialect: Literal["auto", "1.0"]) -> None:
+async def test_no_rule_is_broken(dialect: Literal["auto", "compat", "1.0"]) -> None:
     async with product(Shop().tools, SCRIPT, settings=Settings(dialect=dialect)) as p:
         report = await check(f"{p.url}/agents/support", seconds=30.0)
         p.assert_clean()

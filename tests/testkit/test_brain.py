@@ -176,6 +176,20 @@ def test_new_words_beside_a_superseded_call_are_followed() -> None:
     assert "undone" in text_of(second)
 
 
+def test_what_was_told_before_is_not_told_again_by_who_is_sent_the_whole_conversation() -> None:
+    emulator = Emulator()
+    first = answer(emulator, input="Refund order A1, 20 euros", tools=TOOLS, store=False)
+    asked = [
+        user("Refund order A1, 20 euros"),
+        first["output"][-1],
+        output(first["output"][-1]["call_id"], '{"ok": true}'),
+    ]
+    told = answer(emulator, input=asked, tools=TOOLS, store=False)
+    assert "I've refunded" in text_of(told)
+    later = answer(emulator, input=[*asked, told["output"][-1], user("Thank you")], tools=TOOLS, store=False)
+    assert text_of(later) == "You're welcome! Is there anything else I can do?"
+
+
 def test_plain_talk_says_what_can_be_done() -> None:
     said = text_of(answer(Emulator(), input="What can you do?", tools=TOOLS))
     assert "**refund**: refund an order" in said

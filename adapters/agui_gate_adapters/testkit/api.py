@@ -17,7 +17,7 @@ from agui_gate_adapters.testkit.script import Turn
 from agui_gate_adapters.testkit.violations import Violation
 from agui_gate_adapters.testkit.wire import Json
 
-__all__ = ["Answer", "Api", "Create", "Frame"]
+__all__ = ["Answer", "Api", "Create", "Exposing", "Forgetful", "Frame", "Handle", "Request", "routes_of"]
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -58,15 +58,51 @@ Create = Callable[[bytes, Mapping[str, str]], Answer | Reply]
 """Takes the raw body and the headers (lower-case names); a refusal may be returned or raised as `Refused`."""
 
 
+class Request(msgspec.Struct, frozen=True):
+    """One request as it came: its path and what stands at its ``{names}``, lower-case headers, the query, the body."""
+
+    method: str
+    path: str
+    ids: Mapping[str, str]
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes
+
+
+Handle = Callable[[Request], Answer | Reply]
+"""Takes any request; a refusal may be returned or raised as `Refused`."""
+
+
+class Exposing(Protocol):
+    """What an `Api` may have besides: requests that are no plain `POST` to one path."""
+
+    @property
+    def routes(self) -> Mapping[tuple[str, str], Handle]:
+        """By method and path, such as `("GET", "/v1/rooms/{room}")`. What stands at ``{room}`` is in `Request.ids`."""
+
+
+class Forgetful(Protocol):
+    """What an `Api` may be besides: one with a memory of its own."""
+
+    def forget(self) -> None:
+        """Lose all that it remembers. By `Emulator.reset`, and where a script's fault says so (`Host.forget_first`)."""
+
+
+def routes_of(api: Api) -> Mapping[tuple[str, str], Handle]:
+    """What it has besides its `paths`."""
+    routes: Mapping[tuple[str, str], Handle] = getattr(api, "routes", {})
+    return routes
+
+
 class Api(Protocol):
-    """One provider API."""
+    """One provider API. It may have `routes` as well (`Exposing`), and a memory of its own (`Forgetful`)."""
 
     @property
     def paths(self) -> Mapping[str, Create]:
         """The paths that take a `POST` with a JSON body, such as `/v1/chat/completions`."""
 
     def authorize(self, headers: Mapping[str, str]) -> None:
-        """Check the key; raises `Refused`."""
+        """Check the key, in whichever header this provider has it; raises `Refused`."""
 
     def error_reply(self, violation: Violation, retry_after: float | None = None) -> Reply:
         """Return the HTTP answer of an error, in this API's shape."""

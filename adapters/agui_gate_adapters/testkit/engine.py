@@ -18,7 +18,7 @@ import msgspec
 from starlette.types import ASGIApp
 
 from agui_gate_adapters.testkit.anthropic import AnthropicProfile, AnthropicProfileName, Messages
-from agui_gate_adapters.testkit.api import Api
+from agui_gate_adapters.testkit.api import Api, routes_of
 from agui_gate_adapters.testkit.chat import CHAT_PROFILES, Chat, ChatProfile, ChatProfileName
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
@@ -97,7 +97,14 @@ class Emulator(Host):
 
     def register(self, api: Api) -> None:
         """Add an API, or replace the one that serves the same paths."""
-        self.apis = [known for known in self.apis if not known.paths.keys() & api.paths.keys()] + [api]
+        mine = {*api.paths, *routes_of(api)}
+        self.apis = [known for known in self.apis if not mine & {*known.paths, *routes_of(known)}] + [api]
+
+    def forget(self) -> None:
+        """Lose all that any API remembers."""
+        for api in self.apis:
+            if callable(forget := getattr(api, "forget", None)):
+                forget()
 
     def create(self, raw: bytes) -> Exchange | Reply:
         """Handle one body of `POST /v1/responses` without HTTP."""
@@ -106,5 +113,4 @@ class Emulator(Host):
     def reset(self) -> None:
         """Forget everything and empty the journal; the script stays where it is."""
         super().reset()
-        self.responses.forget()
-        self.messages.forget()
+        self.forget()

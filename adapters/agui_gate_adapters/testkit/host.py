@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agui_gate_adapters.testkit.api import Answer, Api
+from agui_gate_adapters.testkit.api import Answer, Api, Forgetful
 from agui_gate_adapters.testkit.brain import think
 from agui_gate_adapters.testkit.faults import BEFORE_STREAM, IN_STREAM, Fault, Reply, html_reply
 from agui_gate_adapters.testkit.journal import Entry, Journal
@@ -107,10 +107,15 @@ class Host:
         """Whether this request has something in it that is against the policy. (JSON writes plain words plainly.)"""
         return any(phrase.encode() in raw for phrase in self.flagged)
 
-    def forget_first(self, body: Json) -> None:
-        """Lose all state now if the next turn's fault says so; call it before the request is checked."""
-        if self._player is not None and self._player.forgets(body):
+    def forget_first(self, body: Json, api: Forgetful | None = None) -> None:
+        """Lose all state now if the next turn's fault says so; call it before the request is checked.
+
+        ``api`` is one with a memory of its own, whose request goes on from something: it forgets as well.
+        """
+        if self._player is not None and self._player.forgets(body, continues=api is not None):
             self.memory.forget()
+            if api is not None:
+                api.forget()
 
     def play(self, api: Api, path: str, body: Json, asked: Asked, *, streamed: bool = True) -> Play | Reply:
         """Pick the turn for an accepted request. Or return the answer that leaves none: the script is exhausted, or its
@@ -136,6 +141,7 @@ class Host:
         kind = None if answer.fault is None else answer.fault.kind
         answer.entry = self.journal.accept(path, body, answer.id, kind, 200)
         answer.entry.items = [] if self._asked is None else self._asked.merged
+        answer.entry.tools = [] if self._asked is None else self._asked.tools
         return answer
 
     def chunking(self, answer: Answer) -> Chunking:

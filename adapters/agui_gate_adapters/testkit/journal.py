@@ -33,6 +33,8 @@ class Entry(msgspec.Struct):
     """What the model was asked about, whatever the API: the whole conversation as Responses items, history first."""
     ended: str | None = None
     """How the answer ended: `completed`, `incomplete`, `failed`, `cancelled`, or `aborted` by cut or disconnect."""
+    tools: list[str] = msgspec.field(default_factory=list)
+    """The names of the tools that were offered, whatever the API."""
 
     @property
     def accepted(self) -> bool:

@@ -51,6 +51,12 @@ class Asked:
             and (when.approves is None or when.approves in self.approvals())
         )
 
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that it offers, however the API writes them."""
+        told = self.body.get("tools") or ()
+        return [str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type")) for tool in told]
+
     def answered_tools(self) -> set[str]:
         """Return the names of the tools whose calls this request brings outputs for."""
         ids = {item.get("call_id") for item in self.fresh if KINDS[kind_of(item)].answers}
@@ -86,9 +92,9 @@ class Player:
         """How many turns were not played yet; repeating ones always count."""
         return len(self._live)
 
-    def forgets(self, body: Json) -> bool:
+    def forgets(self, body: Json, *, continues: bool = False) -> bool:
         """Say whether the provider loses its memory before this request, which must continue something."""
-        if not self._live or not (body.get("previous_response_id") or body.get("conversation")):
+        if not self._live or not (continues or body.get("previous_response_id") or body.get("conversation")):
             return False
         fault = self._live[0].fault
         if fault is None or fault.kind != "forget":

@@ -16,7 +16,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from agui_gate_adapters.testkit.anthropic import Messages
-from agui_gate_adapters.testkit.api import Api, Create
+from agui_gate_adapters.testkit.api import Api, Create, Handle, routes_of
+from agui_gate_adapters.testkit.api import Request as Asking
 from agui_gate_adapters.testkit.faults import Reply
 from agui_gate_adapters.testkit.host import Host
 from agui_gate_adapters.testkit.openai.violations import no_such_model, no_such_route
@@ -42,7 +43,12 @@ def create_app(host: Host, responses: Responses, apis: Sequence[Api]) -> ASGIApp
     ]
     found = next((api for api in apis if isinstance(api, Messages)), None)
     models = _model_routes(host, responses, found)
-    return Starlette(routes=[*creating, *models, *_responses_routes(host, responses), *_control_routes(host)])
+    exposed = [
+        Route(path, _guarded(host, api, _handling(handle)), methods=[method])
+        for api in apis
+        for (method, path), handle in routes_of(api).items()
+    ]
+    return Starlette(routes=[*creating, *exposed, *models, *_responses_routes(host, responses), *_control_routes(host)])
 
 
 def _guarded(host: Host, api: Api, handler: Handler) -> Handler:
@@ -64,6 +70,15 @@ def _guarded(host: Host, api: Api, handler: Handler) -> Handler:
 def _creating(create: Create) -> Handler:
     async def handler(request: Request) -> Any:
         return create(await request.body(), request.headers)
+
+    return handler
+
+
+def _handling(handle: Handle) -> Handler:
+    async def handler(request: Request) -> Any:
+        ids = dict(request.path_params)
+        body = await request.body()
+        return handle(Asking(request.method, request.url.path, ids, request.headers, request.query_params, body))
 
     return handler
 

@@ -42,6 +42,9 @@ async def serving(app: Any) -> AsyncIterator[str]:
             listener.close()
         for connection in list(server.server_state.connections):
             connection.transport.abort()
+        state: Any = getattr(app, "state", None)
+        if hasattr(state, "drain_seconds"):
+            state.drain_seconds = 0.0  # nobody waits for what a test has left
         async with asyncio.timeout(_SHUTDOWN_SECONDS):
             await server.lifespan.shutdown()
         sock.close()

@@ -112,11 +112,20 @@ def _arguments(item: Json) -> Json:
 
 
 def _went_meanwhile(asked: Asked, tools: list[Json]) -> str:
-    """Say how calls went whose outputs came together with new words: left undone, or decided somewhere else."""
-    ids = {item.get("call_id") for item in asked.fresh if kind_of(item) == "function_call_output"}
+    """Say how calls went whose outputs came together with new words: left undone, or decided somewhere else.
+
+    Not what came before something that was said already: a conversation that is sent whole has all of it.
+    """
+    spoken = max((at for at, item in enumerate(asked.merged) if _is_said(item)), default=-1)
+    news = {item.get("call_id") for item in asked.merged[spoken + 1 :]}
+    ids = {item.get("call_id") for item in asked.fresh if kind_of(item) == "function_call_output"} & news
     known = [item for item in asked.merged[-_RECENT:] if item.get("call_id") in ids]
     results = [result for result in _results(known, tools) if not is_lookup({"name": result.call.name})]
     return replies.summarise(results) + "\n\n" if results else ""
+
+
+def _is_said(item: Json) -> bool:
+    return kind_of(item) == "message" and item.get("role") == "assistant"
 
 
 def _plan(text: str, tools: list[Json], known: list[Result], before: list[Json], results: list[Result]) -> Plan:

@@ -14,6 +14,7 @@ __all__ = ["amount", "heir", "id_name", "listing", "phrase", "plain", "returned"
 _VERBS: Final = {"get": "look up", "fetch": "look up", "lookup": "look up"}
 _LONG: Final = ("body", "message", "content", "text")
 _WHOM: Final = frozenset({"customer", "name", "user", "person", "city", "location", "place", "query", "topic"})
+_MONEY: Final = frozenset("€$£")
 _CUT: Final = 48
 _MOST: Final = 5
 """So many members of a list are said."""
@@ -56,14 +57,19 @@ def thing(call: Call, named: str, mark: str = "**") -> str:
 def amount(call: Call, name: str, value: Any) -> str:
     """A value of an argument, with its unit if it is known."""
     unit = call.units.get(name)
-    said = words(value)
-    return f"{said} {unit}" if unit and isinstance(value, int | float) else said
+    return _in_unit(value, unit) if unit and isinstance(value, int | float) else words(value)
 
 
 def returned(call: Call, value: Any) -> str:
     """A value of an output, with the unit that the tool's description names; whole numbers may be no amounts."""
     unit = call.units.get("")
-    return f"{words(value)} {unit}" if unit and isinstance(value, float) else words(value)
+    return _in_unit(value, unit) if unit and isinstance(value, float) else words(value)
+
+
+def _in_unit(value: float, unit: str) -> str:
+    """Money has two digits behind the point, or none: `64.90 €`."""
+    cents = unit in _MONEY and not float(value).is_integer() and round(value, 2) == value
+    return f"{value:.2f} {unit}" if cents else f"{words(value)} {unit}"
 
 
 def words(value: Any, cut: int = _CUT) -> str:

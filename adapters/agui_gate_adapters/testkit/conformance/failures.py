@@ -98,6 +98,8 @@ class Failures(Suite):
     @pytest.mark.parametrize("after", range(3, 10))
     async def test_a_cut_in_the_middle_of_arguments_runs_nothing(self, after: int) -> None:
         """B25: not even where the pieces so far happen to be JSON; each chip ends, and the next turn is legal."""
+        if self.object_arguments:
+            pytest.skip("arguments come whole on this wire")
         shop = Shop()
         item = {**call("search"), "arguments": '{"q":"ada lovelace"}', "deltas": list('{"q":"ada lovelace"}')}
         cut = {"kind": "cut", "after_events": after, "times": 2}
@@ -112,7 +114,9 @@ class Failures(Suite):
     async def test_a_limit_in_the_middle_of_arguments_runs_nothing(self) -> None:
         """B25: the answer was cut by a token limit."""
         shop = Shop()
-        half = {**call("search"), "arguments": '{"q": "ad'}
+        if not self.finish_reason:
+            pytest.skip("this provider doesn't say why an answer ended")
+        half = {**call("search"), "arguments": {"q": "ad"} if self.object_arguments else '{"q": "ad'}
         turns = [turn(say("Let me see."), half, status="incomplete"), turn(say("Back."), repeat=True)]
         async with self.ground(shop.tools, turns) as ground:
             client = ground.client()

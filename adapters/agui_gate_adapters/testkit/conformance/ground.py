@@ -29,6 +29,12 @@ class Suite:
     """Whether this provider has reasoning that an adapter can show."""
     says_end: ClassVar[bool] = True
     """Whether this provider says where an answer ends; else a proper end of the body is all there is."""
+    object_arguments: ClassVar[bool] = False
+    """Whether arguments are an object on the wire, so that they can't be broken JSON or cut within."""
+    finish_reason: ClassVar[bool] = True
+    """Whether this provider says why an answer ended: else one that a limit cut looks like any other."""
+    continues: ClassVar[bool] = False
+    """Whether this provider remembers the conversation: a second turn goes on from a `ConversationRef` of the first."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -120,8 +126,7 @@ class Ground:
     @property
     def advertised(self) -> set[str]:
         """The names of the newest model request's tools, as the provider was told them."""
-        body = self.requests[-1].body or {}
-        return {str(tool.get("name") or tool["function"]["name"]) for tool in body.get("tools") or ()}
+        return set(self.requests[-1].tools)
 
 
 class SeenRequest:

@@ -93,7 +93,8 @@ class Tools(Suite):
         """A tool that does not exist, arguments that don't fit, arguments that are no JSON: an output each, no run."""
         shop = Shop()
         broken = {"type": "function_call", "name": "search", "arguments": '{"q": "ad'}
-        items = (call("nothing_of_ours", x=1), call("search", wrong=1), broken)
+        third = call("search", q=5) if self.object_arguments else broken
+        items = (call("nothing_of_ours", x=1), call("search", wrong=1), third)
         async with self.ground(shop.tools, script(*items)) as ground:
             client = ground.client()
             stream = await client.say("go")

@@ -3,7 +3,7 @@
 assert_conforms(response.text, input=request)
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from agui_gate_adapters.testkit.spec.finding import Finding, Json
@@ -25,11 +25,15 @@ def breaches(
     input: Mapping[str, Any] | None = None,
     replays: bool = False,
     departs: Iterable[str] = (),
+    notes: Container[str] = (),
 ) -> list[Finding]:
-    """The findings of `judge` but those that a test asks for (``departs``) and those that a 0.x client needs."""
+    """The findings of `judge` but those that a test asks for (``departs``) and those that a 0.x client needs.
+
+    ``notes``: rules whose notes count as well, where a server promises more than the specification asks.
+    """
     left_out = {*departs, *(DOWNGRADED if input is not None and is_older(input) else ())}
     found = judge(stream, input=input, replays=replays)
-    return [one for one in found if one.rule not in left_out and one.strength != "note"]
+    return [one for one in found if one.rule not in left_out and (one.strength != "note" or one.rule in notes)]
 
 
 def assert_conforms(

@@ -1,5 +1,6 @@
 """Calls and their results: who may answer one, and what a run leaves without an answer."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,14 +15,20 @@ class Calls:
     page: Page
     pending: list[str] = field(default_factory=list)
     withdrawn: set[str] = field(default_factory=set)
+    restated: dict[str, str] = field(default_factory=dict)
+    """Arguments streamed for calls that the input holds: more of them may come, the same ones are said again."""
 
     def judge(self, event: Json) -> Iterator[Breach]:
         """What an event does to calls."""
         match event["type"]:
             case "RUN_STARTED":
-                self.pending, self.withdrawn = [], set()
+                self.pending, self.withdrawn, self.restated = [], set(), {}
             case "TOOL_CALL_START":
-                yield from self._starts(word(event, "toolCallId"))
+                self._starts(word(event, "toolCallId"))
+            case "TOOL_CALL_ARGS" if word(event, "toolCallId") in self.restated:
+                self.restated[word(event, "toolCallId")] += word(event, "delta")
+            case "TOOL_CALL_END":
+                yield from self._ends(word(event, "toolCallId"))
             case "TOOL_CALL_RESULT":
                 yield from self._answers(event)
             case "MESSAGES_SNAPSHOT":
@@ -31,11 +38,17 @@ class Calls:
             case _:
                 pass
 
-    def _starts(self, call_id: str) -> Iterator[Breach]:
+    def _starts(self, call_id: str) -> None:
         if call_id in self.page.held_calls:
-            yield Breach("LIFE-8", f"the call `{call_id}` is streamed again, which the input holds already")
+            self.restated[call_id] = ""
         if call_id not in self.pending:
             self.pending.append(call_id)
+
+    def _ends(self, call_id: str) -> Iterator[Breach]:
+        """A closed call may be opened again for more arguments. The same ones again would stand there twice."""
+        again = self.restated.pop(call_id, "")
+        if again and _same(again, self.page.held_calls[call_id]):
+            yield Breach("LIFE-8", f"the call `{call_id}` is streamed again, which the input holds already")
 
     def _answers(self, event: Json) -> Iterator[Breach]:
         call_id, message_id = word(event, "toolCallId"), word(event, "messageId")
@@ -44,7 +57,7 @@ class Calls:
         if call_id in self.page.held_results:
             yield Breach("LIFE-8", f"the result of `{call_id}` is sent again, which the input holds already")
         elif call_id in self.page.results:
-            yield Breach("TOOL-2", f"a second result for `{call_id}`")
+            yield Breach("TOOL-2", f"a second result for `{call_id}`", "note")
         elif call_id not in self.page.calls:
             yield Breach("TOOL-2", f"a result for `{call_id}`, a call that this page was never shown", "note")
         elif message_id in self.page.roles:
@@ -84,3 +97,11 @@ class Calls:
                 yield Breach("TOOL-6", "calls are left without a result, and no `pendingToolCallIds` names them")
         elif told not in (left, self.pending):
             yield Breach("TOOL-6", f"`pendingToolCallIds` is {told}, the calls without a result are {left}", "MUST")
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are the same arguments, however they are spaced."""
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except (ValueError, RecursionError):
+        return one == other

@@ -57,7 +57,7 @@ def _event(data: list[str], number: int, found: list[Finding]) -> Json | None:
         return None
     if len(data) > 1:
         found.append(
-            finding(Breach("SSE-1", "an event in several lines of data: one whole event a line"), number, text)
+            finding(Breach("SSE-1", "an event in several lines of data, which few clients join", "note"), number, text)
         )
     if isinstance(event, dict):
         return event

@@ -90,6 +90,9 @@ class Items:
         """An id of a message names one message of the thread."""
         if event["type"] not in ROLES:
             return
+        if self.page.replayed and word(event, "messageId") in self.page.held_messages:
+            told = f"a replayed run streams `{word(event, 'messageId')}` again, which the input holds already"
+            yield Breach("LIFE-8", told)
         role = ROLES[event["type"]] or word(event, "role") or "assistant"
         known = self.page.roles.get(word(event, "messageId"), role)
         if known != role:

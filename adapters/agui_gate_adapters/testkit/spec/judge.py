@@ -55,7 +55,7 @@ class _Fold:
     """All that is known at one place of the stream."""
 
     def __init__(self, given: Json, replays: bool) -> None:
-        self.page = Page(given)
+        self.page = Page(given, replays=replays)
         self.chunks = Chunks()
         self.lifecycle = Lifecycle(given, replays)
         self.judges = (

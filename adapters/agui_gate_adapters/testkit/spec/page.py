@@ -1,5 +1,6 @@
 """What a page knows that reads a stream: the messages and calls of its input, and what it was told since."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agui_gate_adapters.testkit.spec.finding import Json, listed, word
@@ -25,14 +26,24 @@ class Page:
     results: dict[str, str] = field(default_factory=dict)
     """Message id of each result, by call id."""
     held_results: frozenset[str] = frozenset()
-    held_calls: frozenset[str] = frozenset()
+    held_calls: Mapping[str, str] = field(default_factory=dict)
+    """The arguments of each call that the input had."""
+    held_messages: frozenset[str] = frozenset()
     """What the input had."""
+    replays: bool = False
+    """The whole stream shows again what was, as after reconnecting."""
+    replayed: bool = False
+    """The run that is open is not the input's: it is shown again."""
     frontend: frozenset[str] = frozenset()
     """Names of the tools that the input advertises."""
 
     def __post_init__(self) -> None:
         self.hold(listed(self.input.get("messages")))
-        self.held_results, self.held_calls = frozenset(self.results), frozenset(self.calls)
+        messages = listed(self.input.get("messages"))
+        self.held_results, self.held_messages = frozenset(self.results), frozenset(self.roles)
+        self.held_calls = {
+            word(call, "id"): _arguments(call) for message in messages for call in listed(message.get("toolCalls"))
+        }
         self.frontend = frozenset(word(tool, "name") for tool in listed(self.input.get("tools")))
 
     def is_frontend(self, call_id: str) -> bool:
@@ -56,6 +67,9 @@ class Page:
     def see(self, event: Json) -> None:
         """Take an event in that has been judged."""
         match event["type"]:
+            case "RUN_STARTED":
+                asked = word(self.input, "runId")
+                self.replayed = self.replays or bool(asked and word(event, "runId") not in ("", asked))
             case "TEXT_MESSAGE_START":
                 self._name(event, word(event, "role") or "assistant")
             case "REASONING_START" | "REASONING_MESSAGE_START":
@@ -83,3 +97,8 @@ class Page:
         self.calls[call_id] = Call(word(event, "toolCallName"), parent, owner)
         self.roles.setdefault(parent, "assistant")
         self.owners.setdefault(parent, owner)
+
+
+def _arguments(call: Json) -> str:
+    function = call.get("function")
+    return word(function, "arguments") if isinstance(function, dict) else ""

@@ -11,19 +11,31 @@ from typing import Literal
 
 Strength = Literal["MUST", "SHOULD", "MAY", "note"]
 
+SPECIFICATION = "https://github.com/ag-ui-protocol/ag-ui/blob/main/docs/spec/1.1"
+"""Its frozen text of 1.1: a page each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: how strong it is, the page of the specification that it is from, and what it asks."""
+    """One rule: how strong it is, the part of the specification and the page that it is from, and what it asks."""
 
     strength: Strength
     page: str
     text: str
+    source: str
+
+    @property
+    def url(self) -> str:
+        """The page, where everybody can read it."""
+        return f"{SPECIFICATION}/{self.source}.mdx"
 
 
 def _read() -> dict[str, Rule]:
     told = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
-    return {i: Rule(rule["strength"], rule["page"], " ".join(rule["text"].split())) for i, rule in told.items()}
+    return {
+        i: Rule(rule["strength"], rule["page"], " ".join(rule["text"].split()), rule.get("at", rule["page"]))
+        for i, rule in told.items()
+    }
 
 
 RULES = _read()

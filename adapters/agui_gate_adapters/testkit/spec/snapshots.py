@@ -8,6 +8,7 @@ from typing import Any
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate_adapters.testkit.spec.finding import Breach, Json, listed, word
 from agui_gate_adapters.testkit.spec.page import Page
+from agui_gate_adapters.testkit.spec.rules import Strength
 
 KEPT = ("role", "content", "name", "metadata", "encryptedValue")
 """What a snapshot says of a user's message as it was sent."""
@@ -50,7 +51,7 @@ class Snapshots:
         except (NotApplicable, TypeError, KeyError, AttributeError) as error:
             what = "the last snapshot" if self.told_state else "the input's state"
             rule = "STATE-1" if self.told_state else "IN-6"
-            yield Breach(rule, f"the delta doesn't apply to {what}: {error}")
+            yield Breach(rule, f"the delta doesn't apply to {what}: {error}", _weight(event.get("delta"), rule))
 
     def _activity(self, event: Json) -> Iterator[Breach]:
         message_id = word(event, "messageId")
@@ -66,20 +67,21 @@ class Snapshots:
             yield Breach("ACT-1", f"ACTIVITY_DELTA for `{message_id}`, which no snapshot has begun")
             return
         told, content = self.activities[message_id]
-        if kind != told:
-            yield Breach("ACT-1", f"the activity `{message_id}` is a `{told}`, its delta says `{kind}`")
+        if kind != told:  # a delta may change the type; one that doesn't mean to has to repeat it
+            yield Breach("ACT-1", f"a delta turns the activity `{message_id}` from `{told}` into `{kind}`", "note")
         try:
             content = patched(content, event.get("patch", ()))
         except (NotApplicable, TypeError, KeyError, AttributeError) as error:
-            yield Breach("SNAP-2", f"the patch doesn't apply to the activity: {error}")
+            sentence = f"the patch doesn't apply to the activity: {error}"
+            yield Breach("SNAP-2", sentence, _weight(event.get("patch"), "SNAP-2"))
         if not isinstance(content, dict):
             yield Breach("ACT-1", "the delta makes the activity's content something else than an object")
-        self.activities[message_id] = (told, content)
+        self.activities[message_id] = (kind, content)
 
     def _messages(self, messages: list[Json]) -> Iterator[Breach]:
         ids = [word(message, "id") for message in messages]
         for twice in sorted({i for i in ids if ids.count(i) > 1}):
-            yield Breach("STATE-2", f"two messages of the snapshot have the id `{twice}`")
+            yield Breach("EVT-4", f"two messages of the snapshot have the id `{twice}`")
         told = dict(zip(ids, messages, strict=True))
         for said in listed(self.page.input.get("messages")):
             if word(said, "role") == "user" and word(said, "id"):
@@ -92,17 +94,27 @@ class Snapshots:
     def _sealed(self, event: Json) -> Iterator[Breach]:
         entity, of_call = word(event, "entityId"), event.get("subtype") == "tool-call"
         if entity and entity not in (self.page.calls if of_call else self.page.roles):
-            yield Breach("REAS-2", f"a sealed value for `{entity}`, which names no {'call' if of_call else 'message'}")
+            what = "call" if of_call else "message"
+            yield Breach("REAS-2", f"a sealed value for `{entity}`, which names no {what}", "note")
+
+
+def _weight(operations: object, rule: str) -> Strength:
+    """How much a patch that doesn't apply weighs: one that tests may fail; against the input's state it may not."""
+    if any(operation.get("op") == "test" for operation in listed(operations)):
+        return "note"
+    return "MUST" if rule == "IN-6" else "SHOULD"
 
 
 def _kept(said: Json, told: Json | None) -> Iterator[Breach]:
-    """A user's message of the input is in the snapshot, as it was sent."""
+    """What a snapshot does to a user's message of the input. It may: pages take what it says."""
     if told is None:
-        yield Breach("STATE-2", f"the snapshot leaves out the user's message `{said['id']}`, so that it is deleted")
+        said_so = f"the snapshot leaves out the user's message `{said['id']}`, so that it is deleted"
+        yield Breach("STATE-2", said_so, "note")
         return
     changed = [name for name in KEPT if said.get(name) != told.get(name)]
     if changed:
-        yield Breach("STATE-2", f"the snapshot rewrites the user's message `{said['id']}`: {', '.join(changed)}")
+        said_so = f"the snapshot rewrites the user's message `{said['id']}`: {', '.join(changed)}"
+        yield Breach("STATE-2", said_so, "note")
 
 
 def _typed(sealed: Json) -> Iterator[Breach]:

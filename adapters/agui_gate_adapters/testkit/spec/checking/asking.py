@@ -1,11 +1,18 @@
 """Scenarios about what a server asks people: interrupts, and every kind of answer to them."""
 
+import re
 from typing import Any
 
+from jsonschema import Draft202012Validator
+from referencing import Registry
+
 from agui_gate_adapters.testkit.spec.checking.bench import Bench, Talk
-from agui_gate_adapters.testkit.spec.finding import Json
+from agui_gate_adapters.testkit.spec.finding import Json, word
 
 NONE = "no interrupt came"
+
+ANNOUNCES = re.compile(r"(?i)interrupt(?![a-z])|(approval|confirmation)[-_. ]?request(?!ed)")
+"""Names of CUSTOM events by which a server says that it asks a person, such as LangGraph's `on_interrupt`."""
 
 
 async def foreign_answers(bench: Bench) -> None:
@@ -23,7 +30,9 @@ async def an_answer(bench: Bench) -> None:
         return
     entries = [_resolved(interrupt) for interrupt in asked.interrupts]
     after = await _resume(bench, asked, entries)
-    bench.holds("INT-8", after.finished, f"the answer to an interrupt is not taken: {after.says()}", after)
+    unsure = any(not _fits(interrupt) for interrupt in asked.interrupts)
+    said = f"the answer to an interrupt is not taken: {after.says()}"
+    bench.holds("INT-8", after.finished, said, after, "note" if unsure else None)
 
 
 async def abandoning(bench: Bench) -> None:
@@ -92,8 +101,31 @@ async def _asked(bench: Bench, *rules: str) -> Talk | None:
     talk = await bench.run(bench.asking(bench.user("interrupt")))
     if talk.finished and talk.interrupts:
         return talk
+    if talk.finished and not bench.has("INT-1"):  # once is enough
+        _hold_open_calls(bench, talk)
     bench.cannot(f"{NONE} ({talk.says()})", *rules, "INT-1", "INT-2")
     return None
+
+
+def _hold_open_calls(bench: Bench, talk: Talk) -> None:
+    """It stopped at a call of its own and ended as success. That breaks the rule only where it says that it asks."""
+    outcome = talk.last.get("outcome")
+    stopped = isinstance(outcome, dict) and outcome.get("type") == "cancelled"
+    left = {i: name for i, name in talk.calls().items() if i not in talk.results()}
+    if not left or stopped:
+        return
+    names = ", ".join(f"`{name}`" for name in left.values())
+    said = f"the run ends as success with its call of {names}, which no page advertised, open"
+    if asks := _announced(talk):
+        bench.broke("INT-1", f"{said}, after the event `{asks}`, which asks", talk)
+    else:
+        bench.broke("INT-1", f"{said}; if it waits for a person, it has to end with an interrupt", talk, "note")
+
+
+def _announced(talk: Talk) -> str:
+    """The name of an event of the server's own that announces a question."""
+    names = (word(event, "name") for event in talk.events if event.get("type") == "CUSTOM")
+    return next((name for name in names if ANNOUNCES.search(name)), "")
 
 
 async def _resume(bench: Bench, asked: Talk, entries: list[Json], *, history: list[Json] | None = None) -> Talk:
@@ -103,6 +135,17 @@ async def _resume(bench: Bench, asked: Talk, entries: list[Json], *, history: li
 
 def _resolved(interrupt: Json) -> Json:
     return {"interruptId": interrupt.get("id"), "status": "resolved", "payload": _consent(interrupt)}
+
+
+def _fits(interrupt: Json) -> bool:
+    """Whether the answer that we make up is one that the interrupt's schema describes. Without one nobody knows."""
+    schema = interrupt.get("responseSchema")
+    if not isinstance(schema, dict):
+        return False
+    try:
+        return bool(Draft202012Validator(schema, registry=Registry()).is_valid(_consent(interrupt)))
+    except Exception:  # whatever a server may have made of its schema
+        return False
 
 
 def _consent(interrupt: Json) -> Json:

@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from time import monotonic
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 from agui_gate_adapters.testkit.agui.reducer import apply
@@ -16,6 +18,7 @@ from agui_gate_adapters.testkit.spec.checking.shown_by import shown_by
 from agui_gate_adapters.testkit.spec.chunks import Chunks
 from agui_gate_adapters.testkit.spec.finding import Breach, Finding, Json, finding, listed, word
 from agui_gate_adapters.testkit.spec.judge import judge
+from agui_gate_adapters.testkit.spec.rules import Strength
 
 MOST_LATE = 3
 """Answers that may not come in time before nothing more is tried."""
@@ -25,6 +28,9 @@ MOST_TIMES = 20
 
 MOST_SEEN = 100
 """Findings of one rule that are kept in one scenario: a broken stream may have one a frame."""
+
+OPTIONAL: Json = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
+"""What an input may leave out, as it is where nothing is meant by it."""
 
 SENTENCES = {
     "text": "Hello! Answer with one short sentence.",
@@ -36,16 +42,25 @@ SENTENCES = {
 """What is said to make the model do something. A scripted model may need other words."""
 
 
+class How(TypedDict, total=False):
+    """How an input is sent: see `Peer.post`."""
+
+    leave_at: Sequence[str]
+    accept: str
+    below: str
+
+
 class GaveUp(Exception):
     """Nothing more can be tried; says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding, and in which scenario."""
+    """A finding, in which scenario, and the number of the request that it answers."""
 
     scenario: str
     finding: Finding
+    request: int = 0
 
 
 @dataclass
@@ -55,6 +70,12 @@ class Talk:
     input: Json
     answer: Answer
     events: list[Json]
+
+    @cached_property
+    def plain(self) -> list[Json]:
+        """The events with what came in chunk form in the long one."""
+        chunks = Chunks()
+        return [event for told in self.events for event in chunks.unfolded(told)]
 
     @property
     def last(self) -> Json:
@@ -83,14 +104,13 @@ class Talk:
 
     def calls(self) -> dict[str, str]:
         """Names of the calls by id."""
-        started = (e for e in self.events if e.get("type") == "TOOL_CALL_START")
+        started = (e for e in self.plain if e.get("type") == "TOOL_CALL_START")
         return {str(e.get("toolCallId")): str(e.get("toolCallName")) for e in started}
 
     def history(self) -> list[Json]:
         """The messages that a page has afterwards."""
         messages = [dict(message) for message in listed(self.input.get("messages"))]
-        chunks = Chunks()
-        plain = [{"parentMessageId": e.get("toolCallId"), **e} for told in self.events for e in chunks.unfolded(told)]
+        plain = [{"parentMessageId": event.get("toolCallId"), **event} for event in self.plain]
         with suppress(KeyError, TypeError, AttributeError, IndexError):  # malformed, which has been told
             apply(messages, plain)
         return listed(messages)  # a snapshot may hold anything
@@ -120,7 +140,7 @@ class Bench:
     late: int = 0
     began: float = 0.0
     _ids: Any = field(default_factory=lambda: count(1))
-    _numbers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _numbers: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     _mark: str = field(default_factory=lambda: uuid4().hex[:8])
 
     def fresh(self, kind: str) -> str:
@@ -135,25 +155,30 @@ class Bench:
         """An input of a client of 1.0."""
         body: Json = {"threadId": thread or self.fresh("thread"), "runId": self.fresh("run"), "protocolVersion": "1.0"}
         if self.full:
-            body |= {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+            body |= deepcopy(OPTIONAL)
         return {**body, "messages": list(messages), **more}
 
-    async def run(self, body: Json, *, leave_at: str = "", excused: Iterable[str] = ()) -> Talk:
+    async def run(self, body: Json, *, excused: Iterable[str] = (), replays: bool = False, **how: Unpack[How]) -> Talk:
         """Ask, judge the stream, and keep what it breaks. Raises `GaveUp`, and `Unreachable` for the first of all."""
         self._go_on()
         try:
-            answer = await self.peer.post(body, leave_at=leave_at)
+            answer = await self.peer.post(body, **how)
         except Unreachable as error:
             if not self.tried:  # nothing has ever answered
                 raise
             self.late += 1
-            self.broke("TR-1", f"no answer to an input: {error}")
-            return Talk(body, Answer(0, "", b"", "broken"), [])
+            if not how.get("below"):  # nobody says that there is anything
+                self.broke("TR-1", f"no answer to an input: {error}")
+            return Talk(body, Answer(0, "", b"", "broken", number=self._sent()), [])
         talk = Talk(body, answer, answer.events if answer.streams else [])
         if answer.streams:
-            self._hold(talk, {*excused, *(("TR-1",) if answer.end != "whole" else ())})
+            self._hold(talk, {*excused, *(("TR-1",) if answer.end != "whole" else ())}, replays)
         self._end(answer)
         return talk
+
+    def _sent(self) -> int:
+        """The number of the newest request."""
+        return len(self.peer.requests.sent)
 
     def _go_on(self) -> None:
         now = monotonic()
@@ -163,10 +188,11 @@ class Bench:
         if now > self.began + MOST_TIMES * self.peer.timeout:
             raise GaveUp(f"the server took longer than {MOST_TIMES * self.peer.timeout:g} s")
 
-    def _hold(self, talk: Talk, excused: set[str]) -> None:
-        found = [one for one in judge(talk.answer.body, input=talk.input) if one.rule not in excused]
+    def _hold(self, talk: Talk, excused: set[str], replays: bool) -> None:
+        found = judge(talk.answer.body, input=talk.input, replays=replays)
         for one in found:
-            self._keep(one)
+            if one.rule not in excused:
+                self._keep(one, talk.answer.number)
         self.tried |= shown_by(talk.events)
         for event in talk.events:
             self.version = self.version or word(event, "protocolVersion")
@@ -185,25 +211,35 @@ class Bench:
             case _:
                 pass
 
-    def broke(self, rule: str, sentence: str, talk: Talk | None = None, *, weak: bool = False) -> None:
-        """Keep a finding that is about the answer as a whole."""
-        self.tried.add(rule)
+    def broke(self, rule: str, sentence: str, talk: Talk | None = None, weight: Strength | None = None) -> None:
+        """Keep a finding that is about the answer as a whole. ``weight``: another strength than the rule's.
+
+        A note alone doesn't show that the rule was tried.
+        """
+        if weight != "note":
+            self.tried.add(rule)
         frame = len(talk.events) - 1 if talk is not None and talk.events else None
         text = json.dumps(talk.last, ensure_ascii=False)[:300] if frame is not None and talk is not None else ""
-        told = finding(Breach(rule, sentence, "SHOULD" if weak else None), frame, text)
-        self._keep(told)
+        told = finding(Breach(rule, sentence, weight), frame, text)
+        self._keep(told, talk.answer.number if talk is not None else self._sent())
 
-    def _keep(self, found: Finding) -> None:
-        place = (self.scenario, found.rule)
-        if found.strength != "note" and self._numbers[place] < MOST_SEEN:
+    def _keep(self, found: Finding, request: int) -> None:
+        place = (self.scenario, found.rule, found.strength == "note")
+        if self._numbers[place] < MOST_SEEN:
             self._numbers[place] += 1
-            self.seen.append(Seen(self.scenario, found))
+            self.seen.append(Seen(self.scenario, found, request))
 
-    def holds(self, rule: str, kept: bool, sentence: str, talk: Talk | None = None, *, weak: bool = False) -> None:
+    def holds(
+        self, rule: str, kept: bool, sentence: str, talk: Talk | None = None, weight: Strength | None = None
+    ) -> None:
         """Keep that a rule was tried, and a finding if it isn't kept."""
         self.tried.add(rule)
         if not kept:
-            self.broke(rule, sentence, talk, weak=weak)
+            self.broke(rule, sentence, talk, weight)
+
+    def has(self, rule: str) -> bool:
+        """Whether something was found about a rule, if only a note."""
+        return any(one.finding.rule == rule for one in self.seen)
 
     def cannot(self, reason: str, *rules: str) -> None:
         """Keep why rules were not tried."""

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from agui_gate_adapters.testkit.spec.checking import asking, reading, talking
-from agui_gate_adapters.testkit.spec.checking.bench import SENTENCES, Bench, GaveUp, Talk
+from agui_gate_adapters.testkit.spec.checking.bench import OPTIONAL, SENTENCES, Bench, GaveUp, Talk
 from agui_gate_adapters.testkit.spec.checking.peer import Answer, Peer, Unreachable
 from agui_gate_adapters.testkit.spec.checking.report import Report, report
 
@@ -15,6 +15,8 @@ SCENARIOS: dict[str, Scenario] = {
     "frontend tools": talking.frontend_tools,
     "parts in results": talking.parts_in_results,
     "leaving": talking.leaving,
+    "coming back": talking.coming_back,
+    "the binary binding": talking.the_binary_binding,
     "an answer": asking.an_answer,
     "silence": asking.silence,
     "part of the answers": asking.part_of_the_answers,
@@ -57,7 +59,7 @@ async def check(
                 await scenario(bench)
         except GaveUp as error:
             stopped = f"not tried: {error}"
-        return report(url, bench.version, bench.seen, bench.tried, bench.untried, stopped)
+        return report(url, bench.version, bench.seen, bench.tried, bench.untried, stopped, peer.requests)
 
 
 async def _first(bench: Bench) -> None:
@@ -65,16 +67,31 @@ async def _first(bench: Bench) -> None:
     bench.scenario = "plain text"
     bench.progress(bench.scenario)
     talk = await _tried(bench)
-    if talk.answer.status in (400, 422):  # IN-5: what is optional may be left out
+    if talk.answer.status in (400, 422) or talk.answer.status >= 500 or talk.last.get("type") == "RUN_ERROR":
         bench.full = True
         full = await _tried(bench)
-        if full.answer.streams:
-            said = f"an input without tools, context, state and forwardedProps is refused with {talk.answer.status}"
-            bench.broke("IN-5", said)
+        if full.finished:
+            await _needed(bench, talk)
             talk = full
     else:
         bench.tried.add("IN-5")
     _require(bench, talk)
+
+
+async def _needed(bench: Bench, bare: Talk) -> None:
+    """Which of the members that may be left out the server can't do without."""
+    alone = {}
+    for name in OPTIONAL:
+        body = bench.asking(bench.user("text"))
+        del body[name]
+        talk = await bench.run(body)
+        if not talk.finished:
+            alone[name] = talk
+    for name, talk in alone.items():
+        bench.broke("IN-5", f"an input without `{name}`, which may be left out, is not served: {talk.says()}", talk)
+    if not alone:
+        names = ", ".join(f"`{name}`" for name in OPTIONAL)
+        bench.broke("IN-5", f"an input without {names}, which may be left out, is not served: {bare.says()}", bare)
 
 
 async def _tried(bench: Bench) -> Talk:

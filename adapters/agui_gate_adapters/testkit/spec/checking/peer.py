@@ -2,12 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import httpx2
 
+from agui_gate_adapters.testkit.spec.binary import BINARY
+from agui_gate_adapters.testkit.spec.checking.requests import Requests
 from agui_gate_adapters.testkit.spec.finding import Json
 from agui_gate_adapters.testkit.spec.framing import frames
 
@@ -16,6 +18,8 @@ MAX_BYTES = 2_000_000
 
 LINGER = 2.0
 """Seconds that a body may stay open after the run's end before that is held against it."""
+
+SSE = "text/event-stream"
 
 End = Literal["whole", "late", "lingering", "large", "broken", "left"]
 """How an answer ended: by itself, not in time, not after the run's end, too large, cut off, or because we left."""
@@ -40,11 +44,14 @@ class Answer:
     body: bytes
     end: End
     location: str = ""
+    content_type: str = ""
+    number: int = 0
+    """Of the request that it answers."""
 
     @property
     def streams(self) -> bool:
         """Whether it is a stream of events by its status and type."""
-        return self.status == 200 and self.media == "text/event-stream"
+        return self.status == 200 and self.media == SSE
 
     @property
     def events(self) -> list[Json]:
@@ -58,6 +65,7 @@ class Peer:
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
         self.url, self.timeout, self.linger = url, timeout, LINGER
+        self.requests, self._given = Requests(), tuple(headers)
         self._http = httpx2.AsyncClient(headers=dict(headers), timeout=timeout, follow_redirects=False)
 
     async def __aenter__(self) -> Self:
@@ -66,22 +74,26 @@ class Peer:
     async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
-    async def post(self, body: Json | bytes, *, leave_at: str = "") -> Answer:
-        """Send one input and read the answer. ``leave_at``: hang up at the first event of this type.
+    async def post(
+        self, body: Json | bytes, *, leave_at: Sequence[str] = (), accept: str = SSE, below: str = ""
+    ) -> Answer:
+        """Send one input and read the answer. ``leave_at``: hang up at the first event of one of these types.
 
-        Raises `Unreachable`.
+        ``below``: to this path under the address. Raises `Unreachable`.
         """
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        head = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        answer = Answer(0, "", b"", "whole")
+        head = {"Content-Type": "application/json", "Accept": accept}
+        url = self.url.rstrip("/") + below if below else self.url
+        answer = Answer(0, "", b"", "whole", number=self.requests.keep(url, head, self._given, body))
         try:
             async with (
                 asyncio.timeout(self.timeout),
-                self._http.stream("POST", self.url, content=content, headers=head) as response,
+                self._http.stream("POST", url, content=content, headers=head) as response,
             ):
                 answer.status, answer.location = response.status_code, response.headers.get("location", "")
-                answer.media = response.headers.get("content-type", "").split(";")[0].strip().lower()
-                await _read(response, answer, leave_at.encode(), self.linger)
+                answer.content_type = response.headers.get("content-type", "")
+                answer.media = answer.content_type.split(";")[0].strip().lower()
+                await _read(response, answer, [kind.encode() for kind in leave_at], self.linger)
         except TimeoutError:
             if not answer.status:
                 raise Unreachable(f"no answer within {self.timeout:g} s") from None
@@ -103,24 +115,24 @@ class Peer:
         try:
             async with asyncio.timeout(self.timeout), self._http.stream("GET", self.url.rstrip("/") + path) as response:
                 answer = Answer(response.status_code, "", b"", "whole")
-                await _read(response, answer, b"", self.linger)
+                await _read(response, answer, (), self.linger)
                 return json.loads(answer.body) if answer.status == 200 and answer.end == "whole" else None
         except (TimeoutError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError, RecursionError):
             return None
 
 
-async def _read(response: httpx2.Response, answer: Answer, leave_at: bytes, linger: float) -> None:
+async def _read(response: httpx2.Response, answer: Answer, leave_at: Sequence[bytes], linger: float) -> None:
     """Read until the end, one of the bounds, or the event at which to leave."""
     told = bytearray()
     pieces = response.aiter_bytes()
     try:
         while answer.end == "whole":
-            async with asyncio.timeout(linger if _over(told) or not answer.streams else None):
+            async with asyncio.timeout(linger if _over(told) or answer.media not in (SSE, BINARY) else None):
                 piece = await anext(pieces, None)
             if piece is None:
                 return
             told += piece
-            if leave_at and told.find(leave_at, 0, _framed(told)) >= 0:
+            if any(told.find(kind, 0, _framed(told)) >= 0 for kind in leave_at):
                 answer.end = "left"
             elif len(told) > MAX_BYTES:
                 answer.end = "large"

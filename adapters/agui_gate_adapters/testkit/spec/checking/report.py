@@ -1,10 +1,11 @@
 """What a check found, rule by rule: for people, and as JSON."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agui_gate_adapters.testkit.spec.checking.bench import Seen
+from agui_gate_adapters.testkit.spec.checking.requests import Request, Requests
 from agui_gate_adapters.testkit.spec.rules import RULES, Rule
 
 Result = Literal["kept", "broken", "not tried"]
@@ -26,6 +27,8 @@ class Line:
     result: Result
     seen: tuple[Seen, ...] = ()
     why: str = ""
+    notes: tuple[Seen, ...] = ()
+    """What is worth a look and breaks nothing."""
 
     @property
     def is_breach(self) -> bool:
@@ -42,6 +45,7 @@ class Report:
     lines: tuple[Line, ...]
     stopped: str = ""
     """Why it ended before all was tried."""
+    requests: Requests = field(default_factory=Requests)
 
     @property
     def broken(self) -> list[Line]:
@@ -60,17 +64,66 @@ class Report:
             "protocolVersion": self.version,
             "broken": [line.id for line in self.broken],
             "stopped": self.stopped or None,
-            "rules": [_told(line) for line in self.lines],
+            "rules": [self._line(line) for line in self.lines],
+            "requests": [self.requests.sent[number - 1].told() for number in self._needed()],
         }
 
-    def table(self) -> Iterator[str]:
-        """Lines of text: the rules that are binding, each with the frames that break it."""
+    def _line(self, line: Line) -> dict[str, Any]:
+        rule = line.rule
+        told: dict[str, Any] = {"id": line.id, "strength": rule.strength, "rule": rule.text, "page": rule.url}
+        told |= {"result": line.result, "findings": [self._seen(one) for one in line.seen]}
+        told |= {"notes": [self._seen(one) for one in line.notes]} if line.notes else {}
+        return {**told, "why": line.why} if line.why else told
+
+    def _seen(self, one: Seen) -> dict[str, Any]:
+        numbers = [sent.number for sent in self._upto(one)]
+        return {
+            "scenario": one.scenario,
+            "strength": one.finding.strength,
+            "sentence": _cut(one.finding.sentence, MOST_TEXT),
+            "frame": one.finding.frame,
+            "text": _cut(one.finding.text, MOST_TEXT),
+            "request": numbers[-1] if numbers else None,
+            "after": numbers[:-1],
+        }
+
+    def _upto(self, one: Seen) -> list[Request]:
+        return self.requests.upto(one.request) if one.request else []
+
+    def _needed(self) -> list[int]:
+        """The requests that something was found with, and those before them on their threads."""
+        told = (one for line in self.lines for one in (*line.seen, *line.notes))
+        return sorted({sent.number for one in told for sent in self._upto(one)})
+
+    def table(self, *, curl: bool = False) -> Iterator[str]:
+        """Lines of text: the rules that are binding, each with the frames that break it.
+
+        ``curl``: with the requests that show it, as lines for a shell, which may be long.
+        """
         binding = [line for line in self.lines if line.seen or line.rule.strength in ("MUST", "SHOULD")]
         for line in binding:
             if line.why != UNSEEN:
                 yield f"{line.id:<8} {line.rule.strength:<7} {_word(line):<10} {line.why}".rstrip()
-                yield from _frames(line)
+                if line.seen:
+                    yield f"    {line.rule.source}: {line.rule.text}"
+                yield from self._frames(line.seen, curl)
         yield f"Not tried, as they {UNSEEN}: {', '.join(line.id for line in binding if line.why == UNSEEN)}."
+        noted = [line for line in self.lines if line.notes]
+        if noted:
+            yield "Notes, which break no rule:"
+        for line in noted:
+            yield f"{line.id:<8} {line.rule.source}"
+            yield from self._frames(line.notes, curl)
+
+    def _frames(self, seen: tuple[Seen, ...], curl: bool) -> Iterator[str]:
+        for one in seen[:FRAMES]:
+            yield f"    {one.scenario}: {one.finding.sentence}"
+            if one.finding.text:
+                yield f"      frame {one.finding.frame}: {_cut(one.finding.text)}"
+            if curl:
+                yield from (f"      {sent.curl()}" for sent in self._upto(one))
+        if len(seen) > FRAMES:
+            yield f"    … and {len(seen) - FRAMES} more"
 
     def summary(self) -> str:
         """One sentence."""
@@ -82,20 +135,28 @@ class Report:
 
 
 def report(
-    url: str, version: str, seen: list[Seen], tried: set[str], untried: dict[str, str], stopped: str = ""
+    url: str,
+    version: str,
+    seen: list[Seen],
+    tried: set[str],
+    untried: dict[str, str],
+    stopped: str = "",
+    requests: Requests | None = None,
 ) -> Report:
     """Every rule of the specification with what came out."""
     lines = []
     for rule_id, rule in RULES.items():
-        own = tuple(one for one in seen if one.finding.rule == rule_id)
-        if own:
-            lines.append(Line(rule_id, rule, "broken", own))
+        own = [one for one in seen if one.finding.rule == rule_id]
+        broken = tuple(one for one in own if one.finding.strength != "note")
+        notes = tuple(one for one in own if one.finding.strength == "note")
+        if broken:
+            lines.append(Line(rule_id, rule, "broken", broken, notes=notes))
         elif rule_id in tried:
-            lines.append(Line(rule_id, rule, "kept"))
+            lines.append(Line(rule_id, rule, "kept", notes=notes))
         else:
             why = untried.get(rule_id) or _why_not(rule_id, stopped)
-            lines.append(Line(rule_id, rule, "not tried", why=why))
-    return Report(url, version, tuple(lines), stopped)
+            lines.append(Line(rule_id, rule, "not tried", why=why, notes=notes))
+    return Report(url, version, tuple(lines), stopped, requests or Requests())
 
 
 _ON_EVENTS = {
@@ -136,29 +197,5 @@ def _word(line: Line) -> str:
     return "BROKEN" if line.is_breach else "not kept"
 
 
-def _frames(line: Line) -> Iterator[str]:
-    for one in line.seen[:FRAMES]:
-        yield f"    {one.scenario}: {one.finding.sentence}"
-        if one.finding.text:
-            yield f"      frame {one.finding.frame}: {_cut(one.finding.text)}"
-    if len(line.seen) > FRAMES:
-        yield f"    … and {len(line.seen) - FRAMES} more"
-
-
 def _cut(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
-
-
-def _told(line: Line) -> dict[str, Any]:
-    findings = [
-        {
-            "scenario": one.scenario,
-            "strength": one.finding.strength,
-            "sentence": _cut(one.finding.sentence, MOST_TEXT),
-            "frame": one.finding.frame,
-            "text": _cut(one.finding.text, MOST_TEXT),
-        }
-        for one in line.seen
-    ]
-    told = {"id": line.id, "strength": line.rule.strength, "result": line.result, "findings": findings}
-    return {**told, "why": line.why} if line.why else told

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from agui_gate_adapters.testkit.spec.binary import BINARY
+from agui_gate_adapters.testkit.spec.binary import judge as judge_binary
 from agui_gate_adapters.testkit.spec.checking.bench import Bench, Talk
 from agui_gate_adapters.testkit.spec.finding import Json
 from agui_gate_adapters.testkit.spec.shapes import misfits
@@ -26,7 +28,7 @@ async def a_second_turn(bench: Bench) -> None:
     second = await bench.run(bench.asking(*history, thread=first.input["threadId"]))
     bench.holds("IN-1", second.finished, f"a second turn is not served: {second.says()}", second)
     held = {str(message.get("id")) for message in history}
-    named = {str(e.get("messageId")) for e in second.events if str(e.get("type")) == "TEXT_MESSAGE_START"}
+    named = {str(e.get("messageId")) for e in second.plain if str(e.get("type")) == "TEXT_MESSAGE_START"}
     again = ", ".join(sorted(held & named))
     bench.holds("EVT-4", not again, f"the second turn streams into messages of the first: {again}", second)
 
@@ -52,7 +54,8 @@ async def frontend_tools(bench: Bench) -> None:
         return
     answers = [_answer(bench, call_id) for call_id in called]
     after = await bench.run(bench.asking(*asked.history(), *answers, thread=asked.input["threadId"], tools=[COLOUR]))
-    bench.holds("TOOL-4", after.finished, f"the page's answer to its call is not taken: {after.says()}", after)
+    if not after.finished:  # the rule says only who may not answer
+        bench.broke("TOOL-4", f"the page's answer to its call is not taken: {after.says()}", after, "note")
 
 
 def _answer(bench: Bench, call_id: str) -> Json:
@@ -77,14 +80,15 @@ async def parts_in_results(bench: Bench) -> None:
 
 async def leaving(bench: Bench) -> None:
     """The page hangs up in the middle; the thread has to go on afterwards."""
-    left = await bench.run(bench.asking(bench.user("long")), leave_at="TEXT_MESSAGE_CONTENT")
+    left = await bench.run(bench.asking(bench.user("long")), leave_at=("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"))
     bench.cannot("a page can't tell over HTTP how a run ended that it left", "LIFE-4")
     if left.answer.end != "left":
         bench.cannot(f"the run was over before it could be left ({left.says()})", "LIFE-5")
         return
     history = [*left.history(), bench.user("text")]
     after = await _again(bench, left, history)
-    bench.holds("LIFE-5", after.finished, f"after a run that was left, the next one is refused: {after.says()}", after)
+    said = f"after a run that was left, the next one is refused: {after.says()}"
+    bench.holds("LIFE-5", after.finished, said, after, "note")  # leaving is not cancelling
 
 
 async def _again(bench: Bench, left: Talk, history: list[Json]) -> Talk:
@@ -95,6 +99,35 @@ async def _again(bench: Bench, left: Talk, history: list[Json]) -> Talk:
         if talk.answer.status != 409:
             return talk
     return await bench.run(bench.asking(*history, thread=left.input["threadId"]))
+
+
+async def coming_back(bench: Bench) -> None:
+    """A page that has the thread comes back to it, and one that has nothing of it, where the server has /connect."""
+    first = await bench.run(bench.asking(bench.user("text")))
+    if not first.finished:
+        return
+    thread = first.input["threadId"]
+    for history in (first.history(), []):
+        back = await bench.run(bench.asking(*history, thread=thread), replays=True, below="/connect")
+        if not back.answer.streams:
+            bench.cannot("nothing streams at the address with /connect", "PROC-6")
+            return
+        bench.tried.add("PROC-6")
+
+
+async def the_binary_binding(bench: Bench) -> None:
+    """A client that can read both bindings gets one of them, whole."""
+    talk = await bench.run(bench.asking(bench.user("text")), accept=f"{BINARY}, text/event-stream")
+    answer = talk.answer
+    if answer.streams:
+        bench.cannot("the server answers SSE to who can read both bindings, as it may", "PB-1")
+    elif answer.media != BINARY:
+        bench.broke("PB-1", f"a client that can read both bindings gets neither: {talk.says()}", talk)
+    else:
+        exact = answer.content_type == BINARY
+        bench.holds("PB-1", exact, f"the content type is {answer.content_type!r}, not exactly {BINARY}", talk)
+        for rule, sentence, weight in judge_binary(answer.body) if answer.end == "whole" else ():
+            bench.broke(rule, sentence, talk, weight)
 
 
 async def capabilities(bench: Bench) -> None:
