@@ -25,7 +25,7 @@ from tests.servers import Postgres, Valkey
 
 HERE = Path(__file__).parent
 START_SECONDS = 60.0
-STOP_SECONDS = 15.0
+STOP_SECONDS = 45.0
 LOOK = 0.1
 
 WHAT_TO_TRY = """

@@ -13,7 +13,7 @@ from agui_gate.adapter import Abilities, Finding, OutputSpec, TurnRequest
 from agui_gate.errors import ConfigurationError
 from agui_gate_adapters.common import doctor
 from agui_gate_adapters.common.large import work_through
-from agui_gate_adapters.common.names import stream_named
+from agui_gate_adapters.common.names import LONGEST, stream_named
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.common.stream import Batches, Opened, run_turn, sent
 from agui_gate_adapters.common.transport import host_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import anthropic
 
 LONGEST_NAME = 128
-"""Characters of a tool's name."""
+"""Characters of a tool's name at Anthropic. Other hosts of this API may take only as many as most providers do."""
 
 _DEFAULT_URL = "https://api.anthropic.com"
 _DEFAULT_OUTPUT = 8192
@@ -78,6 +78,7 @@ class AnthropicMessages:
         # The SDK's paths begin with /v1; other SDKs' addresses end with it, and people copy them.
         url = url.rstrip("/").removesuffix("/v1") if url else None
         self._host = host_of(str(client.base_url) if client is not None else url or _DEFAULT_URL)
+        self._is_anthropic = self._host == host_of(_DEFAULT_URL)
         self._settings = Settings(
             model=model,
             origin=f"anthropic-messages:{self._host}:{model}",
@@ -138,7 +139,7 @@ class AnthropicMessages:
 
         A turn that the provider pauses goes on in further requests, a few times; then it ends as incomplete.
         """
-        return stream_named(request, self._stream, longest=LONGEST_NAME)
+        return stream_named(request, self._stream, longest=LONGEST_NAME if self._is_anthropic else LONGEST)
 
     async def _stream(self, request: TurnRequest) -> Batches:
         paused, plain = None, False

@@ -2,7 +2,7 @@
 
 Classification uses the HTTP status and the error's `code` (or its type, where an API has no codes). Where there is
 neither, it uses a part of its message that has been stable across vendors. None of the provider's own words reach the
-error: they may quote the conversation, so they only go to the debug log.
+error or the log: they may quote the conversation, or the key that was sent.
 """
 
 import logging
@@ -107,9 +107,14 @@ _QUOTES = "'\"`"
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 
 
+def plain(name: str) -> str:
+    """``name``, a code or a path of a peer's, if it is a plain name: else "", as it may be anything."""
+    return name if _SAFE_TOKEN.fullmatch(name) else ""
+
+
 def classify_status(status: int, reply: ErrorReply, api: Api, *, model: str = "", tools: Sequence[str] = ()) -> Failure:
     """The failure that an HTTP error reply means. ``tools`` are the names of the request's, in its order."""
-    log.debug("provider replied %s: code=%r param=%r message=%r", status, reply.code, reply.param, reply.message)
+    log.debug("provider replied %s: code=%r param=%r", status, plain(reply.code), plain(reply.param))
     known = api.known(reply) if status in (400, 404, 422) else None
     if known is not None:
         return known
@@ -145,7 +150,7 @@ def _rejection(status: int, reply: ErrorReply, api: Api, model: str, tools: Sequ
 
 def classify_code(reply: ErrorReply, api: Api) -> Failure:
     """The failure that an error inside a stream means: an error event, or a failed response's error."""
-    log.debug("provider failed the response: code=%r message=%r", reply.code, reply.message)
+    log.debug("provider failed the response: code=%r", plain(reply.code))
     known = api.known(reply)
     if known is not None:
         return known
@@ -217,9 +222,7 @@ def _refusal(status: int | None, reply: ErrorReply, tools: Sequence[str] = ()) -
 
 
 def _why(status: int | None, reply: ErrorReply) -> str:
-    safe = [
-        f"{name} {value}" for name, value in (("code", reply.code), ("at", reply.param)) if _SAFE_TOKEN.fullmatch(value)
-    ]
+    safe = [f"{name} {value}" for name, value in (("code", reply.code), ("at", reply.param)) if plain(value)]
     return ", ".join(([str(status)] if status else []) + safe) or "no reason given"
 
 

@@ -14,7 +14,7 @@ from .failures import Failure, Kind, unreachable
 from .halves import Halves
 from .large import Pieces, in_pieces, work_through
 from .recovery import Ladder
-from .transport import Transport, read
+from .transport import read
 
 if TYPE_CHECKING:
     import httpx2
@@ -160,6 +160,14 @@ async def _prepared(
             yield batch
 
 
+class Sender(Protocol):
+    """What a request can be sent by: a `Transport`, or an `Address` of an `Http`."""
+
+    async def open(self, content: bytes | Pieces, tools: Sequence[str] = ()) -> "httpx2.Response":
+        """POST a streaming request; the reply's body is unread. Raises `Failure`."""
+        ...
+
+
 class Written(NamedTuple):
     """A request as JSON, and the names of its tools in their order."""
 
@@ -167,7 +175,7 @@ class Written(NamedTuple):
     tools: list[str]
 
 
-async def sent(transport: Transport, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response":
+async def sent(transport: Sender, request: TurnRequest, make: Callable[[], Body]) -> "httpx2.Response":
     """The reply to the body that ``make`` makes of ``request``; its own body is unread.
 
     ``make`` is a pure function; for a large request it is called beside the event loop. Raises `Failure`, which says

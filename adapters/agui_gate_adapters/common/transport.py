@@ -105,7 +105,7 @@ class Transport(ABC):
         http = self._sdk().DefaultAsyncHttpxClient(
             timeout=timeout,
             limits=limits,
-            verify=_certificates(),
+            verify=certificates(),
             follow_redirects=False,
             event_hooks={"response": [bound]},
         )
@@ -178,7 +178,7 @@ class Transport(ABC):
         sdk = self._sdk()
         if isinstance(error, sdk.APIStatusError):
             said = self._error_reply(error)
-            reply = ErrorReply(said.code, said.message, said.param, _retry_after(error.response.headers))
+            reply = ErrorReply(said.code, said.message, said.param, retry_after(error.response.headers))
             failure = classify_status(error.status_code, reply, self.api, model=self._model, tools=tools)
             failure.status = error.status_code
             return failure
@@ -206,7 +206,7 @@ class Transport(ABC):
         sdk = self._sdk()
         # Its parts are lazy too.
         _ = sdk.APIStatusError, sdk.APIConnectionError, sdk.AsyncStream, sdk.DefaultAsyncHttpxClient
-        _certificates()
+        certificates()
 
 
 async def read(response: "httpx2.Response") -> AsyncGenerator[bytes, None]:
@@ -229,14 +229,14 @@ def host_of(url: str) -> str:
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """One for all adapters: reading the certificates takes some 40 ms and a megabyte each time."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
-def _retry_after(headers: Any) -> float | None:
+def retry_after(headers: Any) -> float | None:
     """Seconds the provider wants us to wait: `retry-after-ms`, or `retry-after` (its date form is not used there)."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:

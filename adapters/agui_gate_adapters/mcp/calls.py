@@ -29,12 +29,12 @@ class Calls:
         try:
             result = await self._delivered(tool, arguments, progress, twice)
         except Trouble as error:
-            raise ToolError(f"{tool}: {self._name} {error}.") from None
+            raise ToolError(_explained(f"{tool}: {self._name} {error}.")) from None
         finally:
             progress.over = True
         text = as_text(result, self._max_result)
         if result.is_error:
-            raise ToolError(masked(text, self._server) or f"{tool} failed.")
+            raise ToolError(_explained(masked(text, self._server)) or f"{tool} failed.")
         return text
 
     async def _delivered(
@@ -69,6 +69,17 @@ class Calls:
         except (Undelivered, Lost):
             self._link.drop(connection)
             raise
+
+
+ELICITS = (
+    "This tool asks a person something while it runs (MCP elicitation). agui-gate doesn't support that: "
+    "pass what it asks for as an argument, and let people decide before it runs, by a gate."
+)
+
+
+def _explained(error: str) -> str:
+    """The error, with what it is about where a server wanted to ask and was told that nobody can be asked."""
+    return f"{error} {ELICITS}" if "elicitation" in error.lower() else error
 
 
 def _unknown(error: Lost, tool: str, *, again: bool = False) -> Lost:

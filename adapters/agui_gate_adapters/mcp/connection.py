@@ -147,7 +147,7 @@ class Connection:
         if _is_closed(error):
             return Lost("lost the connection")
         said = masked(error.message, self._server)[:MAX_WORDS].rstrip(". \n")
-        return Refused(f"answered with an error: {said}")
+        return Refused("answered with an error", said)
 
     # --- the owner ----------------------------------------------------------------------------------------------
     async def _own(self) -> None:
@@ -198,7 +198,8 @@ class Connection:
             case MCPError() if isinstance(self._server, StdioServer) and _is_closed(error):
                 return Unusable("ended before it answered: its standard error says why")
             case MCPError():
-                return Unusable(str(self._trouble(error)))
+                trouble = self._trouble(error)
+                return Unusable(trouble.text, trouble.words)
         return Unusable(f"can't be used ({type(error).__name__})")
 
     # --- what the server says by itself -------------------------------------------------------------------------

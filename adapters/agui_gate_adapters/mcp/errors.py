@@ -2,7 +2,15 @@
 
 
 class Trouble(Exception):
-    """Root. The text is for people, begins with what happened, and holds no secret."""
+    """Root. ``text`` is for people, begins with what happened, and holds no secret.
+
+    ``words``, the server's, are not logged.
+    """
+
+    def __init__(self, text: str, words: str = "") -> None:
+        super().__init__(f"{text}: {words}" if words else text)
+        self.text = text
+        self.words = words
 
 
 class Unusable(Trouble):

@@ -50,7 +50,7 @@ class Link:
     def give_up(self, connection: "Connection", error: Trouble) -> None:
         """Drop it, say why, once for all who use it, and let some time pass before the next is opened."""
         if self._connection is connection:
-            log.warning("mcp_server_unavailable", source=self._name, reason=str(error))
+            log.warning("mcp_server_unavailable", source=self._name, reason=error.text)
             self._failed = (time.monotonic(), str(error))
             self.drop(connection)
 

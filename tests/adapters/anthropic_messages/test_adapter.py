@@ -7,7 +7,8 @@ import httpx2
 import msgspec
 import pytest
 
-from agui_gate.errors import ConfigurationError, ProviderAuth
+from agui_gate.adapter import Text, ToolSpec, TurnRequest, UserTurn
+from agui_gate.errors import ConfigurationError, ProviderAuth, ProviderUnavailable
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.adapters.support import STREAM, asked
@@ -80,3 +81,23 @@ async def test_temperature_asks_for_the_version_that_has_it() -> None:
         thread.say("hi")
         await thread.turn()
     assert emulator.refusals == []
+
+
+async def test_long_names_are_cut_for_hosts_that_are_not_anthropics() -> None:
+    """Hosts of the same API refuse names of more than 64 characters."""
+    name = "n" * 100
+    told: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        told.append(msgspec.json.decode(request.content)["tools"][0]["name"])
+        return httpx2.Response(500)
+
+    for url in ("https://api.anthropic.com", "https://elsewhere.example"):
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+        async with anthropic.AsyncAnthropic(api_key="k", base_url=url, http_client=http, max_retries=0) as client:
+            model = AnthropicMessages("claude", client=client)
+            request = TurnRequest((UserTurn("u", (Text("hi"),)),), "", (ToolSpec(name, "", {"type": "object"}),))
+            with pytest.raises(ProviderUnavailable):
+                async for _ in model.stream(request):
+                    pass
+    assert (told[0], len(told[-1])) == (name, 64)

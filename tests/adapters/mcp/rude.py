@@ -18,9 +18,19 @@ def answer(manner: str, method: str) -> dict[str, Any]:
             return {"result": {"tools": [{"description": "a tool without a name"}]}}
         case "tools/list", _:
             return {"result": {"tools": [NAMED]}}
+        case "tools/call", "asks":
+            return {"result": {"content": [{"type": "text", "text": refused()}], "isError": True}}
         case "tools/call", _:
             return {"error": {"code": -32000, "message": "The index is being built."}}
     return {"error": {"code": -32601, "message": "no such method"}}
+
+
+def refused() -> str:
+    """What it is told when it asks a person something."""
+    params = {"message": "Sure?", "requestedSchema": SCHEMA}
+    print(json.dumps({"jsonrpc": "2.0", "id": "e", "method": "elicitation/create", "params": params}), flush=True)
+    reply = next(told for line in sys.stdin if (told := json.loads(line)).get("id") == "e")
+    return str(reply["error"]["message"])
 
 
 if __name__ == "__main__":

@@ -97,6 +97,14 @@ async def test_an_error_of_the_server_is_its_answer() -> None:
         assert await tools._link.connection() is before
 
 
+async def test_a_tool_that_asks_a_person_says_what_is_not_supported() -> None:
+    tools = MCPTools.stdio(sys.executable, [rude.__file__, "asks"], name="index")
+    async with product([tools], [{"output": [call("look")]}, {"output": [say("I see.")]}]) as p:
+        await p.chat().say("look")
+        (told,) = outputs(p.inputs()[-1])
+        assert "This tool asks a person something while it runs (MCP elicitation)." in told
+
+
 async def test_a_listing_that_can_not_be_read_is_named() -> None:
     """In the log, and by the doctor; and the next runs don't ask again at once."""
     tools = MCPTools.stdio(sys.executable, [rude.__file__, "lists badly"], name="index")
