@@ -40,7 +40,7 @@ def _loaded() -> None:
     """What a replica would load, compile and keep with its start and its first run: it is forked from us."""
     for name in LOADED:
         import_module(name)
-    transport._certificates()
+    transport.certificates()
     assert AsyncOpenAI(api_key="k").responses is not None
     create_app(Agent(name="a", model=OpenAIResponses("m", base_url="http://127.0.0.1", api_key="k")), store="memory://")
 

@@ -29,6 +29,7 @@ INSIDE = {
     "capture_logs": "looks at the server's log",
     "__setattr__": "changes the agent while it is served",
     "monkeypatch": "changes the server's code while it runs",
+    "Watched": "looks into the adapter, in the server's process",
 }
 """What a test may not use, by name."""
 
