@@ -69,7 +69,7 @@ PAGE = frontend-demo/node_modules/.stamp $(wildcard frontend-demo/*.html fronten
 	$(shell find frontend-demo/src frontend-demo/public -type f 2>/dev/null)
 
 frontend-demo/dist/.stamp: $(PAGE)
-	@echo 'set-up: the page made with CopilotKit'
+	@echo 'set-up: the CopilotKit page'
 	@cd frontend-demo && npm run --silent build -- --logLevel error
 	@touch $@
 
@@ -83,7 +83,7 @@ tests/e2e/next/.stamp: $(PAGE) tests/e2e/next.config.mjs tests/interop/node_modu
 .PHONY: .page
 .page:
 	@$(MAKE) --no-print-directory --silent frontend-demo/dist/.stamp \
-		|| echo 'set-up: the page made with CopilotKit could not be built; the built-in page needs nothing' >&2
+		|| echo 'set-up: the CopilotKit page could not be built; the built-in page needs nothing' >&2
 
 .PHONY: .venv
 .venv: $(VENV)/.dev ## Set up the virtual environment with everything for development

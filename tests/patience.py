@@ -21,7 +21,7 @@ def with_locks() -> None:
 
 def at_the_end() -> None:
     """From now on what is told to stop comes to its end: a server's runs, then its streams; and a run of a shell."""
-    uvicorn_server.DRAIN_SECONDS = float(LONG)
+    uvicorn_server.END_SECONDS = float(LONG)
     uvicorn_server.GRACE_SECONDS = LONG
     local_thread.STOP_SECONDS = chatting.STOP_SECONDS = float(LONG)
 

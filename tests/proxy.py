@@ -7,8 +7,10 @@ from typing import Self
 
 from tests.servers import free_port
 
-Look = Callable[[int, bytes], Awaitable[None]]
-"""Is awaited with the number of a connection and each piece of it, before that goes on. `ConnectionError` cuts it."""
+Look = Callable[[int, bytes], Awaitable[bytes | None]]
+"""Is awaited with the number of a connection and each piece of it, before that goes on. What it returns goes on in the
+place of that, unless it is None. `ConnectionError` cuts the connection.
+"""
 
 
 async def passes(connection: int, piece: bytes) -> None:
@@ -112,14 +114,17 @@ class Proxy:
             far_writer.transport.abort()
 
     async def _forward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, look: Callable[[bytes], Awaitable[None]]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        look: Callable[[bytes], Awaitable[bytes | None]],
     ) -> None:
         while data := await reader.read(64 * 1024):
-            await look(data)
+            instead = await look(data)
             if self.delay:
                 await asyncio.sleep(self.delay)
             await self._flowing.wait()
-            writer.write(data)
+            writer.write(data if instead is None else instead)
             await writer.drain()
         if writer.can_write_eof():
             writer.write_eof()

