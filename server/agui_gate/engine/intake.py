@@ -222,7 +222,7 @@ class _Comparison:
         """A history that ends at a message the server has answered means "go back to it".
 
         Who answers doesn't mean that, but for who cancels what is in the way. See
-        docs/http-api.md#what-counts-of-a-history.
+        docs/http-api.md#the-clients-history.
         """
         intake = self.intake
         if intake.repeated or intake.unknown or intake.entries or any(a.choice != "cancel" for a in intake.answers):

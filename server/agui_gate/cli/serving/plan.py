@@ -59,7 +59,7 @@ def _check_options(plan: Plan) -> None:
 
 
 def _check_access(ready: Ready) -> None:
-    """Loopback is open, everything else needs to know who asks (docs/operations.md#who-may-ask)."""
+    """Loopback is open, everything else needs to know who asks (docs/operations.md#authentication)."""
     from agui_gate.http.auth import is_loopback
 
     host = ready.settings.host
