@@ -49,7 +49,8 @@ class Agent:
       (``supersede``), shown again with what was typed kept (``represent``), or the run is refused (``refuse``). None:
       by how a call was asked. One that was asked by interrupt is shown again, one that was asked by card is closed.
     * ``on_disconnect``: whether a run whose client left is stopped (``cancel``) or goes on (``continue``). ``auto``: it
-      goes on where the client can stop it in another way, and says so (docs/http-api.md#disconnecting); else it is stopped.
+      goes on where the client says that it can stop it in another way (docs/http-api.md#disconnecting). Else it is
+      stopped.
     * ``max_turns``: model turns in one run.
     * ``client_roles``: what becomes of a client's ``system`` and ``developer`` messages. ``context``: they are told in
       the marked block under the instructions, as its ``context`` is. ``as_sent``: they keep their roles. ``drop``: the

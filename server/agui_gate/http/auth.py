@@ -1,9 +1,9 @@
 """Who is asking, and whether this server may answer at all.
 
-Loopback may ask, everybody else has to be known (docs/operations.md#authentication). Without ``auth`` the server answers
-only loopback clients that ask for a loopback Host. If they send an Origin, it has to be a loopback one or an allowed
-one. That shuts out other machines, and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding). A request
-that says that it came through a proxy is refused as well: a proxy on this machine speaks for the whole network.
+Loopback may ask, everybody else has to be known (docs/operations.md#authentication). Without ``auth`` the server
+answers only loopback clients that ask for a loopback Host. If they send an Origin, it has to be a loopback one or an
+allowed one. That shuts out other machines, and web pages that point a name of theirs at 127.0.0.1 (DNS rebinding). A
+request that says that it came through a proxy is refused as well: a proxy on this machine speaks for the whole network.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ def stops_alone(agent: Agent, request: Request) -> bool:
 
 
 def knows_us(request: Request) -> bool:
-    """Whether the client is one that was written for this server: it says how it leaves (docs/http-api.md#disconnecting)."""
+    """Whether the client was written for this server: it says how it leaves (docs/http-api.md#disconnecting)."""
     return request.headers.get(LEAVING, "").strip().lower() == "continue"
 
 
