@@ -6,7 +6,8 @@ middle of it, as SIGSTOP from outside would, and goes on with SIGCONT.
 
 Options: ``remote`` (the agent is a server elsewhere, at PROVIDER, to which all tools are lent), ``team`` (a boss
 delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stalling`` (see `stall_again`), ``dozing``
-(it stops its own process right before it claims a call), ``claimed`` (right after that), ``impatient`` (who deletes
+(it stops its own process right before it claims a call), ``claimed`` (right after that), ``passed`` (right after it
+has saved that the provider is about to be told of a yes), ``impatient`` (who deletes
 waits as long as in life, and no longer), and the name of a file with the ms by which the boot clock is ahead.
 """
 
@@ -99,15 +100,15 @@ async def doze(order_id: str) -> str:
 
 
 class Dozing(SQLiteStore):
-    """Its process is stopped when it is about to claim a call, or has just done so."""
+    """Its process is stopped when it is about to claim a call, has just done so, or has just passed one on."""
 
     async def move(self, approval_id: str, to: State, **more: Any) -> Approval:
         if to is State.CLAIMED and "dozing" in options:
             tell("claiming")
             stop()
         moved = await super().move(approval_id, to, **more)
-        if to is State.CLAIMED and "claimed" in options:
-            tell("claimed")
+        if to in (State.CLAIMED, State.PASSED) and to in options:
+            tell(to)
             stop()
         return moved
 
@@ -121,7 +122,7 @@ def run_ahead(path: str) -> None:
 async def run(store: str, provider: str, mode: Any, sock: socket.socket) -> None:
     remote = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example", "require_approval": "always"}
     model = OpenAIResponses("gpt-5.4-mini", mode=mode, base_url=provider, api_key="k", hosted_tools=[remote])
-    opened = Dozing(store.removeprefix("sqlite:///")) if options & {"dozing", "claimed"} else store
+    opened = Dozing(store.removeprefix("sqlite:///")) if options & {"dozing", "claimed", "passed"} else store
     tools = [refund, stall, stall_again, linger, doze]
     agent = Agent(name="support", model=model, tools=tools)
     if "team" in options:

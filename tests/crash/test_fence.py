@@ -15,6 +15,7 @@ import pytest
 from agui_gate.stores.base import LEASE_MS
 from tests.crash.processes import Machine, Server, machine
 from tests.crash.test_kill import YES, paused, resume
+from tests.crash.test_kill_hosted import asked, tried
 from tests.product.kit import TIMEOUT, Stream, parse
 from tests.product.shop import script, status
 from tests.requirements import shows
@@ -145,6 +146,37 @@ async def test_a_call_of_which_nobody_was_told_starts_after_the_sleep(tmp_path: 
         told = await run
         assert (told[-1]["type"], told.results) == ("RUN_FINISHED", {asks[0]["toolCallId"]: "refunded A0"})
         assert await n.ran() == ["ran refund A0"]
+
+
+@shows("B6", "B9")
+async def test_a_yes_that_slept_on_its_way_to_the_provider_is_not_told(tmp_path: Path) -> None:
+    """Others were told meanwhile that nobody knows what came of it. That stands, and the provider hears nothing."""
+    async with night(tmp_path, "passed") as n:
+        chat = n.slept.chat()
+        approval_id, call_id = await asked(n.box, chat)
+        run = asyncio.ensure_future(n.stream(resume(chat, [approval_id])))
+        await n.falls("passed")
+        done = await n.awake.chat(chat).go()
+        assert (done.text, status(done.results[call_id])) == ("Done.", "unknown")
+        n.ends()
+        told = await run
+        assert (told[-1]["type"], told[-1]["code"]) == ("RUN_ERROR", "lease_lost")
+        assert (await record(n.awake, approval_id))[0] == "unknown"
+        assert tried(n.box) == 0
+
+
+@shows("B6", "B9")
+async def test_a_yes_of_which_nobody_was_told_reaches_the_provider_after_the_sleep(tmp_path: Path) -> None:
+    """Nobody took the thread: the lease is confirmed, and what was approved is passed on."""
+    async with night(tmp_path, "passed") as n:
+        chat = n.slept.chat()
+        approval_id, call_id = await asked(n.box, chat)
+        run = asyncio.ensure_future(n.stream(resume(chat, [approval_id])))
+        await n.falls("passed")
+        n.ends()
+        told = await run
+        assert (told[-1]["type"], told.text, status(told.results[call_id])) == ("RUN_FINISHED", "Paid.", "approved")
+        assert tried(n.box) == 1
 
 
 @shows("B9", "S30")

@@ -7,10 +7,11 @@ import pytest
 
 from agui_gate.core.approvals import Approval, State
 from agui_gate.core.transcript import CallPart, TurnEntry
+from agui_gate.engine import outcomes
 from agui_gate.engine.consents import Consents
 from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.leased_thread import LeasedThread
-from agui_gate.errors import Unavailable
+from agui_gate.errors import LeaseLost, Unavailable
 from agui_gate.stores.base import Change
 from agui_gate.stores.memory import MemoryStore
 from tests.requirements import shows
@@ -99,3 +100,49 @@ async def test_what_was_given_back_is_passed_on_once_more_and_then_it_counts() -
     assert again.journal.consents() == {"a1": True, "a2": True}
     assert await states(store) == [State.PASSED, State.PASSED]
     assert thread.journal.consents() == {"a1": True, "a2": True}
+
+
+@shows("B1", "B9", "S29")
+async def test_a_request_that_was_never_made_told_the_provider_nothing() -> None:
+    """It was stopped, or its store was away, between what was saved of it and the request."""
+    for error in (None, Unavailable("The disk is full.")):
+        store = MemoryStore()
+        thread, consents = await two_agreed(store)
+        await consents.pass_on(AGENT)
+        await consents.failed(error)
+        assert await states(store) == [State.GIVEN_BACK, State.GIVEN_BACK]
+        await consents.pass_on(AGENT)
+        await consents.begin()
+        await consents.failed(error)
+        assert await states(store) == [State.UNKNOWN, State.UNKNOWN]
+        assert thread.journal.agreed() == []
+
+
+@shows("B6", "B9")
+async def test_without_the_lease_the_request_is_not_made_and_the_record_says_so(monkeypatch) -> None:
+    """Who has the lease now has not told anybody anything yet."""
+    store = MemoryStore()
+    thread, consents = await two_agreed(store)
+    await consents.of_task("").pass_on(AGENT)
+    monkeypatch.setattr(thread.lease, "held_at", 0)
+    (row,) = store._threads.values()
+    row.lease_until = 0
+    other = await store.lease_thread("p", "t", "a", "r3")
+    with pytest.raises(LeaseLost) as lost:
+        await consents.of_task("").begin()
+    await consents.failed(lost.value)
+    assert await states(store) == [State.FAILED, State.FAILED]
+    assert (await store.approval("p", "a1")).output == outcomes.NOT_STARTED
+    assert other.approvals[0].state is State.PASSED
+
+
+@shows("B5", "B9")
+async def test_what_a_dead_process_passed_on_is_not_given_back() -> None:
+    """A run that was stopped before it has closed that says what any run says of it."""
+    store = MemoryStore()
+    _, consents = await two_agreed(store)
+    await consents.pass_on(AGENT)
+    found = LeasedThread(store, await store.lease_thread("p", "t", "a", "r2"), "r2")
+    again = Consents(found, GatedCalls(found.lease, None, found.decided, found.keep), lambda: None)
+    await again.failed(None)
+    assert await states(store) == [State.UNKNOWN, State.UNKNOWN]

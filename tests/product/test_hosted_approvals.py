@@ -21,7 +21,7 @@ from agui_gate.stores import open_store
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
 from tests.conforming import conforms
-from tests.product.kit import CARD_TOOL, MODES, Chat, Product, Stream, client_of, parse, product, running
+from tests.product.kit import CARD_TOOL, MODES, TIMEOUT, Chat, Product, Stream, client_of, parse, product, running
 from tests.product.poison import CUT_PNG
 from tests.product.shop import SEARCH, Shop, items, outputs, refund, say, status, users
 from tests.requirements import shows
@@ -316,6 +316,39 @@ async def test_a_decision_out_of_band_reaches_the_provider_with_the_next_run(mod
             await chat.say("thanks")
             assert consents(q) == [(held(asked), True)]
             q.assert_clean()
+
+
+@every_mode
+@shows("B1", "S29")
+async def test_a_stop_before_the_request_leaves_the_yes_for_the_next_run(mode: str) -> None:
+    """The agent's instructions take their time, and no request was made yet."""
+    entered, doors = asyncio.Event(), [asyncio.Event() for _ in range(3)]
+    doors[0].set()
+    doors[2].set()
+    left = iter(doors)
+
+    async def instructions(ctx: Any) -> str:
+        door = next(left)
+        if not door.is_set():
+            entered.set()
+        await door.wait()
+        return "Be kind."
+
+    async with hosted(turns(), mode=mode, instructions=instructions) as p, asyncio.timeout(TIMEOUT):
+        chat = p.chat()
+        asked = await chat.say("pay ada")
+        answering = asyncio.ensure_future(decide(chat, asked, YES))
+        await entered.wait()
+        cancelled = await p.client.post(f"{p.url}/threads/{chat.thread_id}/cancel")
+        assert cancelled.status_code == 200
+        stopped = await answering
+        assert held(asked) not in stopped.results
+        assert tried(p) == 0
+        assert (await p.get(f"/approvals/{asked.interrupts[0]['id']}"))["state"] == "claimed"
+        done = await chat.go()
+        assert (done.text, status(done.results[held(asked)])) == ("Paid.", "approved")
+        assert consents(p) == [(held(asked), True)]
+        p.assert_clean()
 
 
 OTHERS = {

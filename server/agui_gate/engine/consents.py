@@ -6,17 +6,22 @@ at most once, and is never silently lost. But what runs it is the provider, on t
 * Approving moves the record to ``claimed``, wherever it was decided. Nothing is sent for that; the next turn does it.
 * Before that turn's request the record is moved to ``passed``, under the thread's lease. Only that request's transcript
   says ``consent=True`` (`Journal.consents`).
+* Right before the request is made the lease is confirmed, if more than a moment has passed since it was known to be
+  held. A process that lost it while it slept tells the provider nothing. Others were told ``unknown``.
 * The provider's first event proves that it took the request: ``done``. What the call came to is in a hosted call.
 * Found passed, by the next run: the process died between the two, so it may have run: ``unknown``.
 * It failed before the first event: ``unknown`` too. But where the provider is known not to have acted, it is
   ``given_back``, and the next run passes it on. That is known when it is over its limit, does not accept the key, or
-  the request never reached it.
+  the request never reached it or was never made. Without the lease nothing is given back: what was never asked of the
+  provider is ``failed``, not executed.
 * The adapter can't tell the provider any more (`ConsentLost`): ``failed``. The model is told, and may ask again.
 * So it is ``failed`` where the task has ended in which it was asked for: nobody asks that provider again.
 
-The record is all that says so: nothing of it is kept here, or in the journal.
+The record is all that says so: nothing of it is kept in the journal. What is kept here is which of our own
+requests were not made yet.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -33,14 +38,21 @@ from agui_gate.errors import AguiGateError, NotSaved, ProviderAuth, ProviderUnav
 class Consents:
     """The consents of one thread. The caller holds the thread's lease.
 
-    ``on_shown`` is called when outcomes were shown, before the provider's answer is. ``task``: only those to calls that
-    were made in this task ("": the conversation); None means all.
+    ``on_shown`` is called when outcomes were shown, before the provider's answer is.
     """
 
-    def __init__(
-        self, thread: LeasedThread, gated_calls: GatedCalls, on_shown: Callable[[], None], task: str | None = None
-    ) -> None:
-        self._journal, self._gated_calls, self._on_shown, self._task = thread.journal, gated_calls, on_shown, task
+    def __init__(self, thread: LeasedThread, gated_calls: GatedCalls, on_shown: Callable[[], None]) -> None:
+        self._lease, self._journal = thread.lease, thread.journal
+        self._gated_calls, self._on_shown = gated_calls, on_shown
+        self._task: str | None = None
+        self._untold: set[str] = set()
+        """Approvals that were passed on here, by a request that was not made yet."""
+
+    def of_task(self, task: str) -> "Consents":
+        """Only those to calls that were made in this task ("": the conversation)."""
+        of_task = copy.copy(self)
+        of_task._task = task
+        return of_task
 
     @property
     def passing(self) -> bool:
@@ -64,6 +76,7 @@ class Consents:
         if not agreed:
             return
         ours = [a for a in agreed if self._is_of(a, agent)]
+        self._untold.update(a.id for a in ours)
         await self._lose([a for a in agreed if a not in ours])
         try:
             await to_the_end(self._gated_calls.shift(ours, State.PASSED))
@@ -71,6 +84,14 @@ class Consents:
             with suppress(AguiGateError):  # then the next run finds it passed, and fails safe
                 await self._give_back()  # nothing was sent
             raise
+
+    async def begin(self) -> None:
+        """The request that says yes is made right after this. Raises `LeaseLost`, and what the store raises: then it
+        must not be made.
+        """
+        if self.passing:
+            await self._lease.confirm_if_old()
+            self._untold.difference_update(a.id for a in self._passed())
 
     async def accepted(self) -> None:
         """The provider took the request."""
@@ -96,7 +117,16 @@ class Consents:
         if unsent or isinstance(error, RateLimited | ProviderAuth):
             await self._give_back()
         elif not isinstance(error, NotSaved):  # what came of it is known then, and being saved
+            await self._untell()
             await self._gated_calls.record_outcome(self._passed(), State.UNKNOWN, outcomes.INTERRUPTED)
+
+    async def _untell(self) -> None:
+        """What was passed on by a request that was never made is known not to run."""
+        untold = [a for a in self._passed() if a.id in self._untold]
+        if self._lease.lost:
+            await self._gated_calls.record_outcome(untold, State.FAILED, outcomes.NOT_STARTED)
+        else:
+            await self._gated_calls.shift(untold, State.GIVEN_BACK)
 
     async def _give_back(self) -> None:
         await self._gated_calls.shift(self._passed(), State.GIVEN_BACK)

@@ -47,9 +47,9 @@ class Conversing:
         self.showing = Showing(scope, self.asker)
         self._tools = Toolbox(self._thread, lambda call_id: scope.lane_of(call_id).other)
         self.gated_calls = GatedCalls(self._thread.lease, self._run, self.showing.closed, self.showing.keep)
-        self.consents = self._consents(None)
-        self._own_consents = self._consents("")
-        self.tasks = Tasks(members, scope, self._turns_of, self._consents)
+        self.consents = Consents(self._thread, self.gated_calls, self.showing.snapshot)
+        self._own_consents = self.consents.of_task("")
+        self.tasks = Tasks(members, scope, self._turns_of, self.consents.of_task)
         self.done: list[TurnDone] = []
         self.output: bytes | None = None
         """The answer as JSON, where the agent that gave it has answers of a given form."""
@@ -127,9 +127,6 @@ class Conversing:
     def _turns_of(self, member: Member, lane: Lane, consents: Consents) -> Turns:
         work = self.tasks.work
         return Turns(member, self._scope, self.asker, consents, self._tools, self.done, lane, work)
-
-    def _consents(self, task: str | None) -> Consents:
-        return Consents(self._thread, self.gated_calls, self.showing.snapshot, task)
 
     async def _run(self, approval: Approval, start: Start) -> Output:
         return await self._tools.approved(self._members.tool_of(approval), approval, start)

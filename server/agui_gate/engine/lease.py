@@ -7,7 +7,7 @@ lease in the same step in which it writes, and refuses what comes from anybody e
 * Nothing is claimed, and so no gated tool starts.
 * Nothing is added to the journal, and no question is asked.
 * A tool that was claimed does not start, if more than a moment has passed since and the store says that the lease is
-  gone (`Lease.confirm_if_old`).
+  gone (`Lease.confirm_if_old`). Nor is a provider told to run what it holds back.
 * A run that notices, at a write or because `Heart` found it out, stops and says so to its client and in the log.
 
 One thing needs no lease: what came of a call. Who ran it knows that and nobody else does. So a tool that is at work

@@ -214,6 +214,7 @@ class Turns:
 
     async def _listen(self, request: TurnRequest, recorder: Recorder, seconds: float, withheld: Withheld) -> None:
         """Take the answer, for at most ``seconds``. Others get their turn, however fast a model talks."""
+        await self._consents.begin()
         passing = self._consents.passing
         deadline = asyncio.timeout(seconds)
         try:
