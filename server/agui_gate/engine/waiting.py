@@ -26,7 +26,7 @@ _SIGN_AFTER = re.compile(r"\s?[€$£]")
 class Asker:
     """Asks people about gated calls, in one style per run: never cards and interrupts together.
 
-    See docs/clients.md#one-style-a-run.
+    See docs/clients.md#one-style-per-run.
     """
 
     def __init__(self, members: Members, scope: Scope) -> None:

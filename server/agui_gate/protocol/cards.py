@@ -78,8 +78,8 @@ def interrupt(
 ) -> Interrupt:
     """The interrupt that shows ``approval``; all but ``task`` are as for a card. ``task``: the id of the one it is in.
 
-    A 0.0.59 client with an expired interrupt is stuck until reset (docs/clients.md#one-style-a-run). So `expiresAt` is
-    sent only where extras are, and it is in the metadata for pages that count down. What is in the metadata is there
+    A 0.0.59 client with an expired interrupt is stuck until reset (docs/clients.md#one-style-per-run). So `expiresAt`
+    is sent only where extras are, and it is in the metadata for pages that count down. What is in the metadata is there
     twice: under our own prefix (META-1), and by itself, as pages have read it from the start.
     """
     metadata: dict[str, Any] = {"tool": approval.tool, "arguments": shown(approval.arguments, parameters)}
