@@ -135,6 +135,7 @@ CONSTANTS: dict[str, object] = {
     "agui_gate.engine.tools.DEFAULT_TIMEOUT": 300.0,
     "agui_gate.engine.tools.MAX_RESULT": 4194304,
     "agui_gate.engine.tools.STOP_SECONDS": 0.5,
+    "agui_gate.engine.warming.WARM_UP_SECONDS": 30.0,
     "agui_gate.engine.watch.LOOK_SECONDS": 0.5,
     "agui_gate.engine.windowing.MOST_CHARACTERS": 20000,
     "agui_gate.engine.windowing.MOST_SUMMARY": 20000,

@@ -1,11 +1,13 @@
 """What the doctor and a run say about a provider that is set up wrongly, in words that say what to change."""
 
 import asyncio
+import math
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,6 +18,7 @@ from agui_gate import Agent, tool
 from agui_gate.adapter import Adapter, Finding
 from agui_gate.cli.agent_checks import check_agent
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
+from agui_gate_adapters.common.transport import Transport
 from agui_gate_adapters.openai_chat import OpenAIChat
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator, serve
@@ -219,3 +222,20 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setattr(recovery, "RETRY_SECONDS", (0.0, 0.0))
     return iter(())
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_the_time_to_load_a_package_is_not_the_provider_s(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the import of an SDK takes longer than a provider may."""
+    deadlines: list[float] = []
+    load = Transport.load_sdk
+
+    async def loading(transport: Transport) -> None:
+        deadlines.append(anyio.current_effective_deadline())
+        await load(transport)
+
+    monkeypatch.setattr(Transport, "load_sdk", loading)
+    async with serve(Emulator()) as url:
+        found = await findings(agent_of(name, url.removesuffix("/v1") if name == "anthropic" else url))
+    assert [finding.ok for finding in found] == [True]
+    assert deadlines == [math.inf]

@@ -52,7 +52,7 @@ def hosted(
         if f"{port}" in command:
             sock.close()
         process = subprocess.Popen(
-            [sys.executable, "-m", *command, *options, f"cli_hosts:{target}"],
+            [sys.executable, "-m", *command, *options, target if ":" in target else f"cli_hosts:{target}"],
             cwd=tmp_path,
             env=environment(HOSTS_STORE=store, AGUI_GATE_LOG_LEVEL="error"),
             stdin=subprocess.DEVNULL,
@@ -69,13 +69,18 @@ def hosted(
             process.wait(TIMEOUT)
 
 
+def patient(url: str) -> httpx2.Client:
+    """A client of a host that may still be starting."""
+    transport = httpx2.HTTPTransport(retries=8)  # of connecting, each after twice as long
+    return httpx2.Client(base_url=url, trust_env=False, timeout=TIMEOUT, transport=transport)
+
+
 @contextmanager
 def streaming(url: str, text: str) -> Iterator[Iterator[str]]:
     """The lines of a run that said its first words; the host may still be starting."""
     body, headers = json.dumps(run_input(text)), {"content-type": "application/json"}
-    transport = httpx2.HTTPTransport(retries=8)  # of connecting, each after twice as long
     with (
-        httpx2.Client(base_url=url, trust_env=False, timeout=TIMEOUT, transport=transport) as client,
+        patient(url) as client,
         client.stream("POST", "/chat/", content=body, headers=headers) as response,
     ):
         lines = response.iter_lines()
@@ -126,6 +131,23 @@ def test_these_let_streams_go_on_to_their_end(tmp_path: Path, host: str) -> None
             assert [line for line in lines if "RUN_FINISHED" in line]
         process.wait(TIMEOUT)
     assert status_of(tmp_path) == "finished"
+
+
+@pytest.mark.parametrize(
+    ("host", "target", "prefix"),
+    [*((host, "gate", "") for host in HOSTS), ("uvicorn", "passed_on", "/chat"), ("uvicorn", "forgotten", "/chat")],
+)
+@shows("T15")
+def test_who_is_ready_has_loaded_and_frozen_the_models_packages(
+    tmp_path: Path, host: str, target: str, prefix: str
+) -> None:
+    """Else the first run waits for the import, and each full collection goes through what was imported."""
+    with hosted(tmp_path, f"cli_warm:{target}", host=host) as (_, url), patient(url) as client:
+        if target == "forgotten":  # it starts with its first request
+            assert client.get(f"{prefix}/readyz").status_code == 200
+        warmth = client.get(f"{prefix}/warmth").json()
+        assert warmth["imported"]
+        assert warmth["frozen"] > 50_000
 
 
 def test_a_mount_without_its_slash_is_redirected(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ proxies, test servers). An answer that only says so is no finding about runs: th
 can. The vendors' own hosts have the route, so there a missing one means a wrong address.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import anyio
 
@@ -21,7 +21,7 @@ _NO_ROUTE = frozenset({400, 404, 405, 501})
 
 
 class Asker(Protocol):
-    """What can be asked about a model: every `Transport`, or anything else that knows the way to the provider."""
+    """What can be asked about a model: every `Transport`, `Http`, or what else knows the way to the provider."""
 
     @property
     def api(self) -> Api:
@@ -33,11 +33,30 @@ class Asker(Protocol):
         ...
 
 
+@runtime_checkable
+class Maker(Protocol):
+    """What makes the client of a provider: every `Transport`, and `Http`."""
+
+    @property
+    def api(self) -> Api:
+        """The API's name, and where its key and address come from."""
+        ...
+
+    async def client(self) -> Any:
+        """The client. Raises `Failure` when the package or the key is missing."""
+        ...
+
+
 async def check(asker: Asker, model: str, host: str) -> Finding:
-    """Whether package, key, address and model work. Never raises."""
+    """Whether package, key, address and model work. Never raises.
+
+    The provider's time doesn't begin before the client is made: that loads a package, which may take longer.
+    """
     what = f"model {model} at {host}"
     address = _ADDRESS.format(asker.api.address or asker.api.key.replace("API_KEY", "BASE_URL"))
     try:
+        if isinstance(asker, Maker):
+            await asker.client()
         with anyio.fail_after(LIMIT_SECONDS):
             known = await asker.get_model()
     except TimeoutError:
@@ -54,19 +73,6 @@ async def check(asker: Asker, model: str, host: str) -> Finding:
     if _describes_models(host):
         return Finding(what, False, "the answer is not from a model API (a web page, perhaps)", address)
     return _unsure(what, "(its answer is something else, a web page perhaps)", address)
-
-
-class Maker(Protocol):
-    """What makes the client of a provider: every `Transport`."""
-
-    @property
-    def api(self) -> Api:
-        """The API's name, and where its key and address come from."""
-        ...
-
-    async def client(self) -> Any:
-        """The client. Raises `Failure` when the package or the key is missing."""
-        ...
 
 
 async def check_setup(maker: Maker, model: str, host: str) -> list[Finding]:

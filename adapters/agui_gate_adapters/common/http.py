@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import anyio.to_thread
 import msgspec
 
 from agui_gate.errors import ConfigurationError
@@ -83,7 +84,7 @@ class Http:
         self, method: str, segments: Sequence[str], content: bytes | Pieces | None, tools: Sequence[str] = ()
     ) -> "httpx2.Response":
         """A reply of status 200 to 299 whose body is unread. Raises `Failure`."""
-        client = self._client()
+        client = await self.client()
         headers = {"Content-Type": "application/json", "Accept": f"{self.media}, application/json"}
         if isinstance(content, Pieces):
             headers["Content-Length"] = str(content.length)
@@ -113,21 +114,26 @@ class Http:
         failure.status = response.status_code
         return failure
 
-    def _client(self) -> "httpx2.AsyncClient":
-        import httpx2
-
+    async def client(self) -> "httpx2.AsyncClient":
+        """The client of this event loop."""
         loop = asyncio.get_running_loop()
         client = self._own.get(loop)
         if client is None:
-            client = self._own[loop] = httpx2.AsyncClient(
-                headers={"Accept-Encoding": "identity", **self._headers},
-                timeout=httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS),
-                limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=200),
-                verify=certificates(),
-                follow_redirects=False,
-                event_hooks={"response": [bound]},
-            )
+            await anyio.to_thread.run_sync(certificates)  # which imports httpx2
+            client = self._own.setdefault(loop, self._make_client())
         return client
+
+    def _make_client(self) -> "httpx2.AsyncClient":
+        import httpx2
+
+        return httpx2.AsyncClient(
+            headers={"Accept-Encoding": "identity", **self._headers},
+            timeout=httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS),
+            limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=200),
+            verify=certificates(),
+            follow_redirects=False,
+            event_hooks={"response": [bound]},
+        )
 
     async def aclose(self) -> None:
         """Close the connections. Those of event loops that are gone can't be closed, only dropped."""

@@ -1,14 +1,13 @@
 """What `agui-gate doctor` checks of an agent: its model, the servers of its tools, and, if asked to, one request."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import msgspec
 
-from agui_gate.adapter import ChecksSetup, Finding, Text, TurnRequest, UserTurn
+from agui_gate.adapter import Finding, Text, TurnRequest, UserTurn
 from agui_gate.agent import Agent
-from agui_gate.cli.terminal.console import note
 from agui_gate.errors import AguiGateError, ConfigurationError
 
 ASK_SECONDS = 60.0
@@ -39,17 +38,6 @@ def _with_hint(found: Finding) -> Finding:
     if found.ok is not None:
         return found
     return msgspec.structs.replace(found, fix=f"Add --ask, which asks the model. {found.fix}".strip())
-
-
-async def tell_setup(agents: Iterable[Agent]) -> None:
-    """Say what `doctor` would without asking anybody: models whose package or key is missing. Never raises."""
-    said: set[str] = set()
-    for adapter in {id(agent.adapter): agent.adapter for agent in agents}.values():
-        for finding in await adapter.check_setup() if isinstance(adapter, ChecksSetup) else ():
-            text = f"{finding.what}: {finding.detail}" + (f"\n  → {finding.fix}" if finding.fix else "")
-            if not finding.ok and text not in said:
-                said.add(text)
-                note(text)
 
 
 def _of(agent: Agent, found: Finding) -> Finding:

@@ -43,6 +43,7 @@ from agui_gate.engine.shield import undisturbed
 from agui_gate.engine.state_intake import check_fit
 from agui_gate.engine.strict import refuse, refuse_early
 from agui_gate.engine.sweeping import Sweeper
+from agui_gate.engine.warming import warm_up
 from agui_gate.engine.watch import Watch
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown
 from agui_gate.protocol.inbound import ClientTool, RunInput
@@ -110,7 +111,7 @@ class Engine:
         self._started = self._closing = False
 
     async def start(self) -> None:
-        """Open the store and begin to keep leases alive. Once: calling it again does nothing."""
+        """Open the store, keep leases alive, and warm up. Once: calling it again does nothing."""
         if self._started:
             return
         if self._starting is None:
@@ -135,6 +136,7 @@ class Engine:
         self._delivering = asyncio.create_task(self._courier.work(), name="agui-gate outbox")
         self._finder = asyncio.create_task(self.roster.find_tools(), name="agui-gate tools")
         self.inbox.open()
+        await warm_up(self.members.values())
         self._started, self._closing = True, False
 
     async def _tidy(self) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from agui_gate.agent import Agent
 from agui_gate.cli.demo.agent import support_agent
 from agui_gate.cli.demo.team import front_desk
 from agui_gate.cli.serving.banner import banner
@@ -40,16 +39,16 @@ async def _demo(sock: socket.socket, store: str, kept: bool) -> None:
             "access": "this machine only",
         }
         url = address_of(sock, HOST)
-        aside = [asyncio.create_task(_warm(agents[0]))]
+        telling: list[asyncio.Task[None]] = []
 
         def say() -> None:
             banner(url, agents, facts, say="Refund order 1001")
-            aside.append(asyncio.create_task(tell_of_other_page(url, BUILT)))
+            telling.append(asyncio.create_task(tell_of_other_page(url, BUILT)))
 
         try:
             await Server(configure(app), say).serve(sockets=[sock])
         finally:
-            for task in aside:
+            for task in telling:
                 task.cancel()
 
 
@@ -60,8 +59,3 @@ async def tell_of_other_page(url: str, built: Path, *, every: float = LOOK) -> N
     while not (built / "index.html").is_file():  # noqa: ASYNC110  (a file has no event)
         await asyncio.sleep(every)
     click.echo(f"  The CopilotKit page is ready: {url}/copilot/\n")
-
-
-async def _warm(agent: Agent) -> None:
-    """Load the provider's SDK and open a connection while the person still reads the banner."""
-    await agent.adapter.check()

@@ -10,26 +10,22 @@ Divergences from `uvicorn.run`, each for a reason:
 * connections have bounds (`agui_gate.cli.serving.connections`), and as many descriptors as the system gives;
 * SIGHUP stops it, too, unless it is ignored (`nohup`);
 * these signals end in exit code 0: uvicorn raises them again after it has stopped;
-* what a second signal cuts off is not told in tracebacks;
-* after start-up everything that lives long is taken out of the garbage collector's sight, providers' packages too.
+* what a second signal cuts off is not told in tracebacks.
 """
 
 import asyncio
 import errno
-import gc
 import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
-from agui_gate.agent import Agent
-from agui_gate.cli.agent_checks import tell_setup
 from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.serving.connections import ConnectionLimits, limits_from, raise_descriptors, sweep
 from agui_gate.cli.target import states_of
@@ -131,16 +127,8 @@ class Server(uvicorn.Server):
         for state in self._states():
             await state.engine.start()
         await super().startup(sockets)
-        gc.collect()
-        gc.freeze()
         if self.started and self._on_started is not None:
             self._on_started()
-        agents = [agent for state in self._states() for agent in state.engine.members.values()]
-        self._checking = asyncio.create_task(self._check(agents))  # nobody waits for it: it loads packages
-
-    async def _check(self, agents: Sequence[Agent]) -> None:
-        await tell_setup(agents)
-        gc.freeze()  # a provider's package has a hundred thousand objects, for the collector to walk through
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second. It ends once it was told to stop and nothing is in flight any more."""

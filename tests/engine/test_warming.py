@@ -1,0 +1,91 @@
+"""What is done before a server says that it is ready: models' packages, and the garbage collector (T15)."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Sequence
+
+import pytest
+import structlog.testing
+
+from agui_gate import Agent, create_app
+from agui_gate.adapter import Finding
+from agui_gate.engine import warming
+from agui_gate_adapters.testkit.agui import connecting, serving
+from tests.product.inprocess import Parrot
+from tests.requirements import shows
+
+pytestmark = [pytest.mark.anyio, shows("T15")]
+
+
+class Loads(Parrot):
+    """A model whose package takes its time, or can't be loaded."""
+
+    def __init__(self, *, stuck: bool = False, broken: bool = False) -> None:
+        super().__init__()
+        self.asked, self.loaded = asyncio.Event(), asyncio.Event()
+        self._broken = broken
+        if not stuck:
+            self.loaded.set()
+
+    async def check_setup(self) -> Sequence[Finding]:
+        """Whether it is there, once it is loaded."""
+        self.asked.set()
+        if self._broken:
+            raise RuntimeError("a secret")
+        await self.loaded.wait()
+        return [Finding("a package", False, "It is missing.", "Install it.")]
+
+
+async def test_a_server_is_ready_once_its_models_packages_are_loaded() -> None:
+    model = Loads(stuck=True)
+    app = create_app(Agent(name="a", model=model), store="memory://")
+    async with asyncio.timeout(60):
+        starting = asyncio.ensure_future(app.state.engine.start())
+        await model.asked.wait()
+        assert not starting.done()
+        model.loaded.set()
+        await starting
+        await app.state.engine.aclose()
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            lambda: Loads(broken=True),
+            {"event": "warm_up_failed", "adapter": "Loads", "error": "RuntimeError"},
+        ),
+        (lambda: Loads(stuck=True), {"event": "warm_up_takes_long", "seconds": 0.0, "models": 1}),
+        (
+            Loads,
+            {"event": "model_not_set_up", "what": "a package", "detail": "It is missing.", "fix": "Install it."},
+        ),
+    ],
+    ids=["it fails", "it comes to no end", "something is missing"],
+)
+async def test_what_goes_wrong_is_logged_and_stops_no_server(
+    monkeypatch: pytest.MonkeyPatch, model: Callable[[], Loads], told: dict[str, object]
+) -> None:
+    made = model()
+    if not made.loaded.is_set():
+        monkeypatch.setattr(warming, "WARM_UP_SECONDS", 0.0)
+    app = create_app(Agent(name="a", model=made), Agent(name="b", model=made), store="memory://")
+    with structlog.testing.capture_logs() as lines:
+        async with serving(app) as url, connecting() as http:
+            assert (await http.get(f"{url}/readyz")).status_code == 200
+    assert [line for line in lines if "warm_up" in line["event"] or "set_up" in line["event"]] == [
+        {**told, "log_level": "warning"}
+    ]
+
+
+async def test_it_freezes_once_however_many_servers_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is garbage by the time of a second freeze would stay for good."""
+    froze: list[str] = []
+    warming.freeze.cache_clear()
+    monkeypatch.setattr(gc, "freeze", lambda: froze.append("freeze"))
+    for _ in range(2):
+        async with (
+            serving(create_app(Agent(name="a", model=Loads()), store="memory://")),
+            serving(create_app(Agent(name="b", model=Loads()), store="memory://")),
+        ):
+            assert froze == ["freeze"]
