@@ -78,6 +78,7 @@ CONSTANTS: dict[str, object] = {
     "agui_gate.core.preview.MAX_SHOWN": 131072,
     "agui_gate.core.schemas.MAX_DEPTH": 64,
     "agui_gate.core.schemas.MAX_REFERENCES": 100,
+    "agui_gate.core.secrets.MAX_WORDS": 4000,
     "agui_gate.core.sse.MAX_FRAME": 16777216,
     "agui_gate.core.usage.MOST": 9007199254740991,
     "agui_gate.core.windows.BYTES_PER_TOKEN": 4,

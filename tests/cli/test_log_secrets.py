@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agui_gate.core.secrets import masked
+from agui_gate.core.secrets import MAX_WORDS, masked, traceback_of
 from tests.cli.support import call
 from tests.cli.test_serve import run_input, serving
 from tests.servers import Valkey
+from tests.timing import growth
 
 LINE = re.compile(r"timestamp=\S+ level=\w+ event=.*")
 PLANTED = {
@@ -131,9 +132,25 @@ def test_what_is_not_there_at_debug_level(tmp_path: Path) -> None:
         ("{'x-api-key': 'S3'}", "{'x-api-key': '***'}"),
         ('{\\"password\\":\\"S3\\"}', '{\\"password\\":\\"***\\"}'),
         ("Incorrect key sk-S3S3S3S3", "Incorrect key ***"),
+        ("token=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJTMyJ9.S3-S3_S3", "token=***"),
         ("thread=t1 event=decided by=alice", "thread=t1 event=decided by=alice"),
         ("is it? yes: mail a@b.example", "is it? yes: mail a@b.example"),
     ],
 )
 def test_what_looks_like_a_credential_is_masked(text: str, left: str) -> None:
     assert masked(text) == left
+
+
+@pytest.mark.parametrize(
+    "like", ["eyJaaaaaaaaaa-", "sk-aaaaaa.", "://a@b@", "client-secret ", "authorization: bearer "]
+)
+def test_masking_takes_one_walk_whatever_is_in_a_line(like: str) -> None:
+    small, large = like * 500, like * 4_000
+    assert growth(lambda: masked(small), lambda: masked(large), rounds=3) < 24
+
+
+def test_an_error_that_quotes_much_is_told_in_part() -> None:
+    told = traceback_of(ValueError("no order " + "x" * 1_000_000))
+    assert "\nValueError: no order xxx" in told
+    assert told.endswith("… (1,000,009 characters)")
+    assert len(told) < MAX_WORDS + 100

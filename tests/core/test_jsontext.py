@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.jsontext import MAX_DEPTH, canonical, is_deeper, is_text_deeper, parse_object
+from agui_gate.core.jsontext import MAX_DEPTH, canonical, has_more, is_deeper, is_text_deeper, parse_object
 from tests.core.histories import CHECKED
+from tests.timing import growth
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -124,3 +125,14 @@ def test_a_deep_text_is_seen(opened: str, depth: int) -> None:
     text = f"{opened * depth}1{closed * depth}".encode()
     assert is_text_deeper(text, MAX_DEPTH) == (depth > MAX_DEPTH)
     assert not is_text_deeper(msgspec.json.encode({"told": [text.decode()] * 100}), MAX_DEPTH), "it is a string here"
+
+
+@pytest.mark.parametrize("ends", [b"", b"\\", b'"'], ids=["never", "in an escape", "at last"])
+def test_marks_are_counted_in_one_walk_also_where_a_string_of_escapes_never_ends(ends: bytes) -> None:
+    def text(escapes: int) -> bytes:
+        return b'[[{"a": "' + b'\\"[' * escapes + ends
+
+    small, large = text(1_000), text(8_000)
+    assert growth(lambda: has_more(small, 2, b"{["), lambda: has_more(large, 2, b"{["), rounds=3) < 24
+    assert has_more(large, 2, b"{[")
+    assert not has_more(large, 3, b"{[")

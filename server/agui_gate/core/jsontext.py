@@ -247,7 +247,8 @@ def is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A string, or the rest of a text in which one never ends: so it is gone through once, whatever is in it."""
 
 
 def has_more(text: bytes, most: int, marks: bytes) -> bool:

@@ -9,6 +9,9 @@ from traceback import format_tb
 
 HIDDEN = "***"
 
+MAX_WORDS = 4_000
+"""Characters of what an exception says that are told: it may quote anything, such as all of a call's arguments."""
+
 PEERS = ("anthropic", "httpcore2", "httpx2", "mcp", "openai", "psycopg", "psycopg_pool", "pydantic_core", "redis")
 """Packages that speak with others: what they say quotes addresses, headers and answers."""
 _CLIENT = "agui_gate.client"
@@ -22,7 +25,7 @@ _NAMED = re.compile(
     r"|password|passwd)\b(\\?[\"']?\s{0,8}(?:[:=,]|=>)\s{0,8}(?:b(?=[\"']))?\\?[\"']?(?:(?:bearer|basic)\s+)?)[^\s\"',;\\]+",
     re.IGNORECASE,
 )
-_KEY = re.compile(r"\b(?:sk|pk|rk|ghp|gho|github_pat|xox[abprs]|glpat)[-_][\w-]{6,}|\beyJ[\w-]{10,}\.[\w.-]+")
+_KEY = re.compile(r"\b(?:sk|pk|rk|ghp|gho|github_pat|xox[abprs]|glpat)[-_][\w-]{6,}|(?<![\w-])eyJ[\w-]{10,}+\.[\w.-]+")
 
 
 def masked(text: str) -> str:
@@ -57,4 +60,6 @@ def _named(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = ""
+    if len(text) > MAX_WORDS:
+        text = f"{text[:MAX_WORDS]}… ({len(text):,} characters)"
     return f"{full}: {text}" if text else full
