@@ -174,3 +174,9 @@ async def test_a_page_of_a_long_list_reads_that_page_alone(path: str, clock: Clo
     assert "approvals_waiting" in steps
     assert "TEMP B-TREE" not in steps
     await store.aclose()
+
+
+@pytest.mark.parametrize("package", ["agui_gate.stores", "agui_gate.stores.postgres"])
+def test_migrations_are_numbered_one_by_one(package: str) -> None:
+    names = sorted(file.name for file in (files(package) / "migrations").iterdir() if file.name.endswith(".sql"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))

@@ -1,6 +1,7 @@
 """The ledger of the memory store: its approvals, and the index of those that are pending."""
 
 from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Any
 
@@ -36,6 +37,8 @@ class MemoryLedger:
         self._calls: set[tuple[str, str]] = set()
         self._pending: dict[str, dict[str, None]] = {}
         """Ids of those that wait, by principal, oldest first."""
+        self._expiring: list[tuple[int, int, str]] = []
+        """A heap of those that wait and expire (when, the place in lists, the id), and of some that wait no more."""
 
     def get(self, approval_id: str) -> Approval | None:
         """One record, by its id."""
@@ -150,14 +153,17 @@ class MemoryLedger:
 
     def expire(self, now: int, most: int) -> Expired:
         """See `Expiry.expire`."""
-        waiting = (self._approvals[approval_id] for mine in self._pending.values() for approval_id in mine)
-        times = sorted((a.expires_at, self._seq[a.id], a) for a in waiting if a.expires_at is not None)
-        overdue = [approval for *_, approval in times if approval.overdue_at(now)]
-        for approval in overdue[:most]:
-            self.move(approval.id, State.EXPIRED, now)
-        threads = dict.fromkeys((approval.principal, approval.thread_id) for approval in overdue[:most])
-        left = times[len(overdue[:most]) :]
-        return Expired(list(threads), max(0, left[0][0] - now) if left else None)
+        expired: list[Approval] = []
+        while self._expiring:
+            at, _, approval_id = self._expiring[0]
+            approval = self._approvals.get(approval_id)
+            if approval is not None and approval.is_pending:
+                if at > now or len(expired) == most:
+                    break
+                expired.append(self.move(approval_id, State.EXPIRED, now))
+            heappop(self._expiring)
+        threads = dict.fromkeys((approval.principal, approval.thread_id) for approval in expired)
+        return Expired(list(threads), max(0, self._expiring[0][0] - now) if self._expiring else None)
 
     def begin_epoch(self, epoch: int, now: int) -> Epoch:
         """See `EpochStore`."""
@@ -183,6 +189,7 @@ class MemoryLedger:
         self._seq = {names.get(key, key): seq for key, seq in self._seq.items()}
         for ids in (self._mine, self._pending):
             ids |= {who: {names.get(key, key): None for key in mine} for who, mine in ids.items()}
+        self._list_expiring()
 
     def forget(self, thread_key: str, approval_ids: Iterable[str], now: int, run_key: str) -> None:
         """Remove these records of one thread."""
@@ -200,6 +207,15 @@ class MemoryLedger:
         while len(mine := self._pending.get(approval.principal, ())) >= self._max_pending:
             self.move(next(iter(mine)), State.CANCELLED, now)
         self._pending.setdefault(approval.principal, {})[approval.id] = None
+        if approval.expires_at is not None:
+            heappush(self._expiring, (approval.expires_at, self._seq[approval.id], approval.id))
+        if len(self._expiring) > 2 * len(self._approvals):  # most were decided, and their threads deleted
+            self._list_expiring()
+
+    def _list_expiring(self) -> None:
+        waiting = (self._approvals[approval_id] for mine in self._pending.values() for approval_id in mine)
+        self._expiring = [(a.expires_at, self._seq[a.id], a.id) for a in waiting if a.expires_at is not None]
+        heapify(self._expiring)
 
     def _unindex(self, approval: Approval) -> None:
         mine = self._pending.get(approval.principal, {})
