@@ -80,7 +80,7 @@ def rules() -> str:
     parts = []
     for page in dict.fromkeys(rule.page for rule in RULES.values()):
         rows = [
-            (f"**{i}**", rule.strength, rule.text, _standing(i, shown.get(i, [])))
+            (f"[**{i}**]({rule.url})", rule.strength, rule.text, _standing(i, shown.get(i, [])))
             for i, rule in RULES.items()
             if rule.page == page
         ]

@@ -221,7 +221,7 @@ async def test_a_finding_has_the_rules_words_its_page_and_the_requests_that_show
         report = await check(url, seconds=60.0, headers={"Authorization": "Bearer hidden"})
     told = report.told()
     (rule,) = (rule for rule in told["rules"] if rule["id"] == "INT-5")
-    assert rule["rule"] == RULES["INT-5"].text
+    assert rule["quote"].startswith("A producer MUST NOT perform the interrupted action on the strength of an absent")
     assert rule["page"].endswith("/docs/spec/1.1/basic/patterns/interrupt-resume.mdx")
     requests = {request["number"]: request for request in told["requests"]}
     one = rule["findings"][0]
@@ -230,7 +230,7 @@ async def test_a_finding_has_the_rules_words_its_page_and_the_requests_that_show
     assert requests[one["request"]]["headers"]["Authorization"] == "…"
     assert "hidden" not in json.dumps(told)
     printed = "\n".join(report.table(curl=True))
-    assert f"    basic/patterns/interrupt-resume: {RULES['INT-5'].text}" in printed
+    assert f"    “{RULES['INT-5'].quote}”\n    {RULES['INT-5'].url}\n" in printed
     assert '-H "Authorization: $AUTHORIZATION"' in printed
     assert "hidden" not in printed
 

@@ -352,6 +352,14 @@ def test_there_is_a_planted_bug_for_every_rule_that_is_judged() -> None:
     assert RULES.keys() >= JUDGED
 
 
+def test_every_rule_quotes_the_specification_and_names_its_page() -> None:
+    for i, rule in RULES.items():
+        assert 5 <= len(rule.quote.split()) <= 90, i
+        assert not {"](", "**", "\n"} & {rule.quote[at : at + 2] for at in range(len(rule.quote))}, f"{i} has markup"
+        assert rule.quote != rule.text, i
+        assert rule.url.startswith("https://github.com/ag-ui-protocol/ag-ui/blob/main/docs/spec/1.1/"), i
+
+
 NOTES = ["another type", "a message rewritten", "a name lost", "a message left out", "a second result"]
 
 

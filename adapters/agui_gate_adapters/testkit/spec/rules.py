@@ -1,4 +1,4 @@
-"""The rules of the AG-UI specification for a server: a sentence or two each, in our own words.
+"""The rules of the AG-UI specification for a server: each with a quotation of the text, and in our own words.
 
 They are in ``rules.toml``, read from the frozen text of 1.1 (`ag-ui-protocol/ag-ui`). Its rules are those of 1.0, with
 one optional member more. The ids are ours.
@@ -21,7 +21,10 @@ class Rule:
 
     strength: Strength
     page: str
+    quote: str
+    """The specification's own words."""
     text: str
+    """The same in ours, often with what other pages add to it."""
     source: str
 
     @property
@@ -33,7 +36,13 @@ class Rule:
 def _read() -> dict[str, Rule]:
     told = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
     return {
-        i: Rule(rule["strength"], rule["page"], " ".join(rule["text"].split()), rule.get("at", rule["page"]))
+        i: Rule(
+            strength=rule["strength"],
+            page=rule["page"],
+            quote=" ".join(rule["quote"].split()),
+            text=" ".join(rule["text"].split()),
+            source=rule.get("at", rule["page"]),
+        )
         for i, rule in told.items()
     }
 

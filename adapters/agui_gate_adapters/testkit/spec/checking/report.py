@@ -70,7 +70,8 @@ class Report:
 
     def _line(self, line: Line) -> dict[str, Any]:
         rule = line.rule
-        told: dict[str, Any] = {"id": line.id, "strength": rule.strength, "rule": rule.text, "page": rule.url}
+        told: dict[str, Any] = {"id": line.id, "strength": rule.strength, "rule": rule.text}
+        told |= {"quote": rule.quote, "page": rule.url}
         told |= {"result": line.result, "findings": [self._seen(one) for one in line.seen]}
         told |= {"notes": [self._seen(one) for one in line.notes]} if line.notes else {}
         return {**told, "why": line.why} if line.why else told
@@ -105,7 +106,8 @@ class Report:
             if line.why != UNSEEN:
                 yield f"{line.id:<8} {line.rule.strength:<7} {_word(line):<10} {line.why}".rstrip()
                 if line.seen:
-                    yield f"    {line.rule.source}: {line.rule.text}"
+                    yield f"    “{line.rule.quote}”"
+                    yield f"    {line.rule.url}"
                 yield from self._frames(line.seen, curl)
         yield f"Not tried, as they {UNSEEN}: {', '.join(line.id for line in binding if line.why == UNSEEN)}."
         noted = [line for line in self.lines if line.notes]
