@@ -11,7 +11,7 @@ import pytest
 from agui_gate import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.bus.memory import MemoryBus
-from agui_gate.core.transcript import Text, TurnEntry, UserEntry
+from agui_gate.core.transcript import CallPart, Text, TurnEntry, UserEntry
 from agui_gate.engine import following, watch
 from agui_gate.engine.engine import Engine
 from agui_gate.errors import Unavailable
@@ -153,13 +153,25 @@ async def test_what_a_process_that_died_had_asked_is_asked() -> None:
         assert [ask["id"] for ask in said[-1]["outcome"]["interrupts"]] == ["a1"]
 
 
-async def test_who_comes_after_a_process_has_died_is_told_so_without_an_error() -> None:
+async def test_who_comes_after_a_process_has_died_is_told_so() -> None:
     async with elsewhere() as e:
         await e.begin()
         e.clock.advance(LEASE_MS)
         said = events(await (await e.connect()).read())
-        assert [event["type"] for event in said[-2:]] == ["CUSTOM", "RUN_FINISHED"]
-        assert said[-2]["name"] == "agui-gate:interrupted"
+        assert [event["type"] for event in said] == [
+            "RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT", "CUSTOM", "RUN_ERROR"
+        ]  # fmt: skip
+        assert (said[-2]["name"], said[-1]["code"]) == ("agui-gate:interrupted", "interrupted")
+
+
+async def test_a_call_that_nobody_is_asked_about_is_no_question() -> None:
+    async with elsewhere() as e:
+        thread = await e.begin()
+        call = CallPart("c1", "pc1", "search", "{}", "server")
+        await e.save(thread, entries=[TurnEntry("turn", (call,), "parrot/1")])
+        e.clock.advance(LEASE_MS)
+        said = events(await (await e.connect()).read())
+        assert (said[-1]["type"], said[-1]["code"]) == ("RUN_ERROR", "interrupted")
 
 
 async def test_a_waiting_reader_keeps_its_connection_and_can_leave() -> None:

@@ -12,8 +12,11 @@ import msgspec
 
 from agui_gate.cli.terminal.asking import ask_about, asked_by, can_ask, read_line, show_arguments
 from agui_gate.cli.terminal.chat_printing import ChatPrinter, show_history
-from agui_gate.cli.terminal.console import dim, note, whole
-from agui_gate.client import Answer, AnyEvent, ClientError, Outcome, Question, Refused, Run, Thread, events
+from agui_gate.cli.terminal.console import dim, failure, note, whole
+from agui_gate.client import Answer, AnyEvent, ClientError, Json, Outcome, Question, Refused, Run, Thread, events
+from agui_gate.core.approvals import State
+from agui_gate.core.jsontext import parse_object
+from agui_gate.core.transcript import CARD_TOOL
 
 STOP_SECONDS = 8.0
 """How long a run that was stopped may take to say so."""
@@ -97,6 +100,21 @@ class Talk:
             await asyncio.sleep(TICK)
             self._printer.draw()
 
+    def unfinished(self) -> list[str]:
+        """The tools whose calls have no outcome since the person spoke last, or one that isn't known."""
+        calls: dict[str, str] = {}
+        for message in self.thread.messages:
+            match message:
+                case {"role": "user"}:
+                    calls.clear()
+                case {"toolCalls": [*made]}:
+                    calls |= {call["id"]: _called(call) for call in made}
+                case {"role": "tool", "metadata": {"agui-gate": {"state": State.UNKNOWN}}}:
+                    pass
+                case {"role": "tool"}:
+                    calls.pop(message["toolCallId"], None)
+        return [name for name in calls.values() if name and name not in self.thread.tools]
+
     def ask(self) -> list[Answer]:
         """Answers to all that waits; none if the person leaves some for later, or nobody is there to ask.
 
@@ -126,6 +144,17 @@ class Talk:
         return question.approve(said.edited) if said.approved else question.reject(said.reason)
 
 
+def _called(call: Json) -> str:
+    """The name of the tool that a call is of; of a card, that of the call that it stands for, where it was approved."""
+    name: str = call["function"]["name"]
+    if name != CARD_TOOL:
+        return name
+    match call:
+        case {"metadata": {"agui-gate": {"state": State.CLAIMED | State.UNKNOWN}}}:
+            return str((parse_object(call["function"]["arguments"]) or {}).get("function_name", ""))
+    return ""
+
+
 def _free(question: Question) -> Answer | None:
     """An answer that is neither yes nor no: text, or JSON where its schema wants something else."""
     click.secho(f"\n{whole(question.message)}", bold=True, err=True)
@@ -144,4 +173,4 @@ def _free(question: Question) -> Answer | None:
 
 def tell(error: ClientError) -> None:
     """One line about what went wrong on the way."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {whole(error.message)} ({error.code})", err=True)
+    failure(whole(error.message), error.code)

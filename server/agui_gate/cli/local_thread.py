@@ -12,8 +12,9 @@ import msgspec
 from agui_gate.agent import Agent
 from agui_gate.bus.base import Reader
 from agui_gate.cli.target import Target, states_of
-from agui_gate.core.approvals import LOCAL, Approval
+from agui_gate.core.approvals import LOCAL, Approval, State
 from agui_gate.core.dialect import PROTOCOL_VERSION, Deployment
+from agui_gate.core.journal import Journal
 from agui_gate.core.sse import SSESplitter
 from agui_gate.core.stopping import stopped
 from agui_gate.engine.belonging import tool_of
@@ -26,6 +27,8 @@ from agui_gate.stores.base import Thread
 
 STOP_SECONDS = 8.0
 """How long a stopped run may take to say so."""
+
+_NOT_KNOWN = (State.CLAIMED, State.UNKNOWN)
 
 Show = Callable[[bytes, dict[str, Any]], None]
 """Takes an event as the wire's JSON and decoded."""
@@ -61,6 +64,21 @@ class LocalThread:
     async def known(self) -> bool:
         """Whether this thread is there."""
         return await self._engine.store.read_thread(LOCAL, self._thread_id, whole=False) is not None
+
+    async def lost(self) -> list[str] | None:
+        """The tools that were running when the thread's last run was lost with its process; None if it was not, or if
+        something waits for a person.
+        """
+        thread = await self._engine.store.read_thread(LOCAL, self._thread_id)
+        if (
+            thread is None
+            or thread.run_status != "interrupted"
+            or any(a.waits_at(thread.now) for a in thread.approvals)
+        ):
+            return None
+        journal = Journal(thread.entries, thread.approvals)
+        gated = [a.tool for a in thread.approvals if a.state in _NOT_KNOWN and not journal.was_reported(a.call_id)]
+        return [*gated, *(call.name for call in journal.open_calls() if call.kind != "client")]
 
     async def say(self, text: str | None) -> bool:
         """Run with a new message, or with none to go on. False if the run failed, or was stopped by us.

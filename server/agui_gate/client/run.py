@@ -13,6 +13,7 @@ from agui_gate.client.connection import Connection, Frames, word
 from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooSlow, Unreachable
 from agui_gate.client.events import Json
 from agui_gate.client.reading import LARGE, Reader
+from agui_gate.errors import Interrupted
 from agui_gate.fairness import Breath
 from agui_gate.off_loop import collector_paused, off_loop
 
@@ -61,14 +62,23 @@ def _without_collector(function: Callable[[T], U], given: T) -> U:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. ``code`` and ``error`` are the server's own words of a failure; ``usage`` is as it came."""
+    """How a run ended. ``code`` and ``error`` are the server's own words of a failure; ``usage`` is as it came.
 
-    kind: Literal["success", "interrupt", "cancelled", "error"]
+    ``interrupt``: the agent asks. ``interrupted``: the server process that ran it was lost, so that nobody knows what
+    became of the calls that were running; the next message continues.
+    """
+
+    kind: Literal["success", "interrupt", "cancelled", "interrupted", "error"]
     result: Any = None
     code: str = ""
     error: str = ""
     usage: tuple[Json, ...] = ()
     metadata: Json | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in an error, or was lost with its server."""
+        return self.kind in ("error", "interrupted")
 
     @property
     def stopped(self) -> bool:
@@ -106,6 +116,7 @@ class Run:
         self._attach = attach
         self._started = False
         self._stopped = False
+        self._lost = ""
         self._until = 0.0
         self._told = 0
         """Bytes of events that change what was told before."""
@@ -189,18 +200,23 @@ class Run:
             case ev.RunStarted():
                 if self._started and self.outcome is None:
                     raise Malformed("The agent began a run before the last one ended.")
-                self._started, self.outcome = True, None
+                self._started, self.outcome, self._lost = True, None, ""
             case ev.RunError():
                 self._started = True
-                self.outcome = Outcome(
-                    "error", code=event.code or "", error=event.message, usage=tuple(event.usage or ())
-                )
+                code = event.code or ""
+                kind: Any = "interrupted" if code == Interrupted.code else "error"
+                self.outcome = Outcome(kind, code=code, error=event.message, usage=tuple(event.usage or ()))
             case _ if not self._started or self.outcome is not None:
                 raise Malformed("The agent sent events outside of a run.")
             case ev.RunFinished():
-                kind: Any = (event.outcome or {}).get("type", "success")
+                kind = (event.outcome or {}).get("type", "success")
                 usage = tuple(event.usage or ())
-                self.outcome = Outcome(kind, event.result, usage=usage, metadata=event.metadata)
+                if self._lost and kind == "success":  # what waits is asked by card
+                    self.outcome = Outcome("interrupted", code=Interrupted.code, error=self._lost, usage=usage)
+                else:
+                    self.outcome = Outcome(kind, event.result, usage=usage, metadata=event.metadata)
+            case ev.Custom(name="agui-gate:interrupted", value={"message": str(message)}):
+                self._lost = message
 
     async def _payloads(self) -> Payloads:
         """All payloads of the run, over as many connections as it takes."""

@@ -144,7 +144,7 @@ class Thread:
         """Read a run to its end, run our tools and go on, until the agent is done or asks. Raises `ClientError`."""
         outcome = await run
         for _ in range(MAX_FOLLOW_UPS):
-            if outcome.kind == "error" or self._fold.interrupts or not await self.run_tools():
+            if outcome.failed or self._fold.interrupts or not await self.run_tools():
                 break
             outcome = await self.go()
         return outcome

@@ -4,14 +4,14 @@ While a run is running it is the conversation as it was at the run's last openin
 on. So nothing is shown twice. So much may have been said since that the log has lost the frames that follow the
 opening. Then the conversation of then is all there is to show until the run reaches its next one.
 
-Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`. Where
-the process that ran a run has died, the client is told that, too (CUSTOM `agui-gate:interrupted`). One that followed
-the run is told it by RUN_ERROR as well, unless there is something to ask.
+Where something is at work whose frames can't be had, it is followed by what it saves: see `engine/following.py`.
 
-Where nothing is at work it is the conversation as it stands, ending in what waits for a person: open cards are part of
-the messages, anything else is asked by interrupt. By the specification's rules it is the one or the other: if anything
-that waits has no card, all of it is asked by interrupt, and no card is shown. A thread that nobody knows is a run
-without words (LIFE-1).
+Where nothing is at work it is the conversation as it stands, and the end is that of the thread's last run. What waits
+for a person comes first: open cards are part of the messages, anything else is asked by interrupt. By the
+specification's rules it is the one or the other: if anything that waits has no card, all of it is asked by interrupt,
+and no card is shown. Where nobody is asked, a run whose process has died ends in RUN_ERROR `interrupted`, whatever
+became of its calls. Either way CUSTOM `agui-gate:interrupted` says that it has died. A thread that nobody knows is a
+run without words (LIFE-1).
 
 All of it is one run to whoever reads it (IN-1). Its thread id is the one that came in. Its run id is that of the run
 that goes on, since the last frame is of that run; else the one that came in.
@@ -152,35 +152,25 @@ def unheard_of(run: RunInput, frames: PrivateFrames) -> bytes:
 
 
 def as_it_stands(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
-    """The frames of a thread on which nothing is at work, to the end."""
+    """The frames of a thread on which nothing is at work, to the end: that of its last run."""
     journal = _journal(thread)
-    asked = _asked(team, run, journal, thread.now, frames.dialect)
+    pending = [approval for approval in journal.pending() if not approval.expired_at(thread.now)]
+    asked = _asked(team, run, journal, pending, frames.dialect)
     style: Style = "interrupt" if asked else style_of(team.entry, run, frames.dialect)
     _conversation(team, thread, journal, frames, style)
-    _say_if_interrupted(thread, frames)
+    if thread.run_status == "interrupted":
+        value = {"runKey": thread.run_key, "message": Interrupted().message}
+        frames.sequencer.other(ev.Custom("agui-gate:interrupted", value))
+        if not pending:
+            return failed(frames, Interrupted())
     frames.sequencer.finish(_interrupts(team, journal, asked))
     return frames.take()
-
-
-def cut_off(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
-    """The end of what a client followed whose process has died: as `as_it_stands`, or RUN_ERROR if nothing waits."""
-    if _journal(thread).waits:
-        return as_it_stands(team, run, thread, frames)
-    _conversation(team, thread, _journal(thread), frames, style_of(team.entry, run, frames.dialect))
-    _say_if_interrupted(thread, frames)
-    return failed(frames, Interrupted())
 
 
 def failed(frames: PrivateFrames, error: AguiGateError) -> bytes:
     """The frames of an end by RUN_ERROR."""
     frames.sequencer.fail(error.code, error.message)
     return frames.take()
-
-
-def _say_if_interrupted(thread: Thread, frames: PrivateFrames) -> None:
-    if thread.run_status == "interrupted":
-        value = {"runKey": thread.run_key, "message": Interrupted().message}
-        frames.sequencer.other(ev.Custom("agui-gate:interrupted", value))
 
 
 def so_far(team: Team, run: RunInput, thread: Thread, frames: PrivateFrames) -> bytes:
@@ -216,9 +206,8 @@ def _to_be_told(journal: Journal, approvals: Sequence[Approval]) -> Iterator[Ent
             yield ReportedEntry(approval.call_id)
 
 
-def _asked(team: Team, run: RunInput, journal: Journal, now: int, dialect: Dialect) -> list[Approval]:
-    """What waits and is asked about by interrupt. For a page that knows no cards they are no cards."""
-    pending = [approval for approval in journal.pending() if not approval.expired_at(now)]
+def _asked(team: Team, run: RunInput, journal: Journal, pending: list[Approval], dialect: Dialect) -> list[Approval]:
+    """What is asked about by interrupt, of what waits. For a page that knows no cards they are no cards."""
     if style_of(team.entry, run, dialect) == "interrupt":
         return pending
     bare = [approval for approval in pending if not journal.cards.open_of(approval.id)]

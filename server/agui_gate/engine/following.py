@@ -4,8 +4,7 @@ A run of another process is such a thing (`agui-gate run` beside `agui-gate serv
 events at all. RUN_FINISHED would be a lie then: pages would take messages, and be refused with `thread_busy`. So the
 client is told what was saved so far, and by CUSTOM `agui-gate:at_work` that something goes on. Whenever more was saved
 it is told that. In the end, when nothing is at work any more, it is told what stands then, what waits for a person, and
-RUN_FINISHED; or that the process that was at work has died. For a person it is a chat in which something happens, in
-larger steps than usual.
+how the last run ended. For a person it is a chat in which something happens, in larger steps than usual.
 
 What was at work may be followed by a run whose live events can be had: the conversation goes on after a decision. Then
 the client reads these.
@@ -16,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from agui_gate.bus.base import Reader
 from agui_gate.engine.budget import Reservation
-from agui_gate.engine.connect import PrivateFrames, as_it_stands, cut_off, failed, so_far
+from agui_gate.engine.connect import PrivateFrames, as_it_stands, failed, so_far
 from agui_gate.engine.conversation import heaviness
 from agui_gate.engine.watch import LOOK_SECONDS, Watch, Watcher
 from agui_gate.errors import AguiGateError, NotFound, ThreadBusy
@@ -103,8 +102,7 @@ class Following:
         working = at_work(thread)
         if working and self._known and working.run_key != self._known.run_key and await self._joined(thread):
             return b""
-        over = cut_off if thread.run_status == "interrupted" else as_it_stands
-        make = over if working is None else so_far
+        make = as_it_stands if working is None else so_far
         data = await if_large(heaviness(thread), make, self._team, self._run, thread, self._frames)
         self._new, self._known, self._over = None, working, working is None
         return data

@@ -14,7 +14,7 @@ from agui_gate.cli.chatting import Policy, Talk, tell
 from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, debug_option
 from agui_gate.cli.request_headers import header_option, read_headers
-from agui_gate.cli.terminal.asking import can_ask, read_line, tell_pending
+from agui_gate.cli.terminal.asking import can_ask, read_line, tell_lost, tell_pending
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note, short
 from agui_gate.client import CARD, Answer, Client, ClientError, Limits, Outcome
 from agui_gate.errors import InvalidRequest
@@ -44,8 +44,8 @@ With -m it says that and ends. Without a terminal each line of stdin is said, an
 Without a terminal, questions stay pending, unless --approve answers them.
 
 \b
-Exit codes: 0 success; 1 the last run failed, or nothing is listening; 2 usage error;
-3 a question is pending; 130 interrupted by Ctrl-C.
+Exit codes: 0 success; 1 the last run failed or was lost with its server, or nothing is listening;
+2 usage error; 3 a question is pending; 130 interrupted by Ctrl-C.
 """
 
 COMMANDS = """  /ask      answer pending questions
@@ -211,7 +211,10 @@ class Session:
             tell(error)
             self._code = FAILED
             return None
-        if isinstance(ended, Outcome) and ended.kind == "error" and not ended.stopped:
+        if isinstance(ended, Outcome) and ended.kind == "interrupted":
+            tell_lost(self._talk.unfinished(), self._again)
+            self._code = FAILED
+        elif isinstance(ended, Outcome) and ended.kind == "error" and not ended.stopped:
             self._code = FAILED
         elif isinstance(ended, Outcome) and ended.stopped and not self._converses:
             self._code = INTERRUPTED

@@ -13,12 +13,12 @@ from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.local_thread import LocalThread, make_engine
 from agui_gate.cli.program import FAILED, INTERRUPTED, MISUSED, WAITING, Failure, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, pick_agent
-from agui_gate.cli.terminal.asking import Asker, tell_pending
+from agui_gate.cli.terminal.asking import Asker, tell_lost, tell_pending
 from agui_gate.cli.terminal.chat_printing import ChatPrinter
-from agui_gate.cli.terminal.console import dim, log_to_stderr, note
+from agui_gate.cli.terminal.console import dim, failure, log_to_stderr, note
 from agui_gate.cli.terminal.printing import JsonPrinter
 from agui_gate.core.approvals import Approval
-from agui_gate.errors import InvalidRequest
+from agui_gate.errors import Interrupted, InvalidRequest
 from agui_gate.protocol.inbound import check_id
 
 MAX_ROUNDS = 50
@@ -43,7 +43,7 @@ The conversation is kept in the store that `serve` uses, for the principal "loca
 and pending calls can be decided there.
 
 \b
-Exit codes: 0 finished; 1 the run failed; 2 usage or configuration error;
+Exit codes: 0 finished; 1 the run failed or was lost with its process; 2 usage or configuration error;
 3 a call waits for approval; 130 stopped by Ctrl-C.
 """
 
@@ -92,6 +92,9 @@ def command(
         again = f"agui-gate run {named} --thread {shlex.quote(thread_id)}"
         tell_pending([(one.id, one.message or f"Run {one.tool}?") for one in end.pending], again)
         dim(f"Decide on a server:   agui-gate approvals approve {end.pending[0].id}", err=True)
+    elif end.lost is not None:
+        failure(Interrupted().message, Interrupted.code)
+        tell_lost(end.lost, f"agui-gate run {named} --thread {shlex.quote(thread_id)}")
     elif isinstance(printer, ChatPrinter):
         if printer.provider_failed:
             checked = shlex.join([*filter(None, [target]), *(["--model", model] if model else [])])
@@ -102,10 +105,13 @@ def command(
 
 
 class Ending(NamedTuple):
-    """How the command ends, and the calls that were left pending."""
+    """How the command ends, and the calls that were left pending. ``lost``: the conversation's last run was lost with
+    its process, and these tools were running.
+    """
 
     code: int
     pending: Sequence[Approval] = ()
+    lost: Sequence[str] | None = None
 
 
 def _check(message: str | None, thread: str | None) -> None:
@@ -133,6 +139,8 @@ def _run(local: LocalThread, asker: Asker, message: str | None) -> Ending:
             runner.run(local.start())
             if message is None and not runner.run(local.known()):
                 raise Failure("There is no such conversation. Send a message with --message.", MISUSED)
+            if message is None and (lost := runner.run(local.lost())) is not None:
+                return Ending(FAILED, lost=lost)
             return _converse(runner, local, asker, message)
         except KeyboardInterrupt:
             return Ending(INTERRUPTED)

@@ -12,7 +12,7 @@ import click
 
 from agui_gate.agent import Agent
 from agui_gate.cli.terminal.argument_edits import read_value
-from agui_gate.cli.terminal.console import dim, short, whole
+from agui_gate.cli.terminal.console import dim, note, short, whole
 from agui_gate.core.approvals import Approval
 from agui_gate.engine.belonging import tool_of
 from agui_gate.protocol.cards import in_order
@@ -79,6 +79,16 @@ def tell_pending(pending: Sequence[tuple[str, str]], again: str) -> None:
         dim(f"Still pending: {whole(approval_id)}: {whole(question)}", err=True)
     dim(f"Decide at a terminal: {again}", err=True)
     dim(f"Decide without one:   {again} --approve yes   (or no)", err=True)
+
+
+def tell_lost(calls: Sequence[str], again: str) -> None:
+    """Say what to do about a run that was lost with its process while these ``calls`` (names of tools) were running.
+
+    ``again`` is the command that continues the conversation.
+    """
+    for name in dict.fromkeys(calls):
+        note(f"{short(name, 60)} was running. Whether it took effect is not known: check before you try again.")
+    dim(f"Continue with: {again} --message '...'", err=True)
 
 
 def can_ask() -> bool:

@@ -174,14 +174,15 @@ def show_history(messages: Sequence[Json]) -> None:
     if len(messages) > LAST:
         dim(f"({len(messages) - LAST} earlier messages)", err=True)
     for message in messages[-LAST:]:
-        text = message.get("content") if isinstance(message.get("content"), str) else "(attachments)"
+        said = message.get("content") or ""  # a message that only calls has none
+        text = said if isinstance(said, str) else "(attachments)"
         match message["role"]:
             case "user":
-                click.secho(f"you: {short(str(text), WIDTH)}", dim=True, err=True)
+                click.secho(f"you: {short(text, WIDTH)}", dim=True, err=True)
             case "assistant":
                 who = f"{short(str(message['name']), 40)}: " if message.get("name") else ""
                 if text:
-                    click.echo(f"{who}{short(str(text), 4 * WIDTH)}", err=True)
+                    click.echo(f"{who}{short(text, 4 * WIDTH)}", err=True)
                 for call in message.get("toolCalls") or ():
                     dim(f"→ {short(call['function']['name'], 60)}", err=True)
             case _:

@@ -25,6 +25,11 @@ def note(text: str) -> None:
     click.echo(f"{click.style('note:', fg='yellow')} {text}", err=True)
 
 
+def failure(message: str, code: str) -> None:
+    """Print what went wrong, with its code, on stderr."""
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {message} ({code})", err=True)
+
+
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
     """``rows`` in aligned columns, two spaces apart, with ``head`` above them if given."""
     lines = [tuple(head), *rows] if head else list(rows)

@@ -4,9 +4,7 @@ import json
 import sys
 from typing import Any
 
-import click
-
-from agui_gate.cli.terminal.console import dim, note, printable, short
+from agui_gate.cli.terminal.console import dim, failure, note, printable, short
 from agui_gate.core.jsontext import parse_object
 from agui_gate.core.stopping import ASKED, Stop, stopped
 from agui_gate.core.transcript import CARD_TOOL
@@ -42,6 +40,7 @@ class TextPrinter:
         self._subagents: dict[str, str] = {}
         self._arguments: dict[str, str] = {}
         self._mid_line = False
+        self._lost = ""
 
     def show(self, raw: bytes, event: dict[str, Any]) -> None:
         """Print what a person wants to see of one event."""
@@ -62,7 +61,7 @@ class TextPrinter:
             case "RUN_ERROR":
                 self._error(short(event.get("code") or "no code", WIDTH), short(event["message"], 4 * WIDTH))
             case "RUN_FINISHED":
-                self._stopped(stopped(event))
+                self._finished(event)
             case "CUSTOM":
                 self._custom(event)
             case kind if kind.startswith("TOOL_CALL_"):
@@ -73,6 +72,8 @@ class TextPrinter:
         match event:
             case {"name": "agui-gate:answer_refused", "value": {"message": str(message)}}:
                 note(short(message, WIDTH))
+            case {"name": "agui-gate:interrupted", "value": {"message": str(message)}}:
+                self._lost = message
 
     def _tool(self, event: dict[str, Any]) -> None:
         call_id = event["toolCallId"]
@@ -112,6 +113,13 @@ class TextPrinter:
             self._end_line()
             dim(short(text, WIDTH), err=True)
 
+    def _finished(self, event: dict[str, Any]) -> None:
+        """An end in order; of a run that was lost, where something waits for a person."""
+        if self._lost:
+            note(short(self._lost, 4 * WIDTH))
+            self._lost = ""
+        self._stopped(stopped(event))
+
     def _stopped(self, why: Stop | None) -> None:
         """What somebody wanted is no error, and what the provider cut off is an answer; anything else is an error."""
         if why == ASKED:
@@ -126,9 +134,10 @@ class TextPrinter:
 
     def _error(self, code: str, message: str) -> None:
         self._end_line()
+        self._lost = ""
         self.said = True
         self.provider_failed = code.startswith("provider_")
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {message} ({code})", err=True)
+        failure(message, code)
 
     def _end_line(self) -> None:
         if self._mid_line:
