@@ -21,6 +21,7 @@ from tests.cli.conftest import Cli
 from tests.requirements import shows
 from tests.servers import Postgres
 from tests.stores.support import Clock, ask, gated, pending
+from tests.stores.test_migrations import version_1
 
 pytestmark = shows("K1")
 
@@ -138,6 +139,30 @@ def test_heads_that_were_kept_find_what_a_chain_alone_can_t(gate: Path, cli: Cli
     found = cli("audit", "verify", *STORE, "--heads", "heads.jsonl")
     assert found.exit_code == 1
     assert found.stdout.count("it is missing: truncated, removed, or expired") == 2
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_what_was_asked_before_there_was_a_trail_is_no_finding(tmp_path: Path, cli: Cli, decided: bool) -> None:
+    path = str(tmp_path / "gate.db")
+    version_1(path)
+
+    async def go_on() -> None:
+        store = SQLiteStore(path)
+        await store.start()
+        if decided:
+            await store.move("a1", State.REJECTED, decision=Decision(False, "alice", way="card"))
+        await ask(store, gated("b1"), thread_id="t2")
+        await store.aclose()
+
+    asyncio.run(go_on())
+    whole = cli("audit", "verify", *STORE)
+    assert (whole.exit_code, whole.stdout) == (0, f"{1 + decided} events in {1 + decided} chains: whole.\n")
+    changed(tmp_path / "gate.db", "UPDATE approvals SET arguments = '{\"amount\":9999}' WHERE id = 'b1'")
+    assert "approval b1: its record has other arguments" in cli("audit", "verify", *STORE).stdout
+    changed(tmp_path / "gate.db", "UPDATE approvals SET thread = 2 WHERE id = 'b1'")
+    found = cli("audit", "verify", *STORE).stdout
+    assert "approval b1: there is a record of it, and it was never asked" in found
+    assert "a1" not in found
 
 
 def test_what_can_t_be_read(gate: Path, cli: Cli, tmp_path: Path) -> None:

@@ -77,4 +77,6 @@ class Ledger:
                 found.append((approval.id, 0, "not_asked"))
             else:
                 found += ((approval.id, account.seq, why) for why in account.contradictions(approval))
-        return found + [(name, account.seq, "no_record") for name, account in open_accounts.items()]
+        # One without a question was asked before there was a trail.
+        left = ((name, account) for name, account in open_accounts.items() if account.arguments is not None)
+        return found + [(name, account.seq, "no_record") for name, account in left]

@@ -63,7 +63,8 @@ class AuditStore(Protocol):
     async def read_ledger(self, thread: str | None) -> list[Approval]:
         """The records of the thread with that key as they are, oldest first: to be held against its chain.
 
-        None: those of all threads without a chain, which there should be none of.
+        None: those of all threads without a chain, which there should be none of. Left out is what was asked before
+        there was a trail, in a store of an older version.
         """
         ...
 

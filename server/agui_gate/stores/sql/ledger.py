@@ -47,9 +47,12 @@ DUE = (
 """The next to expire, whosever they are."""
 _ITS_THREAD = "(SELECT thread FROM approvals WHERE tenant = :tenant AND id = :id)"
 
-_CHAINLESS = (
-    "NOT EXISTS (SELECT 1 FROM approval_events WHERE tenant = :tenant AND approval_events.thread = approvals.thread)"
-)
+_EVENTS = "SELECT 1 FROM approval_events WHERE tenant = :tenant AND approval_events.thread = approvals.thread"
+_BEFORE_THE_TRAIL = "asked_at < coalesce((SELECT min(at) FROM approval_events WHERE tenant = :tenant), asked_at + 1)"
+_TOLD = f"(NOT {_BEFORE_THE_TRAIL} OR EXISTS ({_EVENTS} AND approval_id = approvals.id AND kind = 'asked'))"
+"""What the trail has to have: in an upgraded store, some were asked before there was a trail."""
+_OF_THREAD = f"thread = :key AND {_TOLD}"
+_CHAINLESS = f"NOT EXISTS ({_EVENTS}) AND {_TOLD}"
 _AGREED = (
     "SELECT kind, body FROM approval_events "  # noqa: S608 our names
     f"WHERE tenant = :tenant AND thread = {_ITS_THREAD} AND approval_id = :id AND kind IN ('asked', 'approved')"
@@ -134,8 +137,9 @@ class Ledger:
         return None if any(approval.overdue_at(now) for approval in approvals) else approvals
 
     def of(self, key: int | None) -> Steps[list[Approval]]:
-        """Those of one thread as they are; None: those of threads without a chain."""
-        (found,) = yield Last([Statement(self.reading(_CHAINLESS if key is None else "thread = :key"), {"key": key})])
+        """Those of one thread that the trail has to have, as they are; None: those of threads without a chain."""
+        condition = _CHAINLESS if key is None else _OF_THREAD
+        (found,) = yield Last([Statement(self.reading(condition), {"key": key})])
         return self.approvals(found)
 
     def fresh(self, condition: str, values: Mapping[str, object]) -> Steps[list[Approval]]:
