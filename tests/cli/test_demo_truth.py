@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agui_gate.cli.demo.agent import support_agent
+from agui_gate.cli.demo.agent import EXAMPLES, support_agent
 from agui_gate.settings import Settings
 from agui_gate_adapters.openai_responses import OpenAIResponses
 from agui_gate_adapters.testkit import Emulator
@@ -222,6 +222,40 @@ async def test_a_question_about_what_happened_asks_for_nothing(demo: Product, te
     assert "I've refunded" not in told.text
     assert "You're welcome" not in told.text
     assert "- refunded: 0 €" in told.text or "what I can do here" in told.text
+
+
+ASKED = {
+    "Find Anna's orders and refund the first one": ["refund"],
+    "Refund 20 euros of order 1003": ["refund"],
+    "Cancel orders 1002 and 1004": ["cancel_order", "cancel_order"],
+    "What is the state of order 1002?": [],
+    "Email Ben that his parcel is on its way": ["send_email"],
+}
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+async def test_an_example_asks_for_what_it_says_and_for_nothing_else(demo: Product, text: str) -> None:
+    """A question about an order was taken for the wish to cancel it."""
+    told = await demo.chat().say(text)
+    assert [told.calls[asked["toolCallId"]] for asked in told.interrupts] == ASKED[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Where is order 1004?", "Is order 1002 on its way?", "When does order 1002 arrive?", "The order 1004, please"],
+)
+async def test_a_question_about_an_order_is_looked_up(demo: Product, text: str) -> None:
+    told = await demo.chat().say(text)
+    assert told.interrupts == []
+    assert "- status: on its way" in told.text
+
+
+async def test_a_call_that_was_cancelled_is_not_told_as_an_order_that_was(demo: Product) -> None:
+    """It said "I did not cancel order 1002: it was cancelled"."""
+    chat = demo.chat()
+    (asked,) = (await chat.say("Cancel order 1002")).interrupts
+    told = (await chat.go(resume=[{"interruptId": asked["id"], "status": "cancelled"}])).text
+    assert "I did not cancel order **1002**: the approval was **cancelled**, and nothing was changed." in told
 
 
 @pytest.mark.parametrize("text", ["What happened?", "And now?", "What did you do?", "Did it work?", "So?"])

@@ -108,6 +108,8 @@ def _score(clause: str, tool: Json) -> float:
         return 3.0  # Called by its very name.
     if not exact and not (synonym and overlap):
         return 0.0
+    if at is None and not is_lookup(tool):  # "What is the state of order 1002?" cancels none
+        return 0.0
     score = (exact + 0.7 * synonym) / (1 + len(nouns)) + min(0.3, 0.05 * overlap)
     if read(clause).ids:  # Who names an id hardly wants to search.
         score += 0.3 if id_parameter(tool) else -0.3

@@ -109,7 +109,7 @@ def _tell(result: Result) -> str:
         case "superseded":
             return f"I left this undone, since the conversation moved on: {what}."
         case "cancelled":
-            return f"I did not {what}: it was cancelled."
+            return f"I did not {what}: the approval was **cancelled**, and nothing was changed."
         case "expired":
             return f"I did not {what}: the approval **expired** before anybody answered. I can ask again."
         case "unknown":
