@@ -108,6 +108,7 @@ CONSTANTS: dict[str, object] = {
     "agui_gate.engine.heart.RENEW_SECONDS": 5.0,
     "agui_gate.engine.inbox.LOOK_SECONDS": 3.0,
     "agui_gate.engine.inbox.MAX_BEHIND": 2000,
+    "agui_gate.engine.inbox.MAX_BEHIND_BYTES": 16777216,
     "agui_gate.engine.inbox.MAX_FOLLOWED": 1000,
     "agui_gate.engine.inbox.MAX_WATCHERS": 50,
     "agui_gate.engine.instructing.MOST_CHARACTERS": 524288,

@@ -400,3 +400,11 @@ async def test_a_state_that_was_sent_is_not_sent_back_before_its_first_change() 
         thread = client.thread(state={"text": "x" * 200_000, "n": 0})
         told = [type(e) async for e in thread.say("count") if isinstance(e, events.StateSnapshot | events.StateDelta)]
         assert (told, thread.state["n"]) == ([events.StateDelta, events.StateDelta], 2)
+
+
+@pytest.mark.parametrize("name", ["AGUI-Gate-Leaving", "agui-gate-leaving"])
+async def test_how_it_leaves_is_said_once_and_as_the_caller_wants_it(name: str) -> None:
+    async with scripted(run_of()) as server, Client(server.url, headers={name: "cancel"}) as client:
+        await client.thread().say("hello")
+        (sent,) = server.sent
+    assert [value for key, value in sent.items() if key == "agui-gate-leaving"] == ["cancel"]

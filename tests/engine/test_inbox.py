@@ -192,6 +192,19 @@ async def test_a_store_that_is_away_ends_no_stream(store: Store) -> None:
         assert getattr(await coming, "id", "") == "a1"
 
 
+async def test_what_a_slow_stream_keeps_in_memory_has_a_bound(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox, "MAX_BEHIND_BYTES", 2 * len(LARGE))
+    found = Inbox(store)
+    async with streams(found, 2) as (slow, quick):
+        for number in range(5):
+            await ask(store, gated(f"a{number}", arguments=LARGE))
+            await found._look(["alice"])
+            assert getattr(await told(quick), "id", "") == f"a{number}", "what was taken counts no more"
+        assert [getattr(await told(slow), "id", "") for _ in range(2)] == ["a0", "a1"]
+        with pytest.raises(Unavailable, match="Connect again"):
+            await told(slow)
+
+
 async def test_who_takes_nothing_is_let_go_and_comes_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox, "MAX_BEHIND", 2)
     found = Inbox(store)

@@ -60,8 +60,23 @@ async def test_a_restore_is_refused_while_a_server_has_the_old_file_open(store: 
     put_back(tmp_path)
     restored = SQLiteStore(str(tmp_path / "gate.db"), any_past=True)
     await restored.start()
-    with pytest.raises(ConfigurationError, match="the file that was in its place before"):
-        await restored.begin_epoch()
+    for one in (restored, store):  # an attempt gives nobody's lock away
+        with pytest.raises(ConfigurationError, match="the file that was in its place before"):
+            await one.begin_epoch()
     await store.aclose()
     assert (await restored.begin_epoch()).asked_again == 1
     await restored.aclose()
+
+
+async def test_whoever_may_open_the_store_sees_who_has_it_open(tmp_path: Path) -> None:
+    """Else another user of it, who may open the store and not the lock, would find nobody at work."""
+    path = tmp_path / "gate.db"
+    path.touch()
+    path.chmod(0o660)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 5678)
+    made = SQLiteStore(str(path))
+    await made.start()
+    store, lock = path.stat(), path.with_name("gate.db-lock").stat()
+    await made.aclose()
+    assert (lock.st_mode & 0o777, lock.st_uid, lock.st_gid) == (0o660, store.st_uid, store.st_gid)

@@ -89,7 +89,10 @@ class Client:
         limits: Limits | None = None,
         http: "httpx2.AsyncClient | None" = None,
     ) -> None:
-        self._connection = Connection(url, {**LEAVING, **(headers or {})}, limits or Limits(), http)
+        own = dict(headers or {})
+        says = {name.lower() for name in own}
+        leaving = {name: value for name, value in LEAVING.items() if name.lower() not in says}
+        self._connection = Connection(url, leaving | own, limits or Limits(), http)
 
     async def __aenter__(self) -> Self:
         return self

@@ -17,6 +17,7 @@ import structlog
 from agui_gate.core.approvals import MOVES, Approval, State
 from agui_gate.errors import AguiGateError, RateLimited, ShuttingDown, Unavailable
 from agui_gate.stores.base import ApprovalStore
+from agui_gate.stores.paging import size_of
 
 LOOK_SECONDS = 3.0
 """How often it looks for what no one in this process has written."""
@@ -29,6 +30,9 @@ MAX_FOLLOWED = 1000
 
 MAX_BEHIND = 2 * MAX_FOLLOWED
 """How many news one watcher may not have taken yet. Over it, its stream ends, and its client connects again."""
+
+MAX_BEHIND_BYTES = 16 * 1024 * 1024
+"""How large these may be: a stream that is read slowly keeps them in memory."""
 
 log = structlog.get_logger("agui_gate.engine")
 
@@ -56,10 +60,11 @@ class Watcher:
         self.known: set[str] = set()
         self.wake = asyncio.Event()
         self.is_behind = False
+        self._bytes = 0
 
     def begin(self, waiting: Iterable[str]) -> None:
         """It is told what waits now, by itself."""
-        self.known, self.is_behind = set(waiting), False
+        self.known, self.is_behind, self._bytes = set(waiting), False, 0
         self.news.clear()
 
     def tell(self, told: Approval | Gone) -> None:
@@ -70,10 +75,21 @@ class Watcher:
             return
         elif isinstance(told, Gone) or not MOVES[told.state]:
             self.known.discard(told.id)
-        self.is_behind = self.is_behind or len(self.news) >= MAX_BEHIND
+        self._bytes += _size(told)
+        self.is_behind = self.is_behind or len(self.news) >= MAX_BEHIND or self._bytes > MAX_BEHIND_BYTES
         if not self.is_behind:
             self.news.append(told)
         self.wake.set()
+
+    def take(self) -> Approval | Gone:
+        """The oldest of the news."""
+        told = self.news.popleft()
+        self._bytes -= _size(told)
+        return told
+
+
+def _size(told: Approval | Gone) -> int:
+    return size_of(told) if isinstance(told, Approval) else 0
 
 
 class Followed:
@@ -144,7 +160,7 @@ class Inbox:
                 self._looking = asyncio.create_task(self._look_on(), name="agui-gate inbox")
             while not self._closed:
                 while watcher.news:
-                    yield watcher.news.popleft()
+                    yield watcher.take()
                 if watcher.is_behind:
                     raise Unavailable("Too much has happened since this stream took something. Connect again.")
                 await watcher.wake.wait()

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import msgspec
 
+from agui_gate.core.approvals import Approval
 from agui_gate.errors import InvalidRequest
 
 MAX_CURSOR = 128
@@ -22,6 +23,12 @@ MAX_CURSOR = 128
 
 PAGE_BYTES = 1024 * 1024
 """How much a page of approvals has, about, if it is not a single one that is larger."""
+
+
+def size_of(approval: Approval) -> int:
+    """How large a record is in a list, about."""
+    edited = approval.decision.edited_arguments if approval.decision is not None else None
+    return len(approval.arguments) + len(approval.message or "") + len(edited or "")
 
 
 def fitting(sizes: Iterable[int]) -> int:

@@ -15,7 +15,7 @@ from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.epochs import OUTCOMES, Epoch, agreed_before, asked_again
 from agui_gate.stores.expiry import Expired
 from agui_gate.stores.memory.trail import Trail
-from agui_gate.stores.paging import Place, fitting, to_cursor
+from agui_gate.stores.paging import Place, fitting, size_of, to_cursor
 
 
 class MemoryLedger:
@@ -75,7 +75,7 @@ class MemoryLedger:
                 found.append(approval)
             if len(found) > limit:
                 break
-        shown = found[: min(limit, fitting(map(_size, found)))]
+        shown = found[: min(limit, fitting(map(size_of, found)))]
         more = len(shown) < len(found)
         return ApprovalPage(shown, to_cursor(Place(0, self._seq[shown[-1].id])) if more else None)
 
@@ -88,7 +88,7 @@ class MemoryLedger:
         mine = self._mine.get(principal, {})
         ids = sorted((each for each in approval_ids if each in mine), key=self._seq.__getitem__)
         found = [self._fresh(approval_id, now) for approval_id in ids]
-        fit = fitting(map(_size, found))
+        fit = fitting(map(size_of, found))
         return found[:fit], ids[fit:]
 
     def mark_replaced(self, thread_key: str, replaced: Sequence[str], now: int, run_key: str) -> None:
@@ -228,8 +228,3 @@ class MemoryLedger:
         if approval.overdue_at(now):
             return self.move(approval_id, State.EXPIRED, now)
         return approval
-
-
-def _size(approval: Approval) -> int:
-    edited = approval.decision.edited_arguments if approval.decision is not None else None
-    return len(approval.arguments) + len(approval.message or "") + len(edited or "")

@@ -17,10 +17,17 @@ if sys.platform != "win32":
 SUFFIX = "-lock"
 
 
-def _locked(path: str) -> int:
-    """A shared lock on the file ``path``, made if it is not there. Raises `OSError`."""
+def _locked(path: str, store: os.stat_result) -> int:
+    """A shared lock on the file ``path``, made if it is not there. Raises `OSError`.
+
+    Whoever may open the ``store`` may open it, too. So SQLite does it with the files that it keeps there.
+    """
     while True:
         lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        with suppress(OSError):  # another user's
+            os.fchmod(lock, store.st_mode & 0o666)
+            if os.geteuid() == 0:
+                os.fchown(lock, store.st_uid, store.st_gid)
         fcntl.flock(lock, fcntl.LOCK_SH)
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), os.stat(path)):
@@ -37,7 +44,7 @@ class OpenFile:
         self._lock: int | None = None
         if sys.platform != "win32":
             with suppress(OSError):  # a folder that is read-only, or a file system without locks
-                self._lock = _locked(self._path + SUFFIX)
+                self._lock = _locked(self._path + SUFFIX, os.stat(self._path))
 
     def require(self) -> None:
         """Raise `Unavailable` unless the path still leads to the file that was opened."""
@@ -55,7 +62,8 @@ class OpenFile:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_SH)  # also where it could not be had alone: the attempt gave it back
         return True
 
     def close(self) -> None:
