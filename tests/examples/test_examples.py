@@ -20,7 +20,7 @@ from tests.requirements import shows
 pytestmark = pytest.mark.anyio
 
 NAMES = sorted(file.stem for file in EXAMPLES.glob("*.py"))
-LONGER = {"adapter_in_an_afternoon": 160, "adapter_with_rooms": 120}
+LONGER = {"adapter_in_an_afternoon": 160, "adapter_with_rooms": 210}
 """Lessons that take longer than a minute."""
 YES, NO = {"approved": True}, {"approved": False, "reason": "not now"}
 
