@@ -7,7 +7,7 @@ What never comes to an end is found by the test's own bound.
 from agui_gate.bus.shared import bus
 from agui_gate.cli import chatting, local_thread
 from agui_gate.cli.serving import uvicorn_server
-from agui_gate.engine import endings
+from agui_gate.engine import endings, orphan_job
 from agui_gate.stores.sqlite import database
 
 LONG = 120
@@ -24,6 +24,11 @@ def at_the_end() -> None:
     uvicorn_server.END_SECONDS = float(LONG)
     uvicorn_server.GRACE_SECONDS = LONG
     local_thread.STOP_SECONDS = chatting.STOP_SECONDS = float(LONG)
+
+
+def with_orphans() -> None:
+    """From now on what a dead process left is settled by the next run of its thread, and by nobody before that."""
+    orphan_job.LOOK_SECONDS = 1 << 30
 
 
 def with_stops() -> None:

@@ -1,12 +1,18 @@
 """`agui-gate doctor`: one line a finding, and exit code 1 if something is broken."""
 
+import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
+from agui_gate.core.approvals import Decision, State
+from agui_gate.core.transcript import Output
+from agui_gate.stores.sqlite import SQLiteStore
 from tests.cli.conftest import Cli
 from tests.requirements import shows
 from tests.servers import Valkey
+from tests.stores.support import ask, gated
 
 
 def test_all_is_well(cli: Cli) -> None:
@@ -108,3 +114,26 @@ def test_an_application_with_its_own_store(cli: Cli) -> None:
     result = cli("doctor", "cli_shop:app")
     assert result.exit_code == 0
     assert "✓ store: set by the application" in result.stdout
+
+
+@shows("B9")
+@pytest.mark.anyio
+async def test_calls_of_which_nobody_knows_what_came_of_them_are_named(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = SQLiteStore(str(path))
+    await store.start()
+    await ask(store, *(gated(f"a{number}") for number in range(9)))
+    for number in range(8):
+        await store.move(f"a{number}", State.CLAIMED, decision=Decision(True, by="alice", way="http"))
+    for number in range(1, 8):
+        await store.move(f"a{number}", State.UNKNOWN, output=Output("?", is_error=True))
+    await store.aclose()
+    result = await asyncio.to_thread(cli, "doctor", "--store", f"sqlite:///{path}")
+    assert result.exit_code == 0
+    assert (
+        "! approved, and not running: 1 call: refund (a0, thread t of alice). The process that ran them is gone\n"
+        "  → Start a server on this store."
+    ) in result.stdout
+    which = ", ".join(f"refund (a{number}, thread t of alice)" for number in range(7, 2, -1))
+    assert f"! interrupted while they ran: 7 calls: {which}, 2 more\n  → Check what they did" in result.stdout
+    assert "50" not in result.stdout

@@ -20,7 +20,7 @@ import msgspec
 
 from agui_gate import Agent, Gate, ToolContext, create_app, tool
 from agui_gate.cli.serving.uvicorn_server import Server, configure, serve_forever
-from agui_gate.engine import sweeping
+from agui_gate.engine import orphan_job, sweeping
 from agui_gate.failpoints import VARIABLE
 from agui_gate.settings import Settings
 from agui_gate.stores import lease
@@ -43,7 +43,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     ``stalls``: whether its tool `stall` never comes back. ``fused``: whether it ends in the middle of its tool `fuse`.
     ``work_ms``: how long its tools take at most, before they take effect and after it. ``door``: a named pipe; the tool
     `wait` comes back when somebody has opened it to write. ``forgets``: after how many days a thread goes; 0: never.
-    ``drain``: for how many seconds what is in flight may go on once it is told to stop.
+    ``drain``: for how many seconds what is in flight may go on once it is told to stop. ``settles``: whether it looks
+    for what dead ones left, which it does soon then; others would take long enough to be a matter of chance.
     """
 
     store: str
@@ -59,6 +60,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     door: str = ""
     forgets: int = 0
     drain: float = 30.0
+    settles: bool = False
 
 
 class Effects:
@@ -178,6 +180,9 @@ def serve(start: Start, sock: socket.socket) -> None:
         standing.SKEW_MS = 1 << 60
     sweeping.STEP_SECONDS = 0  # with each beat
     patience.with_locks()
+    patience.with_orphans()
+    if start.settles:
+        orphan_job.LOOK_SECONDS, orphan_job.GRACE_SECONDS = 0.05, 0.1
     settings = Settings(log_level="warning", retention_threads_days=start.forgets, drain_seconds=start.drain)
     app = create_app(agent(start), store=start.store, bus=start.bus, settings=settings)
     serve_forever(Server(configure(app), lambda: None), sock)

@@ -9,6 +9,8 @@ delegates to a clerk, who has the tools), ``gate`` (before these tasks), ``stall
 (it stops its own process right before it claims a call), ``claimed`` (right after that), ``passed`` (right after it
 has saved that the provider is about to be told of a yes), ``impatient`` (who deletes
 waits as long as in life, and no longer), and the name of a file with the ms by which the boot clock is ahead.
+
+What a dead process left is not looked for here (`tests/crash/test_orphans.py` does): when would be a matter of chance.
 """
 
 import asyncio
@@ -144,6 +146,7 @@ def serve(start: Start, sock: socket.socket) -> None:
     os.environ[VARIABLE] = start.failpoint
     options.update(start.options)
     patience.with_locks()
+    patience.with_orphans()
     if "impatient" not in options:
         patience.with_stops()
     for option in start.options:

@@ -12,7 +12,7 @@ from agui_gate.core.approvals import Approval, State
 from agui_gate.engine import inbox
 from agui_gate.engine.inbox import Gone, Inbox, Told, Waiting
 from agui_gate.errors import Unavailable
-from agui_gate.stores.base import Store
+from agui_gate.stores.base import ApprovalPage, Store
 from agui_gate.stores.memory import MemoryStore
 from agui_gate.stores.paging import PAGE_BYTES
 from agui_gate.stores.sqlite import SQLiteStore
@@ -45,6 +45,9 @@ class Counted:
         size = sum(len(approval.arguments) for approval in found)
         self.reads, self.bytes, self.largest = self.reads + 1, self.bytes + size, max(self.largest, size)
         return found, left
+
+    async def list_approvals(self, principal: str, **which: Any) -> ApprovalPage:
+        return await self.store.list_approvals(principal, **which)
 
     def begin(self) -> None:
         """Count anew."""

@@ -178,6 +178,7 @@ def _serve(app: App, tools: Path, sock: socket.socket, lives: int) -> None:
         lease._machine = lambda: f"machine of {os.getpid()}"
     patience.with_answers()
     patience.with_locks()
+    patience.with_orphans()
     patience.at_the_end()
     send_away(app.agents, tools)
     served = app.create()

@@ -34,6 +34,7 @@ from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.leasing import Leaser
 from agui_gate.engine.limits import DEFAULTS, Limits, check_state
 from agui_gate.engine.live import DISCONNECT_GRACE, LiveRun
+from agui_gate.engine.orphan_job import OrphanJob
 from agui_gate.engine.outbox import ApprovalsFeed, Courier
 from agui_gate.engine.replicas import Replicas
 from agui_gate.engine.roster import Roster
@@ -101,12 +102,11 @@ class Engine:
             store, self.following, working, self._keeper, self._watch, self._replicas.ask_to_stop, self._deleted
         )
         self._expiry = ExpiryJob(store, partial(self._replicas.written, what="approvals"))
+        self._orphans = OrphanJob(store, self.roster, self._keeper, new_id, self._leases)
         self._sweeper = Sweeper(store, limits.ages)
         self._heart: Heart | None = None
         self._courier: Courier | None = None
-        self._beating: asyncio.Task[None] | None = None
-        self._delivering: asyncio.Task[None] | None = None
-        self._finder: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._starting: asyncio.Future[None] | None = None
         self._started = self._closing = False
 
@@ -131,10 +131,10 @@ class Engine:
             raise
         self._watch.open()
         self._heart = Heart(self.store, self._leases, self._asked_to_stop, self._lost)
-        self._beating = asyncio.create_task(beating(self._heart, self._tidy), name="agui-gate heart")
         self._courier = Courier(self.store, new_id(), [ApprovalsFeed(self._replicas.tell)])
-        self._delivering = asyncio.create_task(self._courier.work(), name="agui-gate outbox")
-        self._finder = asyncio.create_task(self.roster.find_tools(), name="agui-gate tools")
+        works = {"heart": beating(self._heart, self._tidy), "outbox": self._courier.work()}
+        works |= {"tools": self.roster.find_tools(), "orphans": self._orphans.work()}
+        self._tasks = [asyncio.create_task(work, name=f"agui-gate {name}") for name, work in works.items()]
         self.inbox.open()
         await warm_up(self.members.values())
         self._started, self._closing = True, False
@@ -166,11 +166,10 @@ class Engine:
         """Stop what is in flight, with ``grace`` seconds, then close everything. `start` opens it again."""
         await self.drain(grace=grace)
         self._started, self._starting = False, None
-        tasks = [task for task in (self._beating, self._finder, self._delivering) if task is not None]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         try:
             await self.roster.aclose()
         finally:

@@ -28,6 +28,9 @@ MAX_WATCHERS = 50
 MAX_FOLLOWED = 1000
 """How many approvals are followed of one principal: the oldest that wait. Others are told as these go."""
 
+MAX_AT_WORK = 100
+"""How many calls a new watcher hears of that were approved before it came, and are at work."""
+
 MAX_BEHIND = 2 * MAX_FOLLOWED
 """How many news one watcher may not have taken yet. Over it, its stream ends, and its client connects again."""
 
@@ -62,9 +65,9 @@ class Watcher:
         self.is_behind = False
         self._bytes = 0
 
-    def begin(self, waiting: Iterable[str]) -> None:
-        """It is told what waits now, by itself."""
-        self.known, self.is_behind, self._bytes = set(waiting), False, 0
+    def begin(self, known: Iterable[str]) -> None:
+        """It is told what waits now, by itself; and hears of that again, and of what is at work."""
+        self.known, self.is_behind, self._bytes = set(known), False, 0
         self.news.clear()
 
     def tell(self, told: Approval | Gone) -> None:
@@ -149,7 +152,9 @@ class Inbox:
         followed = self._followed.setdefault(principal, Followed())
         try:
             await self._look([principal])
-            watcher.begin(followed.waiting or ())
+            for record in await self._at_work(principal):
+                followed.at_work.setdefault(record.id, record.state)
+            watcher.begin([*(followed.waiting or ()), *followed.at_work])
             waiting = list[str]()
             async for approval in self._records(principal, followed.waiting or ()):
                 if approval.is_pending:
@@ -213,6 +218,11 @@ class Inbox:
                     followed.at_work.pop(approval_id, None)
                     self._tell(principal, Gone(approval_id))
         followed.waiting = waiting
+
+    async def _at_work(self, principal: str) -> list[Approval]:
+        """What somebody is at work at, or was: its process may have died. The newest page of it."""
+        page = await self._store.list_approvals(principal, limit=MAX_AT_WORK, which="claimed")
+        return [record for record in page.approvals if not record.is_agreed]
 
     async def _records(self, principal: str, approval_ids: Sequence[str]) -> AsyncIterator[Approval]:
         """These records, a page at a time."""

@@ -1,6 +1,6 @@
 """Routes that list, show and decide approvals: always those of the principal who asks, and of nobody else."""
 
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -37,7 +37,7 @@ class ApprovalRoutes:
         ]
 
     async def page(self, request: Request) -> Response:
-        """`GET /approvals?state=&limit=&cursor=`: what waits, oldest first; what was decided or all, newest first."""
+        """`GET /approvals?state=&limit=&cursor=`: what waits, oldest first; anything else newest first."""
         principal = await self._guard.principal(request)
         query = request.query_params
         which, limit, cursor = _which(query), limit_of(query), query.get("cursor") or None
@@ -106,8 +106,8 @@ class ApprovalRoutes:
 
 def _which(query: QueryParams) -> Which:
     state = query.get("state", "pending")
-    if state not in ("pending", "decided", "all"):
-        raise InvalidRequest("state must be pending, decided or all.", well_formed=True)
+    if state not in get_args(Which):
+        raise InvalidRequest(f"state must be one of: {', '.join(get_args(Which))}.", well_formed=True)
     return cast(Which, state)
 
 

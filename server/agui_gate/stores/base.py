@@ -21,11 +21,13 @@ import msgspec
 from agui_gate.core.approvals import Approval, Decision, State
 from agui_gate.core.audit import Happened
 from agui_gate.core.transcript import ConversationRef, Entry, Output
-from agui_gate.errors import TooLarge
 from agui_gate.stores.audit import AuditStore
+from agui_gate.stores.bounds import NO_BOUNDS as NO_BOUNDS
+from agui_gate.stores.bounds import Bounds as Bounds
 from agui_gate.stores.epochs import EpochStore
 from agui_gate.stores.expiry import Expiry
 from agui_gate.stores.lease import LEASE_MS as LEASE_MS
+from agui_gate.stores.orphans import OrphanStore
 from agui_gate.stores.outbox import OutboxStore
 from agui_gate.stores.retention import RetentionStore
 from agui_gate.stores.tombstones import Tombstone
@@ -35,39 +37,6 @@ STOP_MS = 1_000
 
 RunStatus = Literal["running", "finished", "waiting", "failed", "cancelled", "interrupted"]
 """``waiting``: for a person or the client. ``interrupted``: its process died."""
-
-
-class Bounds(msgspec.Struct, frozen=True):
-    """What a store refuses; None: nothing.
-
-    ``thread_bytes``: how large a thread may be to be read as a whole. ``principal_bytes``, ``principal_threads``: what
-    a store that keeps everything in memory keeps of one principal.
-    """
-
-    thread_bytes: int | None = None
-    principal_bytes: int | None = None
-    principal_threads: int | None = None
-
-    def check_readable(self, size: int) -> None:
-        """Raise `TooLarge` if a thread of ``size`` bytes may not be read as a whole: it takes several times as much."""
-        if self.thread_bytes is not None and size > self.thread_bytes:
-            raise TooLarge(
-                f"This thread has {size:,} bytes; more than {self.thread_bytes:,} are not read. "
-                "Begin a new thread. Deleting this one is possible."
-            )
-
-    def check_principal(self, size: int, threads: int) -> None:
-        """Raise `TooLarge` if a principal who has that much can't have more."""
-        if self.principal_threads is not None and threads > self.principal_threads:
-            raise TooLarge(f"You have {self.principal_threads:,} threads, which is the limit. Delete some of them.")
-        if self.principal_bytes is not None and size > self.principal_bytes:
-            raise TooLarge(
-                f"Your threads have {self.principal_bytes:,} bytes, which is the limit of this server's memory. "
-                "Delete some of them."
-            )
-
-
-NO_BOUNDS = Bounds()
 
 
 class Thread(msgspec.Struct, kw_only=True):
@@ -117,8 +86,10 @@ class Page(msgspec.Struct, frozen=True):
     next_cursor: str | None
 
 
-Which = Literal["pending", "decided", "all"]
-"""Which approvals a list shows: those that wait, those that don't any more, or both."""
+Which = Literal["pending", "decided", "all", "claimed", "unknown"]
+"""Which approvals a list shows: those that wait, those that don't any more, or both. Of those that don't: those at work
+(`State.public`), or those of which nobody knows what came of them.
+"""
 
 
 MAX_LISTED = 4_000
@@ -389,7 +360,16 @@ class StoreLifecycle(Protocol):
 
 
 class Store(
-    ThreadStore, ApprovalStore, Expiry, AuditStore, OutboxStore, EpochStore, RetentionStore, StoreLifecycle, Protocol
+    ThreadStore,
+    ApprovalStore,
+    Expiry,
+    OrphanStore,
+    AuditStore,
+    OutboxStore,
+    EpochStore,
+    RetentionStore,
+    StoreLifecycle,
+    Protocol,
 ):
     """All of it."""
 

@@ -1,7 +1,7 @@
 """`agui-gate doctor`: one line and one fix per finding."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,11 +13,17 @@ from agui_gate.cli.agent_checks import check_agent
 from agui_gate.cli.interruptible import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
-from agui_gate.cli.terminal.console import log_to_stderr, mark
+from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
 from agui_gate.engine.roster import Roster
 from agui_gate.errors import AguiGateError
 from agui_gate.settings import DEFAULT, Settings, load_settings
+from agui_gate.stores.orphans import Named
 from agui_gate.stores.retention import DAY_MS, Tally
+
+MOST_LOOKED = 10_000
+"""Calls at work that are looked at."""
+MOST_NAMED = 5
+"""Calls of which nobody knows what came of them that are named."""
 
 SHORT_TOKEN = 16
 """Characters below which a bearer token is called guessable."""
@@ -93,10 +99,12 @@ async def _findings(
         if own_store:  # the application brought its own; what the settings say about one has no effect
             yield Finding("store", True, "set by the application; `GET /readyz` checks it")
         else:
-            yield await _store(settings)
+            async for finding in _store(settings):
+                yield finding
             yield await _bus(settings)
     else:
-        yield await _store(settings)
+        async for finding in _store(settings):
+            yield finding
         yield await _bus(settings)
         yield Finding(
             "provider", True, "not checked", "Name a TARGET (or a --model) to check its key, address and model."
@@ -134,8 +142,8 @@ def _page() -> Finding:
     return Finding("page", False, "its files are missing", "Install agui-gate again, or serve with --no-page.")
 
 
-async def _store(settings: Settings) -> Finding:
-    """Open, migrate, write and close."""
+async def _store(settings: Settings) -> AsyncIterator[Finding]:
+    """Open, migrate, write and close; and say of which approved calls nobody knows what came of them."""
     from agui_gate.stores import open_store
 
     shown = settings.shown("store")
@@ -145,15 +153,30 @@ async def _store(settings: Settings) -> Finding:
             await store.start()
             await store.check()
             holds = _held(await store.tally(), store.now())
+            left, unknown = await store.orphans(most=MOST_LOOKED), await store.unknown(MOST_NAMED)
         finally:
             await store.aclose()
     except AguiGateError as error:
         source = settings.source("store")
         named = "AGUI_GATE_STORE" if source == DEFAULT else source
-        return Finding("store", False, error.message, f"Correct {named}, or what it points at.")
-    if settings.source("store") == DEFAULT:
-        return Finding("store", True, f"{shown} in {os.getcwd()} opens and can be written; {holds}")
-    return Finding("store", True, f"{shown} opens and can be written; {holds}")
+        yield Finding("store", False, error.message, f"Correct {named}, or what it points at.")
+        return
+    where = f" in {os.getcwd()}" if settings.source("store") == DEFAULT else ""
+    yield Finding("store", True, f"{shown}{where} opens and can be written; {holds}")
+    if left.found:
+        detail = f"{_named(len(left.found), left.found)}. The process that ran them is gone"
+        fix = "Start a server on this store. It settles them by itself, or the next run of their threads repeats them."
+        yield Finding("approved, and not running", True, detail, fix)
+    if unknown[0]:
+        fix = "Check what they did before anybody tries again. `GET /approvals?state=unknown` lists them."
+        yield Finding("interrupted while they ran", True, _named(*unknown), fix)
+
+
+def _named(count: int, calls: Sequence[Named]) -> str:
+    """How many calls, and which: the first of them."""
+    which = [f"{call.tool} ({call.id}, thread {call.thread_id} of {call.principal})" for call in calls[:MOST_NAMED]]
+    more = [f"{count - len(which):,} more"] if count > len(which) else []
+    return printable(f"{count:,} call{'' if count == 1 else 's'}: {', '.join([*which, *more])}")
 
 
 def _held(tally: Tally, now: int) -> str:

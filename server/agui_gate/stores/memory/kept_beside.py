@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
+import msgspec
+
 from agui_gate.core.approvals import UNFINISHED, Approval
 from agui_gate.core.audit import Happened
 from agui_gate.stores.audit import EventPage, HeadPage
@@ -12,6 +14,7 @@ from agui_gate.stores.memory.ledger import MemoryLedger
 from agui_gate.stores.memory.record import Record
 from agui_gate.stores.memory.tombs import Tombs
 from agui_gate.stores.memory.trail import Trail
+from agui_gate.stores.orphans import ORPHANS, Named, Orphans
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally, awaits_page
 
@@ -45,6 +48,19 @@ class KeptBeside:
         """See `Expiry`."""
         self._require_open()
         return self._ledger.expire(self._clock(), most)
+
+    async def orphans(self, after: int = 0, most: int = ORPHANS) -> Orphans:
+        """See `OrphanStore`."""
+        self._require_open()
+        looked, ticks = self._ledger.at_work(after, most), self._clock.moment().ticks
+        left = [(self._threads[key], each) for key, each in looked if self._threads[key].status(ticks) != "running"]
+        found = [msgspec.structs.replace(each, run_key=record.run_key or "") for record, each in left]
+        return Orphans(found, looked[-1][1].seq if len(looked) == most else None)
+
+    async def unknown(self, limit: int) -> tuple[int, Sequence[Named]]:
+        """See `OrphanStore`."""
+        self._require_open()
+        return self._ledger.unknown(limit)
 
     async def note(self, happened: Sequence[Happened]) -> None:
         """See `AuditStore`."""

@@ -15,6 +15,7 @@ from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.epochs import OUTCOMES, Epoch, agreed_before, asked_again
 from agui_gate.stores.expiry import Expired
 from agui_gate.stores.memory.trail import Trail
+from agui_gate.stores.orphans import Named
 from agui_gate.stores.paging import Place, fitting, size_of, to_cursor
 
 
@@ -71,7 +72,7 @@ class MemoryLedger:
             if after is not None and (seq <= after if pending else seq >= after):
                 continue
             approval = self._fresh(approval_id, now)
-            if which == "all" or approval.is_pending is pending:
+            if _is_listed(approval, which):
                 found.append(approval)
             if len(found) > limit:
                 break
@@ -90,6 +91,18 @@ class MemoryLedger:
         found = [self._fresh(approval_id, now) for approval_id in ids]
         fit = fitting(map(size_of, found))
         return found[:fit], ids[fit:]
+
+    def at_work(self, after: int, most: int) -> list[tuple[str, Named]]:
+        """Of those that somebody or the provider is at work at, the first ones, with the keys of their threads."""
+        asked = ((self._seq[each], self._threads[each], approval) for each, approval in self._approvals.items())
+        claimed = (State.CLAIMED, State.PASSED)
+        found = ((key, _named(a, seq)) for seq, key, a in asked if a.state in claimed and not a.is_agreed)
+        return list(islice(((key, named) for key, named in found if named.seq > after), most))
+
+    def unknown(self, limit: int) -> tuple[int, list[Named]]:
+        """See `OrphanStore.unknown`."""
+        found = [_named(a, self._seq[a.id]) for a in self._approvals.values() if a.state is State.UNKNOWN]
+        return len(found), found[: -limit - 1 : -1]
 
     def mark_replaced(self, thread_key: str, replaced: Sequence[str], now: int, run_key: str) -> None:
         """Say of those of ``replaced`` that are this thread's that their answer is gone."""
@@ -228,3 +241,20 @@ class MemoryLedger:
         if approval.overdue_at(now):
             return self.move(approval_id, State.EXPIRED, now)
         return approval
+
+
+def _is_listed(approval: Approval, which: Which) -> bool:
+    if which in ("claimed", "unknown"):
+        return approval.state.public == which
+    return which == "all" or approval.is_pending is (which == "pending")
+
+
+def _named(approval: Approval, seq: int) -> Named:
+    return Named(
+        seq=seq,
+        id=approval.id,
+        tool=approval.tool,
+        state=approval.state,
+        principal=approval.principal,
+        thread_id=approval.thread_id,
+    )

@@ -9,13 +9,14 @@ from agui_gate.stores.base import ApprovalPage, Which
 from agui_gate.stores.paging import Place, fitting, to_cursor
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ledger import Ledger
+from agui_gate.stores.sql.orphans import UNSETTLED
 from agui_gate.stores.sql.steps import Last, Statement, Steps
 
 _LAST = 2**63 - 1
 
 
 def _part(condition: str, direction: str) -> str:
-    """The places of some of a principal's approvals, along one of the two indexes (of what waits, and of the rest)."""
+    """The places of some of a principal's approvals, along an index: of what waits, the rest, or the unsettled."""
     return (
         "SELECT seq FROM (SELECT seq FROM approvals WHERE tenant = :tenant AND principal = :principal "  # noqa: S608 ours
         f"AND {condition} ORDER BY seq {direction} LIMIT :limit) AS part"
@@ -28,12 +29,14 @@ _PLACES: dict[Which, str] = {
     "pending": _part("state = 'pending' AND seq > :after", "ASC"),
     "decided": _DECIDED_BEFORE,
     "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) AS found ORDER BY seq DESC LIMIT :limit",  # noqa: S608 ours
+    "claimed": _part(f"{UNSETTLED} AND state <> 'unknown' AND seq < :after", "DESC"),
+    "unknown": _part(f"{UNSETTLED} AND state = 'unknown' AND seq < :after", "DESC"),
 }
 _IDS = (
     "SELECT id FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
     "ORDER BY seq LIMIT :limit"
 )
-_FIRST: dict[Which, int] = {"pending": 0, "decided": _LAST, "all": _LAST}
+_FIRST: dict[Which, int] = {which: 0 if which == "pending" else _LAST for which in _PLACES}
 OVERDUE = (
     "SELECT 1 FROM approvals WHERE tenant = :tenant AND principal = :principal AND state = 'pending' "
     "AND expires_at <= :now LIMIT 1"

@@ -26,9 +26,11 @@ from agui_gate.stores.base import (
 )
 from agui_gate.stores.epochs import Epoch
 from agui_gate.stores.expiry import EXPIRE, Expired
+from agui_gate.stores.orphans import ORPHANS, Named, Orphans
 from agui_gate.stores.outbox import Notice
 from agui_gate.stores.paging import from_cursor
 from agui_gate.stores.retention import BEGINNING, FORGET, Ages, Place, Swept, Tally
+from agui_gate.stores.sql import orphans
 from agui_gate.stores.sql.changes import Changes
 from agui_gate.stores.sql.dialect import Dialect
 from agui_gate.stores.sql.ends import Ends
@@ -211,6 +213,14 @@ class SQLStore(ABC):
         if wait_ms is None or wait_ms > 0:
             return Expired([], wait_ms)
         return await self._do("write", lambda: self._sql.ledger.expire_due(most))
+
+    async def orphans(self, after: int = 0, most: int = ORPHANS) -> Orphans:
+        """See `OrphanStore`."""
+        return await self._do("read", lambda: orphans.orphans(after, most))
+
+    async def unknown(self, limit: int) -> tuple[int, Sequence[Named]]:
+        """See `OrphanStore`."""
+        return await self._do("read", lambda: orphans.unknown(limit))
 
     async def move(
         self,
