@@ -219,13 +219,15 @@ def _label(name: str, source: str | None) -> str:
 
 
 def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for the tokens of a server
-    under the name of a client's token.
+    """The ``AGUI_GATE_*`` variables that are meant as settings. Raises `ConfigurationError` for one in lower case, and
+    for the tokens of a server under the name of a client's token.
     """
     for key, value in environ.items():
         name = _plain(key)
-        if not key.startswith(PREFIX) or _is_service_link(name, value):
+        if not key.upper().startswith(PREFIX) or _is_service_link(name, value):
             continue
+        if value and not key.startswith(PREFIX):
+            raise ConfigurationError(f"{key} is not a setting; did you mean {key.upper()}?")
         if name not in CLIENT_NAMES:
             yield key, value
         elif name == "token" and ":" in value and not environ.get(f"{PREFIX}TOKENS"):

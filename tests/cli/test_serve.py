@@ -142,6 +142,15 @@ def test_reload_serves_what_the_file_says_now(tmp_path: Path) -> None:
     assert code == 0
 
 
+def test_a_hangup_ends_what_reloads_and_what_it_serves(tmp_path: Path) -> None:
+    """The server was left alone, and kept the address."""
+    with serving(tmp_path, "cli_shop:agent", "--reload", "--store", "memory://") as (server, client):
+        code = server.stop(signal.SIGHUP)
+        with pytest.raises(httpx2.ConnectError):
+            client.get("/healthz")
+    assert code == 0
+
+
 def write_later(file: Path, text: str, seconds: int) -> None:
     """Write, with a time of change that no watcher and no cache can take for the one before."""
     file.write_text(text)

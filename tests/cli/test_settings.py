@@ -134,6 +134,8 @@ def test_settings_made_in_code_are_checked_too() -> None:
     [
         ("AGUI_GATE_TOKENS_FILE", "AGUI_GATE_TOKENS_FILE is not a setting; did you mean AGUI_GATE_TOKENS?"),
         ("AGUI_GATE_PROT", "AGUI_GATE_PROT is not a setting; did you mean AGUI_GATE_PORT?"),
+        ("agui_gate_tokens", "agui_gate_tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
+        ("Agui_Gate_Tokens", "Agui_Gate_Tokens is not a setting; did you mean AGUI_GATE_TOKENS?"),
         ("AGUI_GATE_XYZ", "AGUI_GATE_XYZ is not a setting (docs/settings.md lists them)."),
     ],
 )
@@ -168,6 +170,7 @@ def test_variables_of_clients_and_of_tests_are_left_alone() -> None:
         "AGUI_GATE_TOKEN": "TOKEN",
         "_AGUI_GATE_FAILPOINT": "after claim",
         "AGUI_GATE_TOKENS_FILE": "",
+        "agui_gate_tokens": "",
         "AGUI_GATEWAY": "another program's",
     }
     assert load_settings(environ=environ) == Settings()

@@ -6,7 +6,8 @@ nothing but the name of a factory.
 Divergences from uvicorn's own reloader:
 
 * a change is one since the child before was started, so none is lost that comes while the next one is loaded;
-* Ctrl-C, which the terminal sends to both, reaches a child that is being loaded as the SIGTERM of its parent alone.
+* Ctrl-C, which the terminal sends to both, reaches a child that is being loaded as the SIGTERM of its parent alone;
+* SIGHUP stops it, too, unless it is ignored (`nohup`): a child that is left alone would keep the address.
 """
 
 import json
@@ -25,7 +26,7 @@ from uvicorn.supervisors.basereload import BaseReload
 
 from agui_gate.cli.serving.connections import limits_from, raise_descriptors
 from agui_gate.cli.serving.plan import Plan, prepare
-from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure
+from agui_gate.cli.serving.uvicorn_server import Server, address_of, bind, configure, is_ours
 from agui_gate.errors import AguiGateError
 from agui_gate.logs import to_stderr
 from agui_gate.settings import load_settings
@@ -56,6 +57,9 @@ class Reloader(BaseReload):
     def startup(self) -> None:
         """Start the first child."""
         self._seen = self._times()
+        hangup = getattr(signal, "SIGHUP", None)
+        if hangup is not None and is_ours(hangup):
+            signal.signal(hangup, self.signal_handler)
         with _held_back():
             super().startup()
 

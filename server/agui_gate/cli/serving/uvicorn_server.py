@@ -164,7 +164,7 @@ class Server(uvicorn.Server):
         """Within, signals stop the server."""
         hangup = getattr(signal, "SIGHUP", None)
         with super().capture_signals():
-            if hangup is None or not _is_ours(hangup):
+            if hangup is None or not is_ours(hangup):
                 yield
                 return
             signal.signal(hangup, self.handle_exit)
@@ -189,7 +189,7 @@ class Server(uvicorn.Server):
         return states_of(self.config.loaded_app if self.config.factory else self.config.app)
 
 
-def _is_ours(number: signal.Signals) -> bool:
+def is_ours(number: signal.Signals) -> bool:
     """Whether this process may say what that signal does: nobody else has, and this is the main thread."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL
 
