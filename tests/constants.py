@@ -106,6 +106,7 @@ CONSTANTS: dict[str, object] = {
     "agui_gate.engine.endings.DELETE_SECONDS": 5.0,
     "agui_gate.engine.endings.STOP_SECONDS": 10.0,
     "agui_gate.engine.expiry_job.LOOK_SECONDS": 3.0,
+    "agui_gate.engine.expiry_job.STEP_SECONDS": 0.5,
     "agui_gate.engine.following.FOLLOW_SECONDS": 3600.0,
     "agui_gate.engine.heart.RENEW_SECONDS": 5.0,
     "agui_gate.engine.inbox.LOOK_SECONDS": 3.0,

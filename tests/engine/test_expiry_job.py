@@ -49,8 +49,28 @@ async def test_it_asks_when_something_expires_and_rarely_where_nothing_does() ->
         if store.count > before:
             times.append(now)
         now += 0.125
-    assert times == [1.0, 1.5, 1.625, 4.625, 7.625, 10.625]
+    assert times == [1.0, 1.5, 4.5, 7.5, 10.5]
     assert written == [("alice", "t")]
+
+
+async def test_thousands_that_expire_at_a_time_are_written_in_time_and_others_have_their_turn() -> None:
+    """They were two hundred a second."""
+    now = 1.0
+    store = Asked(*[Expired([("alice", "t")], 0)] * 30)
+    written: list[tuple[str, str]] = []
+
+    def on_written(principal: str, thread_id: str) -> None:
+        nonlocal now
+        written.append((principal, thread_id))
+        now += 0.0625
+
+    job = ExpiryJob(store, on_written, lambda: now)
+    steps = []
+    for _ in range(4):
+        await job.step()
+        steps.append(len(written))
+        now += STOP_MS / 1000
+    assert steps == [8, 16, 24, 30]
 
 
 async def test_what_others_ask_is_found_in_time() -> None:

@@ -15,6 +15,9 @@ from agui_gate.stores.expiry import Expiry
 LOOK_SECONDS = 3.0
 """From one look to the next, at most. With the second between two steps, what is asked meanwhile is found in 4."""
 
+STEP_SECONDS = 0.5
+"""How long one step goes on where much is overdue. Others have their turn then, and it goes on with the next one."""
+
 log = structlog.get_logger("agui_gate.engine")
 
 
@@ -30,19 +33,24 @@ class ExpiryJob:
 
     async def step(self) -> None:
         """Expire what is overdue, if it is time. A store that is away is tried again; that is told once."""
-        now = self._clock()
-        if now < self._due:
+        began = self._clock()
+        if began < self._due:
             return
-        self._due = now + LOOK_SECONDS
+        self._due = began + LOOK_SECONDS
         try:
-            expired = await self._store.expire()
+            while await self._expire() and self._clock() < began + STEP_SECONDS:
+                pass
+            self._failing = False
         except AguiGateError as error:
             if not self._failing:
                 log.warning("nothing_expired", error=error.message)
             self._failing = True
-            return
-        self._failing = False
-        if expired.wait_ms is not None:
-            self._due = min(self._due, now + expired.wait_ms / 1000)
+
+    async def _expire(self) -> bool:
+        """Expire some. Whether more is overdue."""
+        now = self._clock()
+        expired = await self._store.expire()
+        self._due = now + (LOOK_SECONDS if expired.wait_ms is None else min(LOOK_SECONDS, expired.wait_ms / 1000))
         for principal, thread_id in expired.threads:
             self._written(principal, thread_id)
+        return expired.wait_ms == 0
