@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from agui_gate import Agent, tool
 from agui_gate.cli.commands.audit import _verify
 from agui_gate.core.approvals import Decision, State
 from agui_gate.core.transcript import Output
+from agui_gate.engine.engine import Engine
 from agui_gate.errors import ApprovalRefused, Unavailable
+from agui_gate.protocol.inbound import RunInput
 from agui_gate.settings import Settings
 from agui_gate.stores import Store, open_store
 from agui_gate.stores.base import Change
 from agui_gate.stores.postgres import PostgresStore
+from tests.product.inprocess import Parrot
 from tests.requirements import shows
 from tests.servers import Postgres
 from tests.stores.support import ask, gated, said
@@ -88,6 +93,52 @@ async def test_consent_is_passed_on_for_what_was_agreed_to(place: tuple[str, Sto
     execute("""UPDATE approvals SET decision = '{"approved":true,"by":"alice","edited_arguments":"{}"}'""")
     with pytest.raises(ApprovalRefused):
         await store.move("a1", State.PASSED)
+
+
+REPEATED = {
+    "nothing": (None, "done", ["1"]),
+    "arguments": ("""arguments = '{"amount":9999}'""", "unknown", []),
+    "an edit": (
+        """decision = '{"approved":true,"by":"alice","edited_arguments":"{\\"amount\\":9999}"}'""",
+        "unknown",
+        [],
+    ),
+    "a yes": ("state = 'claimed'", "unknown", []),
+}
+"""What is changed of a call whose process died while it ran, what becomes of it, and what its tool is called with."""
+
+
+@pytest.mark.parametrize("changed", REPEATED)
+async def test_a_call_is_repeated_as_it_was_agreed_to_or_not_at_all(
+    place: tuple[str, Store, Execute], changed: str
+) -> None:
+    """Its tool may simply run again after a crash, and does with the next run of its thread."""
+    _, store, execute = place
+    ran: list[str] = []
+
+    @tool(gate=True, idempotent=True)
+    async def ship(amount: int) -> str:
+        """Ship."""
+        ran.append(str(amount))
+        return "shipped"
+
+    agent = Agent(name="support", model=Parrot(), tools=[ship])
+    await ask(store, gated("a1", tool="ship", arguments='{"amount":1}'))
+    forged, state, calls = REPEATED[changed]
+    if changed != "a yes":
+        await store.move("a1", State.CLAIMED, decision=YES)
+    if forged is not None:
+        execute(f"UPDATE approvals SET {forged}")
+    with capture_logs() as logs:
+        run = await Engine([agent], store).run(agent, RunInput("t", "r", []), "alice")
+        assert run.task is not None
+        await run.task
+    record = await store.approval("alice", "a1")
+    assert record is not None
+    assert (record.state, ran) == (state, calls)
+    refused = [(log["approval"], log["log_level"]) for log in logs if log["event"] == "not_repeated"]
+    assert refused == ([] if forged is None else [("a1", "error")])
+    assert "9999" not in str(logs)
 
 
 FORGED = {

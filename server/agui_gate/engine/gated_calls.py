@@ -84,13 +84,20 @@ class GatedCalls:
         for approval in claimed:
             if approval.opens_task:
                 found.append(await self._begin(approval))
-            elif may_repeat(approval):
+            elif may_repeat(approval) and await self._is_agreed(approval):
                 await self._lease.confirm()
                 with self._at_work():
                     found.append(await self._execute(approval, again=True))
             else:
                 found.append(await self._move(approval, State.UNKNOWN, None, outcomes.INTERRUPTED))
         return found
+
+    async def _is_agreed(self, approval: Approval) -> bool:
+        """Whether a person agreed to just this. If not, somebody has changed the store, which is told."""
+        agreed = await self._lease.is_agreed(approval)
+        if not agreed:
+            telling.not_agreed(approval)
+        return agreed
 
     async def decide(self, verdict: Verdict) -> Approval:
         """Decide, and run what was approved; the outcome is reported once it is recorded.

@@ -94,6 +94,10 @@ class Lease:
         self._written(self.thread.principal, self.thread.id, "approvals")
         return moved
 
+    async def is_agreed(self, approval: Approval) -> bool:
+        """Whether somebody agreed to a record as it was read: see `AuditStore.is_agreed`."""
+        return await self._store.is_agreed(approval)
+
     async def approval(self, approval_id: str) -> Approval | None:
         """A record of the thread as it is now. Reading needs no lease."""
         return await self._store.approval(self.thread.principal, approval_id)

@@ -42,6 +42,12 @@ def refused(record: Approval, by: str, why: str) -> None:
     log.warning("answer_refused", approval=record.id, tool=record.tool, thread=record.thread_id, by=by, why=reason)
 
 
+def not_agreed(record: Approval) -> None:
+    """A call that was interrupted is not repeated, since the record says otherwise than the audit trail."""
+    means = "Its record is not what the audit trail says was agreed to. `agui-gate audit verify` tells more."
+    log.error("not_repeated", approval=record.id, tool=record.tool, thread=record.thread_id, means=means)
+
+
 def late(record: Approval, by: str) -> None:
     """An answer to what was decided before: often a second click."""
     log.info(

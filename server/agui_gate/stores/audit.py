@@ -68,6 +68,13 @@ class AuditStore(Protocol):
         """
         ...
 
+    async def is_agreed(self, approval: Approval) -> bool:
+        """Whether the trail says that somebody agreed to ``approval``, with the arguments that it has there.
+
+        True also for what was asked before there was a trail. Somebody may have changed the record by other means.
+        """
+        ...
+
 
 def event_page(found: Sequence[Event], limit: int) -> EventPage:
     """The page of what was ``found``, one more than ``limit`` where there is more."""

@@ -93,6 +93,10 @@ class KeptBeside:
         keys = [key for key in self._threads if not self._trail.has(key)] if thread is None else [thread]
         return [approval for key in keys for approval in self._ledger.of_thread(key)]
 
+    async def is_agreed(self, approval: Approval) -> bool:
+        """See `AuditStore`. Nobody else changes what this store has."""
+        return True
+
     async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
         """See `OutboxStore`."""
         self._require_open()

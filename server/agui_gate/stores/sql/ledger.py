@@ -232,7 +232,15 @@ class Ledger:
             raise IllegalMove(f"approval {approval.id} can't become {move.to}")
         return after
 
-    def _is_told(self, approval: Approval, agreed: list[Result]) -> Steps[bool]:
+    def is_agreed(self, approval: Approval) -> Steps[bool]:
+        """See `AuditStore.is_agreed`."""
+        agreed = yield [Statement(_AGREED, {"id": approval.id})]
+        told = yield from self._is_told(approval, agreed)
+        events = agreed[0].rows
+        said_yes = not told or any(kind == "approved" for kind, _ in events)
+        return said_yes and audit.is_as_agreed(approval, events, told=told)
+
+    def _is_told(self, approval: Approval, agreed: Sequence[Result]) -> Steps[bool]:
         """Whether the trail has to have the question: one that was asked before there was a trail has none there."""
         if any(kind == "asked" for kind, _ in agreed[0].rows):
             return True

@@ -277,6 +277,10 @@ class SQLStore(ABC):
         """See `AuditStore`."""
         return await self._do("read", lambda: self._sql.ledger.of(None if thread is None else int(thread)))
 
+    async def is_agreed(self, approval: Approval) -> bool:
+        """See `AuditStore`."""
+        return await self._do("read", lambda: self._sql.ledger.is_agreed(approval))
+
     async def take_notices(self, taker: str, *, told: Collection[int] = (), limit: int) -> Sequence[Notice]:
         """See `OutboxStore`."""
         if limit and not told and not await self._do("read", self._sql.trail.has_notices):
