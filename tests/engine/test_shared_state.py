@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
 from agui_gate.core import events as ev
+from agui_gate.core.document import Document
 from agui_gate.core.json_patch import patched
 from agui_gate.engine.shared_state import SharedState
 from agui_gate.state_form import StateForm, Unfit
@@ -217,12 +218,12 @@ def test_what_was_saved_under_another_model_counts_as_none_and_stays_until_somet
 
 def test_what_comes_in_has_to_fit() -> None:
     shared, _ = typed(None)
-    shared.keep({"items": [{"name": "pen", "amount": "2"}], "unknown": 1})
+    shared.keep(Document({"items": [{"name": "pen", "amount": "2"}], "unknown": 1}))
     assert shared.value == {"items": [{"name": "pen", "amount": 2.0}], "theNote": ""}
     with pytest.raises(Unfit, match=r"state.items.0.amount: Input should be greater than 0"):
-        shared.keep({"items": [{"name": "pen", "amount": -1}]})
+        shared.keep(Document({"items": [{"name": "pen", "amount": -1}]}))
     with pytest.raises(Unfit, match="could not be checked"):
-        shared.keep({"theNote": "crash"})
+        shared.keep(Document({"theNote": "crash"}))
     assert shared.value["items"]
 
 

@@ -92,11 +92,7 @@ class _Changing:
     def _replace(self, path: str, value: Any) -> None:
         parent, name = self._parent(path)
         _child(parent, name, path)
-        if isinstance(parent, list):
-            parent[int(name)] = value
-        else:
-            del parent[name]
-            parent[name] = value
+        parent[int(name) if isinstance(parent, list) else name] = value
 
     def _find(self, path: str) -> Any:
         found: Any = self.root

@@ -14,14 +14,15 @@ import structlog
 
 from agui_gate.adapter import Activity, StateChanged
 from agui_gate.agent import Agent
-from agui_gate.core.json_diff import TooDifferent, difference
+from agui_gate.core.document import Document
+from agui_gate.core.json_diff import TooDifferent, changes
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate.core.lane import Lane
 from agui_gate.core.transcript import StateEntry
 from agui_gate.emitting import Emitter, Shown, Told
 from agui_gate.engine.leased_thread import LeasedThread
 from agui_gate.engine.toolbox import MAX_BACK
-from agui_gate.state_form import Unfit, replace, written
+from agui_gate.state_form import Unfit
 
 BUDGET = 64 * 1024 * 1024
 """Bytes of state and activities, as JSON, that are looked at in one turn."""
@@ -47,11 +48,14 @@ class Beside:
 
     def __init__(self, agent: Agent, thread: LeasedThread, lane: Lane, turn_id: str, state: Any) -> None:
         self._agent, self._thread, self._lane, self._turn_id = agent, thread, lane, turn_id
-        self._known = state
+        self._known = None if state is None else Document(state)
         """The state as the model has it."""
+        self._first = self._last = thread.shared.kept
+        """What was kept before the newest changes of the model's, with nobody else's between them, and after them."""
         self._emitter = Emitter(turn_id, self._tell)
         self._budget = BUDGET
         self._back: list[dict[str, Any]] = []
+        self._warned: set[str] = set()
 
     def take(self, event: Activity | StateChanged) -> None:
         """What it tells now."""
@@ -66,36 +70,56 @@ class Beside:
             if isinstance(event, Activity):
                 self._emitter.show(event.key, event.kind, event.content)
             elif self._known is not None:
-                self._take_state(text)
+                self._known = self._take_state(text, self._known)
         except (ValueError, RecursionError) as error:
-            log.warning("left_out", what=type(event).__name__, why=str(error)[:200])
+            self._warn(type(event).__name__, str(error)[:200])
+
+    def _warn(self, what: str, why: str) -> None:
+        """Once for each kind of thing: who tells one that doesn't fit may tell thousands."""
+        if what not in self._warned:
+            self._warned.add(what)
+            log.warning("left_out", what=what, why=why)
 
     def over(self) -> None:
         """The turn is in the journal, or nothing of it is."""
         self._thread.activities.over(self._turn_id)
+        self._end_stretch()
         if self._back:
             small = len(_encode(self._back)) <= MAX_BACK
             self._thread.append([StateEntry(self._turn_id, tuple(self._back) if small else None)])
             self._back = []
 
-    def _take_state(self, text: bytes) -> None:
-        """Keep what has changed, of what fits. Raises ValueError."""
-        limit, shared = self._thread.limits.state_bytes, self._thread.shared
-        if len(text) > limit or len(fitted := self._agent.state_form.fitted(text)) > limit:
+    def _take_state(self, text: bytes, known: Document) -> Document:
+        """Keep what has changed, of what fits. Returns the state as the model has it now. Raises ValueError."""
+        limit, shared, form = self._thread.limits.state_bytes, self._thread.shared, self._agent.state_form
+        if len(text) > limit or len(fitted := form.fitted(text)) > limit:
             raise ValueError("the state is too large")
-        new, problem = _decode(fitted), ""
-        live = shared.begin()
+        new, before = Document(text=fitted), shared.kept
         try:
-            replace(live, _changed(_decode(written(live)), self._known, new))
+            held = shared.held()
+            if held.text == known.text:
+                shared.put(new, form)
+            else:
+                shared.put(_changed(held, known, new))
         except ValueError:  # it would quote values
-            problem = "it doesn't fit the state of the thread"
+            raise ValueError("it doesn't fit the state of the thread") from None
         finally:
-            back, undone = shared.end()
-        self._back = [*back, *self._back]
-        shared.tell(self._lane.other)
-        if problem or undone:
-            raise ValueError(problem or undone)
-        self._known = new
+            self._note_change(before, shared.kept)
+            shared.tell(self._lane.other)
+        return new
+
+    def _note_change(self, before: Document, after: Document) -> None:
+        """The way back is looked for once for all changes between which nobody else changed anything."""
+        if before is not after:
+            if before is not self._last:
+                self._end_stretch()
+                self._first = before
+            self._last = after
+
+    def _end_stretch(self) -> None:
+        if self._last is not self._first:
+            self._back = [*changes(self._last, self._first), *self._back]
+            self._first = self._last
 
     def _tell(self, told: Told) -> None:
         if isinstance(told, Shown):
@@ -103,10 +127,10 @@ class Beside:
             self._lane.other(told.event)
 
 
-def _changed(held: dict[str, Any], known: Any, new: dict[str, Any]) -> dict[str, Any]:
-    """What tools have in hand, with what the model has changed; where that can't be told apart, with all it has."""
+def _changed(held: Document, known: Document, new: Document) -> Document:
+    """What is held, with what the model has changed; where that can't be told apart, with all it has."""
+    value = held.value if isinstance(held.value, dict) else {}
     try:
-        changed: dict[str, Any] = patched(held, difference(known, new, small=False))
+        return Document(patched(value, changes(known, new, small=False)))
     except (NotApplicable, TooDifferent):
-        return held | new
-    return changed
+        return Document(value | new.value)

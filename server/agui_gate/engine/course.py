@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agui_gate.core.approvals import Approval, State
+from agui_gate.core.document import Document
 from agui_gate.core.stopping import cut_off, said_nothing
 from agui_gate.core.transcript import CallPart, LeftOutEntry, ResultEntry, TextPart, TurnEntry
 from agui_gate.engine import outcomes, telling
@@ -104,7 +105,7 @@ class Course:
         kept, previews = to_keep(self._input, self._thread.journal, shared.value)
         if kept is not shared.value:
             with suppress(Unfit):  # the page's changes don't go together with a tool's: what is kept stays
-                shared.keep(kept)
+                shared.keep(Document(kept))
             self._scope.live.opened(*self._thread.snapshot())
         for call_id, place, arguments in previews:
             shared.preview(call_id, place, arguments)

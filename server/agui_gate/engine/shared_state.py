@@ -31,7 +31,7 @@ from agui_gate.core.json_diff import SLACK, Operation, changes, is_safe
 from agui_gate.core.json_patch import NotApplicable, patched
 from agui_gate.core.jsontext import MAX_DEPTH, is_text_deeper
 from agui_gate.core.preview import Place, laid_over
-from agui_gate.state_form import DICT, StateForm, Unfit, written
+from agui_gate.state_form import DICT, StateForm, Unfit, replace, written
 
 log = structlog.get_logger("agui_gate.state")
 
@@ -90,7 +90,7 @@ class SharedState:
             log.warning("state_does_not_fit", why=str(unfit))
             fitted = form.default()
         if fitted != self.json:
-            self._keep(fitted)
+            self._keep(Document(text=fitted))
         self._begun = self.json
 
     @property
@@ -117,12 +117,12 @@ class SharedState:
         """Whether encoding it takes long enough to be noticed where it is done many times."""
         return len(self.json) > LARGE_STATE
 
-    def keep(self, value: Any) -> None:
-        """Keep ``value``, as the agent's model writes it. Raises `Unfit`."""
-        after = self._form.fitted(_encode(value))
-        if after == self.json:
+    def keep(self, value: Document, form: StateForm | None = None) -> None:
+        """Keep ``value``, as the agent's model writes it. ``form``: the one that it was written in. Raises `Unfit`."""
+        after = value if form is self._form else Document(text=self._form.fitted(value.text))
+        if self._is_as_kept(after.text):
             return
-        if problem := self._too_much(after):
+        if problem := self._too_much(after.text):
             raise Unfit(problem)
         self._keep(after)
 
@@ -132,8 +132,11 @@ class SharedState:
             return "state_too_large"
         return "state_too_deep" if is_text_deeper(after, MAX_DEPTH) else None
 
-    def _keep(self, after: bytes) -> None:
-        self._kept = Document(text=after)
+    def _is_as_kept(self, after: bytes) -> bool:
+        return after == self.json or (after == b"{}" and not self.json.startswith(b"{"))
+
+    def _keep(self, after: Document) -> None:
+        self._kept = after
         self._show()
 
     @property
@@ -174,12 +177,30 @@ class SharedState:
             return "state_does_not_fit"
         except ValueError:
             return "state_not_json"
-        if after == self.json or (after == b"{}" and not self.json.startswith(b"{")):
+        if self._is_as_kept(after):
             return None
         problem = self._too_much(after)
         if problem is None:
-            self._keep(after)
+            self._keep(Document(text=after))
         return problem
+
+    # --- models -----------------------------------------------------------------------------------------------------
+    @property
+    def kept(self) -> Document:
+        """What is kept: another one after each change."""
+        return self._kept
+
+    def held(self) -> Document:
+        """What tools have in hand, else what is kept. Raises ValueError if that is no JSON."""
+        return self._kept if self._live is None else Document(text=written(self._live))
+
+    def put(self, after: Document, form: StateForm | None = None) -> None:
+        """Put ``after`` in the place of what is `held`; ``form`` as in `keep`. Raises ValueError; it may quote it."""
+        if self._live is None:
+            self.keep(after, form)
+        else:
+            replace(self._live, after.value)
+            self._look()
 
     # --- previews ---------------------------------------------------------------------------------------------------
     def preview(self, call_id: str, place: Place, arguments: Mapping[str, Any]) -> None:
