@@ -154,6 +154,7 @@ class Server(uvicorn.Server):
         for listener in self.servers:
             listener.close()
         if self._draining is not None:
+            self._draining.add_done_callback(_seen)
             self._draining.cancel()  # if it isn't over, a second signal has come
         drains = [state.engine.drain(grace=END_SECONDS) for state in self._states()]
         await asyncio.gather(*drains, return_exceptions=True)
@@ -187,6 +188,12 @@ class Server(uvicorn.Server):
 
     def _states(self) -> list[Any]:
         return states_of(self.config.loaded_app if self.config.factory else self.config.app)
+
+
+def _seen(drain: "asyncio.Future[Any]") -> None:
+    """That it was cut off is nothing to tell."""
+    if not drain.cancelled():
+        drain.exception()
 
 
 def is_ours(number: signal.Signals) -> bool:
