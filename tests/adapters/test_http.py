@@ -31,7 +31,7 @@ async def ferry(answer: Any) -> AsyncIterator[tuple[Http, list[Request]]]:
         told: Response = answer if isinstance(answer, Response) else answer()
         return told
 
-    app = Starlette(routes=[Route("/{path:path}", endpoint, methods=["GET", "POST"])])
+    app = Starlette(routes=[Route("/{path:path}", endpoint, methods=["GET", "POST", "DELETE"])])
     async with serving(app) as url:
         http = Http(API, base_url=f"{url}/v1/", headers={"x-ferry-key": "k"}, said=said, describes=("models", "m"))
         try:
@@ -52,6 +52,8 @@ def said(error: Any) -> ErrorReply:
         (JSONResponse({"kind": "slow", "text": "x"}, 429, {"retry-after": "3"}), "rate_limited"),
         (JSONResponse({"kind": "x", "text": "maximum context length"}, 400), "context_length"),
         (JSONResponse(["another shape"], 400), "provider_rejected"),
+        (JSONResponse({"kind": 17, "text": None}, 401), "provider_auth"),
+        (JSONResponse({"kind": "x", "text": {"a": 1}}, 400), "provider_rejected"),
         (Response("<html>", 502, media_type="text/html"), "provider_unavailable"),
         (Response("{}", 200, media_type="application/json"), "provider_unavailable"),
         (RedirectResponse("https://example.org/elsewhere"), "provider_rejected"),
@@ -87,6 +89,15 @@ async def test_what_is_no_stream_is_asked_for_as_json() -> None:
         assert await http.ask("POST", "rooms", body={"name": "x"}) == {"id": "m"}
     assert [(request.method, request.url.path) for request in seen] == [("GET", "/v1/models/m"), ("POST", "/v1/rooms")]
     assert json.loads(await seen[1].body()) == {"name": "x"}
+    assert [request.headers["accept"] for request in seen] == ["application/json"] * 2
+
+
+async def test_an_answer_without_a_body_is_none() -> None:
+    async with ferry(lambda: Response(status_code=204)) as (http, _):
+        assert await http.ask("DELETE", "rooms", "r1") is None
+    async with ferry(lambda: Response(status_code=200)) as (http, _):
+        with pytest.raises(Failure, match="is no JSON"):
+            await http.ask("POST", "rooms")
 
 
 async def test_nobody_there() -> None:

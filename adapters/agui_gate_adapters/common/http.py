@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _KIND = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,40}")
+_NO_CONTENT = 204
 _NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
 
 
@@ -63,11 +64,12 @@ class Http:
         return Address(self, segments)
 
     async def ask(self, method: str, *segments: str, body: Any = None) -> Any:
-        """The JSON answer of a request that isn't streamed. Raises `Failure`."""
+        """The JSON answer of a request that isn't streamed; None where there is none (204). Raises `Failure`."""
         content = None if body is None else msgspec.json.encode(body)
-        response = await self.send(method, segments, content)
+        response = await self.send(method, segments, content, accept="application/json")
         try:
-            return msgspec.json.decode(await response.aread())
+            answer = await response.aread()
+            return msgspec.json.decode(answer) if response.status_code != _NO_CONTENT else None
         except msgspec.DecodeError as error:
             raise unreachable("The provider's answer is no JSON: check base_url.", sent=True) from error
         except Exception as error:
@@ -81,11 +83,17 @@ class Http:
         return await self.ask("GET", *self._describes)
 
     async def send(
-        self, method: str, segments: Sequence[str], content: bytes | Pieces | None, tools: Sequence[str] = ()
+        self,
+        method: str,
+        segments: Sequence[str],
+        content: bytes | Pieces | None,
+        tools: Sequence[str] = (),
+        *,
+        accept: str = "",
     ) -> "httpx2.Response":
-        """A reply of status 200 to 299 whose body is unread. Raises `Failure`."""
+        """A reply of status 200 to 299 whose body is unread. ``accept``: not a stream. Raises `Failure`."""
         client = await self.client()
-        headers = {"Content-Type": "application/json", "Accept": f"{self.media}, application/json"}
+        headers = {"Content-Type": "application/json", "Accept": accept or f"{self.media}, application/json"}
         if isinstance(content, Pieces):
             headers["Content-Length"] = str(content.length)
         path = "/".join(_segment(segment) for segment in segments)
@@ -104,7 +112,8 @@ class Http:
         """What an error reply means. Its body is bounded: see `error_bodies.py`."""
         reply = ErrorReply()
         try:
-            reply = self._said(msgspec.json.decode(await response.aread()))
+            said = self._said(msgspec.json.decode(await response.aread()))
+            reply = msgspec.convert(msgspec.structs.asdict(said), ErrorReply)  # what it read may be of any type
         except Exception as error:  # a page, or another shape than this provider's
             log.debug("an error reply could not be read", exc_info=error)
         finally:
