@@ -211,4 +211,4 @@ def test_what_can_be_no_address_and_no_token(cli: Cli, option: str, value: str) 
 def test_another_kind_of_server(cli: Cli, server: str, tmp_path: Path) -> None:
     result = cli("approvals", "ls", "--url", f"{server}/page")
     assert result.exit_code == 1
-    assert "There is no GET /page/approvals here." in result.stderr
+    assert result.stderr == f"error: There is no agui-gate server at {server}/page (404). Try --url {server}.\n"

@@ -362,7 +362,7 @@ def test_all_that_a_person_agrees_to_is_shown(monkeypatch: pytest.MonkeyPatch, c
 async def test_nobody_there() -> None:
     done = await chat("http://127.0.0.1:9/", "-m", "go")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Nothing is listening at the agent's address. (agent_unreachable)" in done.stderr
+    assert "Nothing is listening at http://127.0.0.1:9. (agent_unreachable)" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -340,10 +340,12 @@ async def test_a_run_that_says_that_it_failed_raises_nothing() -> None:
 
 
 async def test_nobody_there() -> None:
-    async with client_of("http://127.0.0.1:9/") as client:
+    """The message names the address, and no password that is part of it."""
+    async with client_of("http://user:secret@127.0.0.1:9/a?key=secret") as client:
         with pytest.raises(Unreachable) as raised:
             await client.thread().say("go")
         assert raised.value.sent is False
+        assert raised.value.message == "Nothing is listening at http://127.0.0.1:9."
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "http://", "http://[::1/", "http://x:99999/", "x", "http://a\nb/"])

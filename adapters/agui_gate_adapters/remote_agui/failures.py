@@ -12,8 +12,9 @@ def failed(error: ClientError) -> ProviderError:
     if isinstance(error, Refused):
         log.debug("the remote agent refused: %s", error.http_status)
         return _refused(error.http_status)
-    reached = not (isinstance(error, Unreachable) and not error.sent)
-    return ProviderUnavailable(f"The remote agent failed. {error.message}", reached=reached)
+    if isinstance(error, Unreachable) and not error.sent:  # its message has an address, which is for operators alone
+        return ProviderUnavailable("The remote agent failed. Nothing is listening at its address.", reached=False)
+    return ProviderUnavailable(f"The remote agent failed. {error.message}")
 
 
 def _refused(status: int) -> ProviderError:

@@ -1,15 +1,22 @@
-"""A running server, as seen from a shell."""
+"""A running server, as seen from a shell. Its answers are bounded in time, bytes and pages, and decoded by type."""
 
-import json
-from collections.abc import Iterator
-from typing import Any, Self
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
-import httpx2
+import msgspec
 
+from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.program import Failure
+from agui_gate.cli.terminal.console import short
+from agui_gate.client import BrokenOff, ClientError, Limits, Refused, TooMuch, TooSlow, Unreachable
+from agui_gate.client.connection import Connection, Frames
+from agui_gate.core.jsontext import is_deeper
 from agui_gate.errors import ConfigurationError
-from agui_gate.http.auth import is_loopback
+
+CONNECT_SECONDS = 5.0
 
 TIMEOUT = 15.0
 """Seconds for an answer that needs no work."""
@@ -17,114 +24,283 @@ TIMEOUT = 15.0
 TOOL_TIMEOUT = 330.0
 """Seconds for a decision: an approved tool runs before the answer comes, and may take five minutes."""
 
+LIST_SECONDS = 120.0
+"""Seconds for all pages of a list."""
+
 SILENCE = 60.0
 """Seconds without a word, not even that it is there, after which a stream counts as broken off."""
+
+MAX_ANSWER = 32 * 1024 * 1024
+"""Bytes of one answer, and of one event of a stream. A call's arguments and its result may have a few MiB."""
+
+MAX_LIST = 256 * 1024 * 1024
+"""Bytes of all pages of a list."""
+
+MAX_PAGES = 1000
+MAX_LEVELS = 128
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class Decision(msgspec.Struct):
+    """What is shown of a decision."""
+
+    by: str | None
+
+
+class Record(msgspec.Struct):
+    """What is shown of an approval."""
+
+    id: str
+    agent: str
+    tool: str
+    arguments: Json
+    editable: list[str]
+    message: str | None
+    state: str
+    decision: Decision | None
+    asked_at: str
+    expires_at: str | None
+
+
+class Outcome(msgspec.Struct):
+    """What became of a decision. ``run``: what continues the conversation."""
+
+    id: str
+    state: str
+    result: str | None = None
+    message: str | None = None
+    run: Json | None = None
+    not_continued: str | None = None
+
+
+class Waiting(msgspec.Struct):
+    """All that waits at the beginning of a stream."""
+
+    ids: list[str]
+
+
+class Gone(msgspec.Struct):
+    """An approval whose conversation was deleted."""
+
+    id: str
+
+
+class _Page(msgspec.Struct):
+    approvals: list[Json]
+    next_cursor: str | None
+
+
+class _Error(msgspec.Struct):
+    message: str
+
+
+class _Refusal(msgspec.Struct):
+    error: _Error
+
+
+News = Record | Waiting | Gone
+_NEWS: dict[str, type[News]] = {"approval": Record, "waiting": Waiting, "gone": Gone}
 
 
 class RemoteServer:
     """A client of one server. Raises `Failure` with what the server said, `ConfigurationError` if it isn't there."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        host = _host(url)
+        _check(url)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise ConfigurationError("--token must be one line of ASCII characters.")
-        self._url = url.rstrip("/")
+        self._url, self._has_token = url.rstrip("/"), bool(token)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx2.Client(
-            headers=headers,
-            trust_env=not is_loopback(host),  # a proxy has no business on this machine
-        )
+        # A stream of events has no end.
+        limits = Limits(connect=CONNECT_SECONDS, idle=SILENCE, event=MAX_ANSWER, stream=sys.maxsize)
+        self._connection = Connection(url, headers, limits)
+        self._runner = Runner()
 
     def __enter__(self) -> Self:
+        self._runner.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
+    def __exit__(self, *raised: object) -> None:
+        self._runner.run(self._connection.aclose())
+        self._runner.__exit__(*raised)
 
-    def pending(self) -> list[dict[str, Any]]:
-        """What waits for this principal, oldest first."""
-        found: list[dict[str, Any]] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            page = self._ask("GET", f"/approvals?limit=100&cursor={quote(cursor, safe='')}")
-            found += page["approvals"]
-            cursor = page.get("next_cursor")
-        return found
+    def pending(self) -> list[Json]:
+        """What waits for this principal, oldest first: each fits `Record`."""
+        return self._run(self._all_pending())
 
-    def decided(self) -> list[dict[str, Any]]:
-        """What was decided last, newest first: as much as one page has."""
-        found: list[dict[str, Any]] = self._ask("GET", "/approvals?state=decided&limit=100")["approvals"]
-        return found
+    def decided(self) -> list[Json]:
+        """What was decided last, newest first, as much as one page has: each fits `Record`."""
+        return self._run(self._page("/approvals?state=decided&limit=100", MAX_ANSWER))[0]
 
-    def decide(self, approval_id: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """Decide one; the outcome."""
-        return self._ask("POST", f"/approvals/{quote(approval_id, safe='')}", payload)
+    def decide(self, approval_id: str, payload: Json) -> Json:
+        """Decide one; what became of it, which fits `Outcome`."""
+        return self._run(self._decide(approval_id, payload))
 
-    def follow(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The events of `GET /approvals/events`, each its name and data, until the stream ends for whatever reason.
+    def follow(self, show: Callable[[str, Json, News], None]) -> None:
+        """Pass the events of `GET /approvals/events` to ``show``, each as its name, as it is, and typed.
 
-        Raises `Failure` when the server refuses it or has none, and `ConfigurationError` when nothing is listening.
+        Ends with the stream, for whatever reason. Raises as the class does where the server refuses it or has none.
         """
-        timeout = httpx2.Timeout(SILENCE, connect=5.0)
+        self._run(self._follow(show))
+
+    async def _all_pending(self) -> list[Json]:
+        found: list[Json] = []
+        cursor, seen, left = "", {""}, MAX_LIST
         try:
-            with self._http.stream("GET", f"{self._url}/approvals/events", timeout=timeout) as response:
-                if not response.is_success or "text/event-stream" not in response.headers.get("content-type", ""):
-                    response.read()
-                    self._answer(response)
-                    raise Failure(f"The server at {self._url} has no approval events. It may be an older version.")
-                yield from _events(response.iter_lines())
-        except httpx2.ConnectError as error:
-            raise self._nobody() from error
-        except httpx2.HTTPError:
-            return  # it broke off
+            async with asyncio.timeout(LIST_SECONDS):
+                for _ in range(MAX_PAGES):
+                    path = f"/approvals?limit=100&cursor={quote(cursor, safe='')}"
+                    items, following, size = await self._page(path, max(min(left, MAX_ANSWER), 0))
+                    found += items
+                    if following is None:
+                        return found
+                    if following in seen:
+                        raise Failure(f"The server at {self._url} lists the same page again and again.")
+                    cursor, left = following, left - size
+                    seen.add(cursor)
+        except TimeoutError:
+            raise Failure(f"The server at {self._url} took more than {LIST_SECONDS:g} s for its list.") from None
+        raise Failure(f"The list of the server at {self._url} has no end: {MAX_PAGES:,} pages were read.")
 
-    def _ask(self, method: str, path: str, payload: dict[str, Any] | None = None) -> dict[str, Any]:
+    async def _page(self, path: str, most: int) -> tuple[list[Json], str | None, int]:
+        told, size = await self._asked("GET", path, most)
+        page = self._typed(told, _Page)
+        for item in page.approvals:
+            self._typed(item, Record)
+        return page.approvals, page.next_cursor, size
+
+    async def _decide(self, approval_id: str, payload: Json) -> Json:
+        told, _ = await self._asked("POST", f"/approvals/{quote(approval_id, safe='')}", MAX_ANSWER, payload)
+        self._typed(told, Outcome)
+        return told
+
+    async def _follow(self, show: Callable[[str, Json, News], None]) -> None:
+        frames = Events(MAX_ANSWER)
+        opened = self._connection.stream("GET", f"{self._connection.base}/approvals/events")
         try:
-            limit = TIMEOUT if payload is None else TOOL_TIMEOUT
-            timeout = httpx2.Timeout(limit, connect=5.0)
-            response = self._http.request(method, self._url + path, json=payload, timeout=timeout)
-        except httpx2.TimeoutException as error:
-            raise Failure(f"The server at {self._url} took too long to answer.") from error
-        except httpx2.HTTPError as error:
-            raise self._nobody() from error
-        return self._answer(response)
+            async with asyncio.timeout(TIMEOUT) as opening, opened as response:
+                opening.reschedule(None)
+                async for payloads in self._connection.payloads(response, frames):
+                    for payload in payloads:
+                        if (name := frames.names.pop(0)) in _NEWS:
+                            told = self._decoded(payload)
+                            show(name, told, self._typed(told, _NEWS[name]))
+        except Refused as error:
+            raise self._refusal(error.http_status, error.body) from error
+        except TimeoutError:
+            raise Failure(f"The server at {self._url} took too long to answer.") from None
+        except (BrokenOff, TooSlow):
+            return
+        except ClientError as error:
+            if not isinstance(error, TooMuch | Unreachable):
+                raise Failure(
+                    f"The server at {self._url} has no approval events. It may be an older version."
+                ) from error
+            raise self._failure(error) from error
 
-    def _nobody(self) -> ConfigurationError:
-        return ConfigurationError(
-            f"Nothing is listening at {self._url}. Start a server with `agui-gate serve`, or pass another --url."
-        )
-
-    def _answer(self, response: httpx2.Response) -> dict[str, Any]:
+    async def _asked(self, method: str, path: str, most: int, payload: Json | None = None) -> tuple[Json, int]:
+        """The answer of a request that succeeded, and its bytes."""
+        seconds = TIMEOUT if payload is None else TOOL_TIMEOUT
         try:
-            body = response.json()
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            raise Failure(f"The server at {self._url} is not an agui-gate server. Check --url.")
-        if response.status_code == 401:
-            raise Failure("This server requires a token. Pass --token or set AGUI_GATE_TOKEN.")
-        if response.is_success:
-            return body
-        error = body.get("error")
-        message = error.get("message") if isinstance(error, dict) else None
-        raise Failure(str(message or f"The server answered with status {response.status_code}."))
+            status, said = await self._connection.reply(method, path, payload, seconds=seconds, most=most)
+        except ClientError as error:
+            raise self._failure(error) from error
+        if not 200 <= status < 300:
+            raise self._refusal(status, said, is_address=payload is None)
+        return self._decoded(said), len(said)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def _failure(self, error: ClientError) -> Exception:
+        """What went wrong on the way."""
+        match error:
+            case Unreachable(sent=False):
+                return ConfigurationError(
+                    f"Nothing is listening at {self._url}. "
+                    "Start a server with `agui-gate serve`, or pass another --url."
+                )
+            case TooSlow():
+                return Failure(f"The server at {self._url} took too long to answer.")
+            case TooMuch():
+                return Failure(f"The server at {self._url} sent more than an answer may have.")
+            case _:
+                return Failure(f"The server at {self._url} closed the connection without a whole answer.")
+
+    def _refusal(self, status: int, said: bytes, *, is_address: bool = True) -> Failure:
+        """What the server said instead of an answer, and what to type if that is known.
+
+        ``is_address``: where the request names nothing that might not be there, a 404 is about --url.
+        """
+        if status == 401 and not self._has_token:
+            return Failure("This server requires a token. Pass --token or set AGUI_GATE_TOKEN.")
+        if status == 401:
+            return Failure("The server refuses this token (401). Check --token, or AGUI_GATE_TOKEN.")
+        if status in (404, 405) and is_address:
+            return self._stranger(f" ({status})")
+        if 300 <= status < 400:
+            return Failure(
+                f"The server at {self._url} redirects ({status}). Pass the address it redirects to as --url."
+            )
+        try:
+            return Failure(short(msgspec.json.decode(said, type=_Refusal).error.message, 500))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            pass
+        if status < 500:
+            return self._stranger(f" ({status})")
+        return Failure(f"The server answered with status {status}.")
+
+    def _decoded(self, said: bytes) -> Json:
+        try:
+            told = msgspec.json.decode(said)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise self._stranger() from None
+        if not isinstance(told, dict) or is_deeper(told, MAX_LEVELS):
+            raise self._stranger()
+        return told
+
+    def _typed(self, told: Json, kind: type[T]) -> T:
+        try:
+            return msgspec.convert(told, kind)
+        except (msgspec.ValidationError, RecursionError):
+            raise self._stranger() from None
+
+    def _stranger(self, more: str = "") -> Failure:
+        parts = urlsplit(self._url)
+        fix = f"Try --url {parts.scheme}://{parts.netloc}." if parts.path else "Check --url."
+        return Failure(f"There is no agui-gate server at {self._url}{more}. {fix}")
 
 
-def _events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The events that have data, of a stream of ours: each has one line of it."""
-    name = ""
-    for line in lines:
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            yield name, json.loads(line.removeprefix("data: "))
+class Events(Frames):
+    """A splitter that knows the names of events. `feed` and `flush` give as many payloads as ``names`` grows by."""
+
+    __slots__ = ("_name", "names")
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._name, self.names = "", list[str]()
+
+    def _frames(self, lines: list[bytes]) -> list[bytes]:
+        payloads = []
+        for line in lines:
+            if line.startswith(b"event:"):
+                self._name = line[6:].strip().decode("ascii", "replace")
+            whole = super()._frames([line])
+            payloads += whole
+            self.names += [self._name] * len(whole)
+            if not line:
+                self._name = ""
+        return payloads
 
 
-def _host(url: str) -> str:
+def _check(url: str) -> None:
+    """Raise `ConfigurationError` for what is no address."""
     try:
         parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname and url.isprintable():
-            return parts.hostname
+        if parts.scheme in ("http", "https") and parts.hostname and url.isprintable() and parts.port != 0:
+            return
     except ValueError:  # such as half an IPv6 address
         pass
     raise ConfigurationError(f"--url must be an address such as http://127.0.0.1:8000, not {url!r}.")

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import anyio
 import msgspec
 
-from agui_gate.client.errors import BrokenOff, Malformed, Refused, TooMuch, TooSlow, Unreachable
+from agui_gate.client.errors import BrokenOff, ClientError, Malformed, Refused, TooMuch, TooSlow, Unreachable
 from agui_gate.client.events import Json
 from agui_gate.core.sse import SSESplitter
 from agui_gate.errors import ConfigurationError, ProviderUnavailable
@@ -36,7 +36,6 @@ MAX_ERROR_BODY = 64 * 1024
 CLOSE_SECONDS = 2.0
 MAX_WORD = 256
 """Characters of a run's key, and of an event's id."""
-NOBODY = "Nothing is listening at the agent's address."
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
@@ -101,6 +100,7 @@ class Connection:
         self.base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
         """The server that the agent is on, if it is an agui-gate."""
         self.agent = name if named else ""
+        self._nobody = f"Nothing is listening at {parts.scheme}://{parts.netloc.rpartition('@')[2]}."
 
     async def aclose(self) -> None:
         """Close what was opened here. Safe to call twice."""
@@ -136,18 +136,25 @@ class Connection:
             head["Content-Type"] = "application/json"
         timeout = httpx2.Timeout(self.limits.idle, connect=self.limits.connect)
         request = self._http().build_request(method, url, content=content, headers=head, timeout=timeout)
+        async with self._sent(request) as response:
+            await self._check(response)
+            yield response
+
+    @asynccontextmanager
+    async def _sent(self, request: "httpx2.Request") -> AsyncGenerator["httpx2.Response", None]:
+        import httpx2
+
         try:
             response = await self._http().send(request, stream=True, follow_redirects=False)
         except httpx2.ConnectTimeout as error:
-            raise Unreachable(NOBODY) from error
+            raise Unreachable(self._nobody) from error
         except httpx2.TimeoutException as error:
             raise TooSlow(f"The agent said nothing for {self.limits.idle:g} seconds.") from error
         except (httpx2.ConnectError, httpx2.UnsupportedProtocol) as error:
-            raise Unreachable(NOBODY) from error
+            raise Unreachable(self._nobody) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise Unreachable("The agent closed the connection without an answer.", sent=True) from error
         try:
-            await self._check(response)
             yield response
         finally:
             await _closed(response)
@@ -207,23 +214,40 @@ class Connection:
 
     async def asked(self, method: str, path: str, body: Json | None = None) -> Any:
         """The JSON answer of one of agui-gate's own routes; None if there is none. Raises `Unreachable`."""
+        try:
+            status, said = await self.reply(method, path, body, seconds=self.limits.connect, most=self.limits.event)
+            return msgspec.json.decode(said) if 200 <= status < 300 else None
+        except Unreachable as error:
+            if not error.sent:
+                raise
+            return None
+        except (ClientError, ValueError, RecursionError):
+            return None
+
+    async def reply(
+        self, method: str, path: str, body: Json | None = None, *, seconds: float, most: int
+    ) -> tuple[int, bytes]:
+        """The status and the body that one of agui-gate's own routes answers. Raises `ClientError`.
+
+        The answer may take ``seconds`` from the first byte that is sent to its own last one, and have ``most`` bytes.
+        """
         import httpx2
 
-        http, head, said = self._http(), _PLAIN | self._headers, bytearray()
+        head, said = _PLAIN | self._headers, bytearray()
+        timeout = httpx2.Timeout(seconds, connect=self.limits.connect)
         try:
-            async with asyncio.timeout(self.limits.connect):
-                request = http.build_request(method, self.base + path, json=body, headers=head)
-                response = await http.send(request, stream=True, follow_redirects=False)
-                try:
-                    if response.is_success:
-                        await _read(response, said, self.limits.event)
-                finally:
-                    await _closed(response)
-            return msgspec.json.decode(said) if 0 < len(said) < self.limits.event else None
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise Unreachable(NOBODY) from error
-        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError):
-            return None
+            request = self._http().build_request(method, self.base + path, json=body, headers=head, timeout=timeout)
+            async with asyncio.timeout(seconds), self._sent(request) as response:
+                await _read(response, said, most + 1)
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise TooSlow(f"The agent's answer took more than {seconds:g} seconds.") from error
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            raise BrokenOff("The connection to the agent was lost.") from error
+        except httpx2.InvalidURL as error:
+            raise Malformed("The agent named something that can't be asked for.") from error
+        if len(said) > most:
+            raise TooMuch(f"The agent answered with more than {most:,} bytes.")
+        return response.status_code, bytes(said)
 
     async def agent_name(self) -> str:
         """The agent's name on an agui-gate; "" if it isn't known. Raises `Unreachable`."""

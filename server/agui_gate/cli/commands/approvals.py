@@ -4,13 +4,14 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import click
+import msgspec
 
-from agui_gate.cli.interruptible import in_order
 from agui_gate.cli.program import FAILED, Failure, debug_option
-from agui_gate.cli.remote_server import RemoteServer
+from agui_gate.cli.remote_server import Gone, Json, News, Outcome, Record, RemoteServer, Waiting
 from agui_gate.cli.terminal.argument_edits import edited_arguments
 from agui_gate.cli.terminal.asking import REASON, can_ask, read_line, show_arguments
 from agui_gate.cli.terminal.console import dim, short, table, whole
@@ -21,6 +22,12 @@ SHOWN_ID = 12
 
 SHORTEST_ID = 8
 """Characters of an id that have to be typed at least, so that a slip doesn't decide something."""
+
+ID_WIDTH = 80
+"""Characters of an id that are shown at most."""
+
+MAX_SEEN = 10_000
+"""Events of which `watch` remembers that they were shown."""
 
 AGAIN_SECONDS = 3.0
 """How often `watch` looks whether a server that went away is back."""
@@ -71,14 +78,14 @@ def command() -> None:
 @debug_option
 def ls(url: str, token: str | None, as_json: bool) -> None:
     """List your pending calls, oldest first."""
-    with in_order(), RemoteServer(url, token) as server:
+    with RemoteServer(url, token) as server:
         pending = server.pending()
     if as_json:
         click.echo(json.dumps({"approvals": pending}, indent=2))
     elif not pending:
         click.echo("Nothing is pending for you.")
     else:
-        click.echo(_table(pending))
+        click.echo(_table(_records(pending)))
 
 
 @command.command("watch", short_help="Show pending calls, new ones as they come, and each outcome.")
@@ -91,14 +98,17 @@ def watch(url: str, token: str | None, as_json: bool) -> None:
 
     With --json each event is one line: {"event": "approval", "data": {…}}.
     """
-    seen: set[str] = set()
-    with in_order(), RemoteServer(url, token) as server:
+    seen: dict[str, None] = {}
+
+    def show(name: str, told: Json, news: News) -> None:
+        if as_json:
+            click.echo(json.dumps({"event": name, "data": told}))
+        elif line := _line(news, seen):
+            click.echo(line)
+
+    with RemoteServer(url, token) as server:
         while True:
-            for name, data in server.follow():
-                if as_json:
-                    click.echo(json.dumps({"event": name, "data": data}))
-                elif line := _news(name, data, seen):
-                    click.echo(line)
+            server.follow(show)
             _come_back(server)
 
 
@@ -112,22 +122,23 @@ def _come_back(server: RemoteServer) -> None:
             return
 
 
-def _news(name: str, data: dict[str, Any], seen: set[str]) -> str | None:
+def _line(news: News, seen: dict[str, None]) -> str | None:
     """A line about one event; None where it says what was shown before (``seen``)."""
-    if name == "waiting":
-        return "Nothing is pending for you. Waiting for new calls." if not data["ids"] else None
-    mark = data["id"] if name == "gone" else f"{data['id']} {data['state']}"
+    if isinstance(news, Waiting):
+        return "Nothing is pending for you. Waiting for new calls." if not news.ids else None
+    mark = news.id if isinstance(news, Gone) else f"{news.id} {news.state}"
     if mark in seen:
         return None
-    seen.add(mark)
-    if name == "gone":
-        return f"{data['id']}  its conversation was deleted"
-    call = short(f"{data['tool']}({_arguments(data['arguments'])})", 60)
-    if data["state"] == "pending":
-        return f"{data['id']}  {call}  {short(data['message'] or '', 50)}".rstrip()
-    decision = data["decision"]
-    by = f" by {short(decision['by'], 40)}" if decision and decision["by"] else ""
-    return f"{data['id']}  {call}  {data['state']}{by}"
+    seen[mark] = None
+    if len(seen) > MAX_SEEN:
+        del seen[next(iter(seen))]
+    shown = short(news.id, ID_WIDTH)
+    if isinstance(news, Gone):
+        return f"{shown}  its conversation was deleted"
+    if news.state == "pending":
+        return f"{shown}  {_call(news)}  {short(news.message or '', 50)}".rstrip()
+    by = f" by {short(news.decision.by, 40)}" if news.decision and news.decision.by else ""
+    return f"{shown}  {_call(news)}  {short(news.state, 20)}{by}"
 
 
 @command.command("approve", short_help="Approve a call: its tool runs now.")
@@ -145,16 +156,16 @@ def approve(
     approval_id: str, edits: Sequence[str], reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool
 ) -> None:
     """Approve a call: its tool runs now (a tool of the provider: with the thread's next run)."""
-    with in_order(), RemoteServer(url, token) as server:
+    with RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         payload = _payload(True, reason, go_on)
         if edits:
-            if found is None or found["state"] != "pending":
+            if found is None or found.state != "pending":
                 raise Failure(f"Nothing that waits for you has the id {approval_id}, so there is nothing to edit.")
-            payload["edited_arguments"] = edited_arguments(found["arguments"], found["editable"], edits)
+            payload["edited_arguments"] = edited_arguments(found.arguments, found.editable, edits)
         if not as_json:
             _show(found, payload.get("edited_arguments"))
-        _report(server.decide(found["id"] if found else approval_id, payload), as_json)
+        _report(server.decide(found.id if found else approval_id, payload), as_json)
 
 
 @command.command("reject")
@@ -167,14 +178,14 @@ def approve(
 @debug_option
 def reject(approval_id: str, reason: str | None, go_on: bool, url: str, token: str | None, as_json: bool) -> None:
     """Reject a call: its tool does not run, and the model is told."""
-    with in_order(), RemoteServer(url, token) as server:
+    with RemoteServer(url, token) as server:
         found = _found(server, approval_id)
         if not as_json:
             _show(found)
-        if reason is None and found is not None and found["state"] == "pending" and can_ask():
+        if reason is None and found is not None and found.state == "pending" and can_ask():
             reason = read_line(REASON)
         payload = _payload(False, reason, go_on)
-        _report(server.decide(found["id"] if found else approval_id, payload), as_json)
+        _report(server.decide(found.id if found else approval_id, payload), as_json)
 
 
 def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
@@ -182,70 +193,78 @@ def _payload(approved: bool, reason: str | None, go_on: bool) -> dict[str, Any]:
     return payload | {"reason": reason} if reason else payload
 
 
-def _found(server: RemoteServer, wanted: str) -> dict[str, Any] | None:
+def _records(told: Sequence[Json]) -> list[Record]:
+    return msgspec.convert(told, list[Record])
+
+
+def _found(server: RemoteServer, wanted: str) -> Record | None:
     """What is meant: something that waits, or else what was decided lately, of which the server says what is true."""
-    return _find(server.pending(), wanted) or _find(server.decided(), wanted)
+    return _find(_records(server.pending()), wanted) or _find(_records(server.decided()), wanted)
 
 
-def _find(records: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any] | None:
+def _find(records: Sequence[Record], wanted: str) -> Record | None:
     """The approval with this id, or the only one beginning so; None leaves it to the server. Raises `Failure`."""
     for item in records:
-        if item["id"] == wanted:
+        if item.id == wanted:
             return item
-    matches = [item for item in records if item["id"].startswith(wanted)]
+    matches = [item for item in records if item.id.startswith(wanted)]
     if matches and (len(matches) > 1 or len(wanted) < SHORTEST_ID):
         raise Failure(f"{wanted!r} is too short to tell which one is meant; write more of the id.")
     return matches[0] if matches else None
 
 
-def _show(found: dict[str, Any] | None, edited: dict[str, Any] | None = None) -> None:
+def _show(found: Record | None, edited: dict[str, Any] | None = None) -> None:
     """Print the call that is about to be decided, as it would run. On stderr: stdout is for what became of it."""
-    if found is not None and found["state"] == "pending":
-        click.secho(whole(found["tool"]), bold=True, err=True)
-        show_arguments(found["arguments"] if edited is None else edited)
+    if found is not None and found.state == "pending":
+        click.secho(whole(found.tool), bold=True, err=True)
+        show_arguments(found.arguments if edited is None else edited)
 
 
-def _report(outcome: dict[str, Any], as_json: bool) -> None:
+def _report(told: Json, as_json: bool) -> None:
+    outcome = msgspec.convert(told, Outcome)
     if as_json:
-        click.echo(json.dumps(outcome, indent=2))
+        click.echo(json.dumps(told, indent=2))
     else:
-        result = f": {short(outcome['result'], 500)}" if outcome.get("result") else ""
-        later = outcome["state"] == "claimed" and not outcome.get("run")
+        result = f": {short(outcome.result, 500)}" if outcome.result else ""
+        later = outcome.state == "claimed" and not outcome.run
         note = " (the provider is told with the thread's next run)" if later else ""
-        more = f" ({outcome['message']})" if outcome.get("message") else ""
-        click.echo(f"{outcome['state']}{result}{note}{more}")
-        if outcome.get("run"):
+        more = f" ({short(outcome.message, 300)})" if outcome.message else ""
+        click.echo(f"{short(outcome.state, 20)}{result}{note}{more}")
+        if outcome.run:
             dim("The conversation continues.", err=True)
-        elif outcome.get("not_continued"):
-            dim(f"The conversation doesn't continue yet. {short(outcome['not_continued'], 300)}", err=True)
-    if outcome["state"] not in ("done", "rejected", "claimed"):
+        elif outcome.not_continued:
+            dim(f"The conversation doesn't continue yet. {short(outcome.not_continued, 300)}", err=True)
+    if outcome.state not in ("done", "rejected", "claimed"):
         click.get_current_context().exit(FAILED)
 
 
-def _table(pending: Sequence[dict[str, Any]]) -> str:
+def _table(pending: Sequence[Record]) -> str:
     length = SHOWN_ID
-    while len({item["id"][:length] for item in pending}) < len(pending):
+    while length < ID_WIDTH and len({item.id[:length] for item in pending}) < len({item.id for item in pending}):
         length += 1
     rows = [
         (
-            item["id"][:length],
-            item["agent"],
-            short(f"{item['tool']}({_arguments(item['arguments'])})", 60),
-            short(item["message"] or "", 50),
-            _clock(item["asked_at"]),
-            _clock(item["expires_at"]) if item["expires_at"] else "never",
+            short(item.id[:length], ID_WIDTH),
+            short(item.agent, 40),
+            _call(item),
+            short(item.message or "", 50),
+            _clock(item.asked_at),
+            _clock(item.expires_at) if item.expires_at else "never",
         )
         for item in pending
     ]
     return table(rows, ("ID", "AGENT", "CALL", "QUESTION", "ASKED", "EXPIRES"))
 
 
-def _arguments(arguments: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+def _call(item: Record) -> str:
+    """The tool and its arguments, on one line."""
+    shown = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in item.arguments.items())
+    return short(f"{item.tool}({shown})", 60)
 
 
 def _clock(iso: str) -> str:
     """A time of the server's as local time, to the minute."""
-    from datetime import datetime
-
-    return datetime.fromisoformat(iso).astimezone().strftime("%d %b %H:%M")
+    try:
+        return datetime.fromisoformat(iso).astimezone().strftime("%d %b %H:%M")
+    except (ValueError, OverflowError):
+        return short(iso, 20)

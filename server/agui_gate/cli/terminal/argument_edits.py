@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from agui_gate.cli.terminal.console import whole
+
 
 def edited_arguments(arguments: dict[str, Any], editable: Sequence[str], edits: Sequence[str]) -> dict[str, Any]:
     """All ``arguments`` with ``edits`` (``key=value``) made. Raises `click.UsageError` for what may not be edited."""
@@ -15,7 +17,7 @@ def edited_arguments(arguments: dict[str, Any], editable: Sequence[str], edits: 
         if not separator:
             raise click.UsageError(f"--edit takes KEY=VALUE, not {edit!r}.")
         if name not in editable:
-            may = ", ".join(editable) or "nothing"
+            may = ", ".join(map(whole, editable)) or "nothing"
             raise click.UsageError(f"{name!r} may not be edited; {may} may.")
         changed[name] = read_value(text, arguments.get(name))
     return changed
