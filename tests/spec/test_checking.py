@@ -18,6 +18,7 @@ from agui_gate_adapters.testkit.spec.checking import SCENARIOS, CantCheck, Repor
 from agui_gate_adapters.testkit.spec.checking.peer import Peer
 from tests.spec.servers import Fake, accepts, head, listening, sse
 from tests.spec.streams import Json, activity, amended, snapshot, started, text, user
+from tests.spec.wire import RUN_FINISHED, RUN_STARTED, TEXT_CONTENT, TEXT_END, TEXT_START, framed
 
 pytestmark = pytest.mark.anyio
 
@@ -144,21 +145,24 @@ async def test_a_server_that_wants_what_may_be_left_out_is_checked_and_told(how:
 # --- the binary binding ----------------------------------------------------------------------------------------------
 
 
-def frame(event: int, inside: bytes = b"x") -> bytes:
-    message = bytes([event << 3 | 2, len(inside)]) + inside
-    return len(message).to_bytes(4, "big") + message
+def whole(given: Json) -> list[bytes]:
+    ids = (given["threadId"], given["runId"])
+    text = (TEXT_START("m"), TEXT_CONTENT("m", "Hi" * 100), TEXT_END("m"))
+    return [RUN_STARTED(*ids, "", "", "1.0"), *text, RUN_FINISHED(*ids)]
 
 
-WHOLE = frame(12) + frame(1, b"a" * 100) + frame(13)
-BINARIES = {
-    "whole": (BINARY, WHOLE, set()),
-    "cut": (BINARY, WHOLE[:-1], {"TR-1"}),
-    "no end": (BINARY, frame(12), {"TR-1"}),
-    "no start": (BINARY, frame(1) + frame(13), {"LIFE-1"}),
-    "garbage": (BINARY, (3).to_bytes(4, "big") + b"abc", {"PB-1"}),
-    "JSON in frames": (BINARY, (2).to_bytes(4, "big") + b"{}", {"PB-1"}),
-    "another type": (f"{BINARY}; charset=utf-8", WHOLE, {"PB-1"}),
-    "neither": ("application/json", b"{}", {"PB-1"}),
+Body = Callable[[Json], bytes]
+BINARIES: dict[str, tuple[str, Body, set[str]]] = {
+    "whole": (BINARY, lambda given: framed(whole(given)), set()),
+    "cut": (BINARY, lambda given: framed(whole(given))[:-1], {"TR-1"}),
+    "no end": (BINARY, lambda given: framed(whole(given)[:1]), {"TR-1"}),
+    "no start": (BINARY, lambda given: framed(whole(given)[1:]), {"LIFE-1"}),
+    "an open message": (BINARY, lambda given: framed([*whole(given)[:3], whole(given)[-1]]), {"LIFE-3"}),
+    "another run": (BINARY, lambda given: framed(whole({**given, "runId": "x"})), {"IN-1"}),
+    "garbage": (BINARY, lambda given: framed([*whole(given), b"abc"]), {"PB-1"}),
+    "JSON in frames": (BINARY, lambda given: framed([*whole(given), b"{}"]), {"PB-1"}),
+    "another type": (f"{BINARY}; charset=utf-8", lambda given: framed(whole(given)), {"PB-1"}),
+    "neither": ("application/json", lambda _: b"{}", {"PB-1"}),
 }
 
 
@@ -169,7 +173,7 @@ async def test_the_binary_binding(name: str) -> None:
 
     async def both(given: bytes, writer: asyncio.StreamWriter) -> None:
         if BINARY.encode() in accepts():
-            writer.write(head(media=media) + body)
+            writer.write(head(media=media) + body(json.loads(given)))
         else:
             await fake(given, writer)
 

@@ -1,56 +1,35 @@
-"""The protobuf binding: the frames of a body, and what kind of event each of them holds. Nothing more is read."""
+"""The protobuf binding: the frames of a body, and the event in each of them."""
 
-from collections.abc import Iterator
+import json
 
-from agui_gate_adapters.testkit.spec.finding import Breach
+from agui_gate_adapters.testkit.spec.finding import Breach, Finding, finding
+from agui_gate_adapters.testkit.spec.framing import Frame
+from agui_gate_adapters.testkit.spec.protobuf import Undecodable, decode
 
 BINARY = "application/vnd.ag-ui.event+proto"
 
-STARTS = {12: "RUN_STARTED", 14: "RUN_ERROR"}
-ENDS = {13: "RUN_FINISHED", 14: "RUN_ERROR"}
-"""The places of these events in the envelope that each frame holds."""
-
 _LENGTH = 4
-_HOLDS_MESSAGE = 2
+_SHOWN = 100
+"""Bytes of a frame that are shown where it can't be read."""
 
 
-def judge(body: bytes) -> Iterator[Breach]:
-    """What a whole body does against the rules on frames, and on how a stream begins and ends."""
-    events: list[int] = []
+def frames(body: bytes) -> tuple[list[Frame], list[Finding]]:
+    """The events of a body, and what it does against the rules on frames. An event of a newer version is left out."""
+    read: list[Frame] = []
+    found: list[Finding] = []
     place = 0
     while place < len(body):
         size = int.from_bytes(body[place : place + _LENGTH], "big")
-        frame = body[place + _LENGTH : place + _LENGTH + size]
-        if len(body) < place + _LENGTH or len(frame) < size:
-            yield Breach("TR-1", f"the body ends within frame {len(events)}")
-            return
-        event = _event(frame)
-        if event is None:
-            yield Breach("PB-1", f"frame {len(events)} is no message that holds one event")
-            return
-        events.append(event)
+        raw = body[place + _LENGTH : place + _LENGTH + size]
+        if len(body) < place + _LENGTH or len(raw) < size:
+            found.append(finding(Breach("TR-1", f"the body ends within frame {len(read)}"), len(read)))
+            break
+        try:
+            event = decode(raw)
+        except Undecodable as error:
+            sentence = f"frame {len(read)} holds no event: {error}"
+            found.append(finding(Breach("PB-1", sentence), len(read), raw[:_SHOWN].hex()))
+            break
+        read.append(Frame("" if event is None else json.dumps(event, ensure_ascii=False), event))
         place += _LENGTH + size
-    if not events or events[0] not in STARTS:
-        yield Breach("LIFE-1", "the binary stream doesn't begin with RUN_STARTED or RUN_ERROR")
-    elif events[-1] not in ENDS:
-        yield Breach("TR-1", "the binary stream ends without RUN_FINISHED or RUN_ERROR")
-
-
-def _event(frame: bytes) -> int | None:
-    """The place of the event in the envelope; None where the frame isn't one member of a message's kind."""
-    tag, place = _number(frame, 0)
-    size, place = _number(frame, place)
-    whole = tag is not None and size is not None and place + size == len(frame)
-    return tag >> 3 if whole and tag is not None and tag & 7 == _HOLDS_MESSAGE else None
-
-
-def _number(frame: bytes, place: int) -> tuple[int | None, int]:
-    """A number of variable length, and the place after it."""
-    value = shift = 0
-    while place < len(frame) and shift < 64:
-        byte = frame[place]
-        value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            return value, place
-    return None, place
+    return read, found

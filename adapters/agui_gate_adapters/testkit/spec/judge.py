@@ -7,7 +7,7 @@ is brought up to date after the event.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agui_gate_adapters.testkit.spec import passing, usage
+from agui_gate_adapters.testkit.spec import binary, passing, usage
 from agui_gate_adapters.testkit.spec.calls import Calls
 from agui_gate_adapters.testkit.spec.chunks import Chunks
 from agui_gate_adapters.testkit.spec.finding import Breach, Finding, Json, finding
@@ -33,14 +33,21 @@ JUDGED = frozenset(
 
 
 def judge(
-    stream: str | bytes | Sequence[Json], *, input: Mapping[str, Any] | None = None, replays: bool = False
+    stream: str | bytes | Sequence[Json],
+    *,
+    input: Mapping[str, Any] | None = None,
+    replays: bool = False,
+    media: str = "text/event-stream",
 ) -> list[Finding]:
     """What a whole stream does against the rules, in its order.
 
-    ``stream`` is an SSE body as it stood on the wire, or its events. ``input`` is the request that it answers: without
-    it, what depends on it isn't judged. ``replays``: the stream shows earlier runs, as after reconnecting.
+    ``stream`` is a body as it stood on the wire, of this ``media`` type (SSE's or `BINARY`), or its events.
+    ``input`` is the request that it answers: without it, what depends on it isn't judged. ``replays``: the stream shows
+    earlier runs, as after reconnecting.
     """
-    if isinstance(stream, str | bytes):
+    if isinstance(stream, bytes) and media == binary.BINARY:
+        read, found = binary.frames(stream)
+    elif isinstance(stream, str | bytes):
         read, found = frames(stream)
     else:
         read, found = framed(list(stream)), []

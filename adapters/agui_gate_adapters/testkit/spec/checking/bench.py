@@ -189,7 +189,7 @@ class Bench:
             raise GaveUp(f"the server took longer than {MOST_TIMES * self.peer.timeout:g} s")
 
     def _hold(self, talk: Talk, excused: set[str], replays: bool) -> None:
-        found = judge(talk.answer.body, input=talk.input, replays=replays)
+        found = judge(talk.answer.body, input=talk.input, replays=replays, media=talk.answer.media)
         for one in found:
             if one.rule not in excused:
                 self._keep(one, talk.answer.number)

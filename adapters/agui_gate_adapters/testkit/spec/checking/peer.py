@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import httpx2
 
+from agui_gate_adapters.testkit.spec import binary
 from agui_gate_adapters.testkit.spec.binary import BINARY
 from agui_gate_adapters.testkit.spec.checking.requests import Requests
 from agui_gate_adapters.testkit.spec.finding import Json
@@ -51,12 +52,17 @@ class Answer:
     @property
     def streams(self) -> bool:
         """Whether it is a stream of events by its status and type."""
-        return self.status == 200 and self.media == SSE
+        return self.status == 200 and self.media in (SSE, BINARY)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether its events are in the protobuf binding."""
+        return self.media == BINARY
 
     @property
     def events(self) -> list[Json]:
         """The events that can be read: objects that say their type."""
-        read = (frame.event for frame in frames(self.body)[0])
+        read = (frame.event for frame in (binary.frames if self.is_binary else frames)(self.body)[0])
         return [event for event in read if event is not None and isinstance(event.get("type"), str)]
 
 
@@ -104,7 +110,7 @@ class Peer:
             if not answer.status:
                 raise Unreachable(str(error).rstrip(".") or CLOSED) from None
             answer.end = "broken"
-        if answer.streams and answer.end in ("left", "late", "large"):  # we left, perhaps in the middle of a frame
+        if answer.media == SSE and answer.end in ("left", "late", "large"):  # we left, perhaps in the middle of a frame
             answer.body = answer.body[: _framed(answer.body)]
         if answer.end == "lingering":  # known by now; the others needn't take as long
             self.linger = LINGER / 20
