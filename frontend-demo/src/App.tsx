@@ -7,13 +7,13 @@ import { Inbox, useInbox } from "./components/inbox";
 import { teamActivities } from "./components/team";
 import { useThreadList } from "./components/thread-list";
 import { providerProps, SERVER, useChoice, withHeaders, type Choice } from "./connection";
-import { CUT, SILENT, toProblem, type Problem } from "./problems";
+import { CUT, LOST, SILENT, toProblem, type Problem } from "./problems";
 import { Banner } from "./shell/Banner";
 import { Boundary } from "./shell/Boundary";
 import { Chat, type Resend } from "./shell/Chat";
 import { Header } from "./shell/Header";
 import { Sidebar } from "./shell/Sidebar";
-import { unread } from "./shell/Unread";
+import { IsLost, unread } from "./shell/Unread";
 import { useToken } from "./shell/useToken";
 import { newId, useThread } from "./thread";
 
@@ -52,7 +52,7 @@ export function App() {
     void reloadList();
     void reloadInbox();
   }, [reloadList, reloadInbox]);
-  const resend = useRef<Resend>({ again: () => {}, takeBack: () => {} });
+  const resend = useRef<Resend>({ again: () => {}, goOn: () => {}, takeBack: () => {} });
   useEffect(() => resend.current.again(), [headers]); // a token was entered: what it was wanted for goes out again
   const renew = () => {
     setProblem(null);
@@ -62,6 +62,7 @@ export function App() {
   };
   const retry = () => {
     if (startProblem) renew();
+    else if (problem?.code === LOST) resend.current.goOn();
     else resend.current.again(problem?.hasFailed, renew);
   };
   const takeBack = () => {
@@ -101,7 +102,9 @@ export function App() {
             {agent && connection && (
               <Boundary key={[agent.name, thread, attempt, choice.via, choice.style].join()} onError={report}>
                 <CopilotKitProvider {...connection} agentId={agent.name} renderActivityMessages={inTeam} renderCustomMessages={unread} enableInspector={false} onError={report}>
-                  <Chat agent={agent} delegates={delegates} thread={thread} choice={choice} headers={headers} isListed={listed !== undefined} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
+                  <IsLost value={shown?.code === LOST}>
+                    <Chat agent={agent} delegates={delegates} thread={thread} choice={choice} headers={headers} isListed={listed !== undefined} onSend={clear} onRunOver={runOver} onCut={cut} onStopped={setProblem} resend={resend} />
+                  </IsLost>
                 </CopilotKitProvider>
               </Boundary>
             )}

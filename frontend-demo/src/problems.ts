@@ -21,7 +21,7 @@ const ADVICE: Record<string, string> = {
   wrong_address: "Check the address, or choose another connection.",
   thread_busy: "Another answer is still in progress in this chat. Wait a moment, then try again.",
   lease_lost: "Reload the page to see what was saved, then send your message again if it was not answered.",
-  interrupted: "Send your message again if it was not answered.",
+  interrupted: "A call that was running may have taken effect: check before you go on.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_refused: "The decision did not fit what was asked. Decide again, or send a new message.",
   gone: "Start a new chat.",
@@ -38,6 +38,9 @@ const ADVICE: Record<string, string> = {
   unavailable: "The server is shutting down or overloaded. Try again in a moment.",
   network: "Is the server still running? Check the connection, then try again.",
 };
+/** The code of a run that was lost with its server. */
+export const LOST = "interrupted";
+
 const BY_STATUS: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "wrong_address", 409: "thread_busy", 413: "too_large", 429: "rate_limited", 503: "unavailable" };
 const DEFAULT = "Try again. If it happens again, look at the server's log.";
 

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Icon } from "../components/confirm-card/Icon";
-import type { Problem } from "../problems";
+import { LOST, type Problem } from "../problems";
 
 interface Props {
   problem: Problem;
@@ -29,6 +29,7 @@ export function Banner({ problem, onClose, ...actions }: Props) {
 function Action({ code, onRetry, onTakeBack, onToken }: { code: string } & Pick<Props, "onRetry" | "onTakeBack" | "onToken">) {
   if (code === "approval_pending") return null;
   if (code === "unauthorized") return <TokenForm onToken={onToken} />;
+  if (code === LOST) return <button className="gate-button" type="button" onClick={onRetry}>Go on</button>;
   if (code === "too_large") return <button className="gate-button" type="button" onClick={onTakeBack}>Take it back</button>;
   return <button className="gate-button" type="button" onClick={onRetry}><Icon name="retry" />Try again</button>;
 }

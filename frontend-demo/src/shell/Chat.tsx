@@ -37,15 +37,15 @@ interface Props {
   resend: RefObject<Resend>;
 }
 
-export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "takeBack">;
+export type Resend = Pick<ReturnType<typeof useConversation>, "again" | "goOn" | "takeBack">;
 
 /** The conversation. What is registered decides the style: with the confirm card the server shows cards, else interrupts. */
 export function Chat({ agent, delegates, thread, choice, headers, isListed, onSend, onRunOver, onCut, onStopped, resend }: Props) {
   const { store, isOpen, read } = useLedger({ server: SERVER, headers, hasRuntime: choice.via === "runtime", isListed });
-  const { regenerate, undoing, edit, editing, say, usage, again, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store, read });
+  const { regenerate, undoing, edit, editing, say, usage, again, goOn, takeBack } = useConversation({ onSend, onRunOver, onCut, onStopped, store, read });
   useEffect(() => {
-    resend.current = { again, takeBack };
-  }, [resend, again, takeBack]);
+    resend.current = { again, goOn, takeBack };
+  }, [resend, again, goOn, takeBack]);
   useEscape();
   useLeave(store);
   const cut = useCutOff(headers);

@@ -1,7 +1,10 @@
 import { useAgent, useCopilotKit, UseAgentUpdate, type ReactCustomMessageRenderer } from "@copilotkit/react-core/v2";
-import { useEffect, useState } from "react";
+import { createContext, useContext, useEffect, useState } from "react";
 import { useAllRecords, useUnread } from "../components/confirm-card/Ledger";
 import { CutLine } from "./useCutOff";
+
+/** Whether a banner tells that the last run was lost with its server, and offers to go on. */
+export const IsLost = createContext(false);
 
 /** What stands below an answer that was cut off, and below the last message while nobody has asked for an answer to it. For `renderCustomMessages` of `CopilotKitProvider`. */
 export const unread: ReactCustomMessageRenderer[] = [
@@ -46,7 +49,8 @@ function Unread({ after }: { after: string }) {
       setShown(false);
     };
   }, [isUnread]);
-  if (!isUnread || !isShown) return null;
+  const isTold = useContext(IsLost);
+  if (!isUnread || !isShown || isTold) return null;
   const goOn = () => {
     if (!agent.isRunning) void copilotkit.runAgent({ agent });
   };

@@ -180,11 +180,16 @@ export function useConversation({ store, read, onSend, onRunOver, onCut, onStopp
     [agent, copilotkit],
   );
 
+  /** Go on from what the server has: nothing of it is half. */
+  const goOn = useCallback(() => {
+    if (!agent.isRunning) void copilotkit.runAgent({ agent });
+  }, [agent, copilotkit]);
+
   /** Take back the message that had no answer: as long as it is part of the conversation, it is sent along. */
   const takeBack = useCallback(() => {
     unsaid.current = [];
     if (agent.messages.at(-1)?.role === "user") agent.setMessages(agent.messages.slice(0, -1));
   }, [agent]);
 
-  return { regenerate, undoing, edit, editing, say, again, takeBack, usage };
+  return { regenerate, undoing, edit, editing, say, again, goOn, takeBack, usage };
 }

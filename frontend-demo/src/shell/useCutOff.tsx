@@ -23,7 +23,7 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
   const { agent } = useAgent({ updates: [] });
   const [cut, setCut] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {
-    let [isRead, isWhole, tries] = [false, false, 0];
+    let [isRead, isWhole, isSaying, tries] = [false, false, false, 0];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const add = (ids: string[]) => setCut((known) => (ids.every((id) => known.has(id)) ? known : new Set([...known, ...ids])));
     const read = async () => {
@@ -34,15 +34,21 @@ export function useCutOff(headers: Record<string, string>): ReadonlySet<string> 
     };
     const { unsubscribe } = agent.subscribe({
       onRunInitialized: () => {
-        [isWhole, tries] = [false, 0];
+        [isWhole, isSaying, tries] = [false, false, 0];
         clearTimeout(timer);
+      },
+      onTextMessageStartEvent: () => {
+        isSaying = true;
+      },
+      onMessagesSnapshotEvent: () => {
+        isSaying = false;
       },
       onRunFinishedEvent: ({ event }) => {
         isWhole = (event as { outcome?: { type?: string } }).outcome?.type !== "cancelled";
       },
       onRunFinalized: ({ messages }) => {
         const last = messages.at(-1);
-        if (!isWhole && last?.role === "assistant" && last.content) add([last.id]);
+        if (!isWhole && isSaying && last?.role === "assistant" && last.content) add([last.id]);
         if ((!isWhole || !isRead) && messages.some(({ role }) => role === "assistant")) void read();
         isRead = true;
       },

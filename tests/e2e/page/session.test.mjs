@@ -412,6 +412,7 @@ test("a message that a killed server didn't keep stays, and goes out with the ne
   server.thread = { id: "t1", agent: "support", messages: [], approvals: [], ...server.calls };
   assert.deepEqual([await session.look(), session.state.notice.code], [true, "incomplete"]);
   assert.deepEqual(session.state.messages, inputs[0].messages);
+  server.calls = seen("end", [], { key: "run-2", status: "finished" });
   await session.retry();
   assert.deepEqual([inputs[1].messages, session.state.notice], [inputs[0].messages, null]);
 });
@@ -446,8 +447,35 @@ test("what was answered when a run broke off is not asked anew", async () => {
   server.thread = { id: "t1", agent: "support", messages: session.state.messages, approvals: [], ...server.calls };
   await session.look();
   assert.deepEqual([session.state.drafts, session.state.late, inputs.length], [{}, {}, 2]);
+  assert.equal(session.state.notice.code, "interrupted");
+  server.calls = seen("end", [done("c1")], { key: "run-3", status: "finished" });
   await session.retry();
   assert.equal(session.state.notice, null);
+});
+
+/** A chat that is opened after its server was killed. */
+const lost = async (more, ...streams) => {
+  const found = scripted(...streams);
+  const messages = [{ id: "u1", role: "user", content: "refund" }, { id: "m1", role: "assistant", content: "I'll do it.", toolCalls: [{ id: "c1", type: "function", function: { name: "refund", arguments: ARGS } }] }];
+  found.server.calls = seen("later", [{ ...done("c1"), state: "claimed" }], { key: "run-0", status: "interrupted" });
+  found.server.thread = { id: "t1", agent: "support", messages, approvals: [], ...found.server.calls, ...more };
+  await found.session.open("t1", "support");
+  return { ...found, messages };
+};
+
+test("a run that was lost with its server is told once, and goes on from all that the server has", async () => {
+  const { session, inputs, server, messages } = await lost({}, [result("c1", "unknown"), finished()]);
+  const rows = toRows(session.state);
+  assert.deepEqual(rows.map(({ kind, status, code }) => [kind, status ?? code]), [["user", undefined], ["text", undefined], ["tool", "unknown"], ["notice", "interrupted"]]);
+  server.calls = seen("end", [done("c1")], { key: "run-1", status: "finished" });
+  await session.retry();
+  assert.deepEqual([inputs[0].messages, session.state.notice], [messages, null]);
+});
+
+test("of a run that was lost, what waits is asked, and nothing else is said", async () => {
+  const waiting = { id: "apr-c1", call_id: "c1", tool: "refund", arguments: {}, state: "pending", decision: null };
+  const { session } = await lost({ approvals: [waiting], calls: [waiting] });
+  assert.deepEqual([session.state.notice, toRows(session.state).at(-1).ask?.id], [null, "apr-c1"]);
 });
 
 test("an answer that a killed server didn't keep goes out again by itself", async () => {

@@ -31,7 +31,10 @@ export async function builtinKilled(t) {
   await counts(page.locator(".user"), 1);
 }
 
-/** Killed while an approved tool runs: as long as nobody knows more, the page says what was answered, and asks nothing anew. */
+/**
+ * Killed while an approved tool runs: as long as nobody knows more, the page says what was answered, and asks nothing anew. Once the
+ * server is back it is told that the run was lost, once, also to who opens the chat then, and that the call may have taken effect.
+ */
 export async function builtinKilledAtWork(t) {
   await t.script(calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("I don't know whether it is packed."));
   const page = await open(t);
@@ -47,10 +50,21 @@ export async function builtinKilledAtWork(t) {
   await t.shot(page, "away");
   await t.start("server");
   await comesBack(page);
-  await shows(decision(page), /^Approved at/);
-  await page.getByRole("button", { name: "Retry" }).click();
+  await toldAsLost(page);
+  await page.reload();
+  await toldAsLost(page);
+  await t.shot(page, "lost");
+  await page.getByRole("button", { name: "Go on" }).click();
   await answer(page, "I don't know whether it is packed.");
   await toolsAre(page, ["pack_order:unknown"]);
+}
+
+async function toldAsLost(page) {
+  await shows(decision(page), /^Approved at/);
+  await toolsAre(page, ["pack_order:unknown"]);
+  await becomes(() => page.locator(".notice-code").allTextContents().then(String), "interrupted");
+  await shows(page.locator(".notice-what"), LOST);
+  await counts(page.getByRole("button", { name: "Retry" }), 0);
 }
 
 /** The same on the CopilotKit page. */
@@ -74,7 +88,7 @@ export async function killed(t) {
   await counts(t.banner(page), 0);
 }
 
-/** Killed while an approved tool runs, and back: the chat says that nothing is at work on it, and goes on when asked to. */
+/** Killed while an approved tool runs, and back: the chat says, once, that the run was lost, also to who opens it then, and goes on when asked to. */
 export async function killedAtWork(t) {
   await t.script(calls("I'll pack it.", call("pack_order", { seconds: 60 })), says("I don't know whether it is packed."));
   const page = await t.open();
@@ -89,16 +103,23 @@ export async function killedAtWork(t) {
   await t.idle(page);
   await t.start("server");
   await comesBack(page);
-  const row = page.getByTestId("unread");
-  await becomes(() => row.textContent(), "Approved, but nothing is running it. The server may have been restarted.Go on");
+  await shows(t.banner(page, "interrupted"), LOST);
+  await looksAgain(page); // it reads the chat again if it has not yet
+  await page.reload();
+  const banner = t.banner(page, "interrupted");
+  await shows(banner, LOST);
+  await t.idle(page);
+  await t.chipsAre(page, ["pack_order:unknown"]); // the server settles it by itself
   await counts(page.getByText("it is running"), 0);
-  await t.chipsAre(page, ["pack_order:waiting"]);
+  await counts(page.getByTestId("cut"), 0, "what was said is whole");
+  await looksAgain(page);
+  await counts(page.getByTestId("unread"), 0, "it is told once");
+  await counts(t.banner(page), 1);
   await t.shot(page, "left");
-  await looksAgain(page); // it reads the chat again if it has not yet, and the row with that
-  await row.getByRole("button", { name: "Go on" }).click();
+  await banner.getByRole("button", { name: "Go on" }).click();
   await t.answered(page, "I don't know whether it is packed.");
   await t.chipsAre(page, ["pack_order:unknown"]);
-  await counts(row, 0);
+  await counts(t.banner(page), 0);
   await becomes(() => t.userMessages(page), 1);
 }
 
@@ -124,6 +145,8 @@ export async function saidToNobody(t) {
   await t.answered(page, "It was refunded, and I hurry.");
   await becomes(() => t.userMessages(page), 2);
 }
+
+const LOST = /^The server process that ran this was lost\./;
 
 /** The person comes back to the page: it looks at once, else as seldom as it has got used to with a server that is away. */
 const comesBack = (page) => page.evaluate(() => dispatchEvent(new Event("focus")));

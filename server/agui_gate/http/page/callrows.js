@@ -3,6 +3,7 @@
 import { parseObject } from "./json.js";
 import { heirOf, wouldHandTo } from "./lanes.js";
 import { CARD_TOOL, bothArguments, hasRun, isBegun, isClosed } from "./records.js";
+import { isLost } from "./state.js";
 
 /**
  * The rows of the calls in a message. `view` is the conversation (`rows.js`), `voice` the agent that calls; `rowsOf(task,
@@ -95,7 +96,7 @@ function toolRow(view, call, voice) {
     name: call.function.name,
     arguments: call.function.arguments,
     result: result ? plainText(result.content) : (record?.result ?? null),
-    status: (isBegun(record) && (result || state.run) ? null : recordStatus(record)) ?? callStatus(state, result, ask, record),
+    status: isLeft(state, record) ? "unknown" : (isBegun(record) && (result || state.run) ? null : recordStatus(record)) ?? callStatus(state, result, ask, record),
     record,
     late: state.late[call.id] ?? false,
     answered: state.sent[call.id] ?? false,
@@ -135,6 +136,9 @@ export function askRow(state, ask) {
   const record = state.records[ask.callId] ?? null;
   return { ...base, kind: "tool", result: null, status: "waiting", record, late: false, answered: false, schema: ask.schema ?? null, ...askParts(state, ask, record?.agent ?? ask.agent) };
 }
+
+/** It was running when its server was lost. */
+const isLeft = (state, record) => record?.state === "claimed" && isLost(state);
 
 const STATES = {
   claimed: "running",

@@ -1,6 +1,7 @@
 /** What a run is asked with, how often, and what is said of one that couldn't be had. */
 
-import { CONFIRM_CHANGES } from "./asks.js";
+import { CONFIRM_CHANGES, openAsks } from "./asks.js";
+import { unanswered } from "./state.js";
 
 const BUSY_RETRIES = 3;
 const BUSY_WAIT = 500; // ms, times the attempt
@@ -40,6 +41,14 @@ export async function* patiently(start) {
       await wait(BUSY_WAIT * attempt);
     }
   }
+}
+
+const LOST = "The server process that ran this was lost. What it had saved is kept; the rest of this answer is lost.";
+
+/** What is said of a chat whose last `run` was lost with its server and asks nothing, or was stopped before there was a word of its answer. */
+export function endNotice(state, run) {
+  if (run?.status === "interrupted") return openAsks(state).length > 0 ? null : { code: "interrupted", message: LOST };
+  return run?.status === "cancelled" && unanswered(state).length > 0 ? { code: "abort", message: "" } : null;
 }
 
 /** `[code, message]` of a run that failed with `error`; `signal` is the one that stops it. */

@@ -10,7 +10,7 @@ const ADVICE = {
   not_found: "Start a new chat.",
   thread_busy: "Another answer is still in progress in this chat. Wait a moment, then try again.",
   lease_lost: "Reload the page to see what was saved, then send your message again if it was not answered.",
-  interrupted: "Send your message again if it was not answered.",
+  interrupted: "A call that was running may have taken effect: check before you go on.",
   gone: "Start a new chat.",
   too_large: "Take the message back and send a shorter one, or start a new chat.",
   approval_pending: "Decide the open approvals first.",
@@ -38,7 +38,8 @@ export function createNotice(actions) {
   const what = h("p", { class: "notice-what" });
   const advice = h("p", { class: "notice-advice" });
   const code = h("code", { class: "notice-code" });
-  const retry = h("button", { class: "button plain", type: "button", onclick: actions.retry }, icon("retry"), "Retry");
+  const label = h("span", {}, "Retry");
+  const retry = h("button", { class: "button plain", type: "button", onclick: actions.retry }, icon("retry"), label);
   const token = h("button", { class: "button plain", type: "button", onclick: actions.askToken }, "Enter token");
   const back = h("button", { class: "button plain", type: "button", onclick: actions.takeBack }, "Take it back");
   const node = h("div", { class: "row notice" }, symbol, h("div", { class: "notice-text" }, what, advice), code, token, back, retry);
@@ -54,6 +55,7 @@ export function createNotice(actions) {
       setText(code, stopped ? "" : row.code);
       token.hidden = row.code !== "unauthorized";
       back.hidden = row.code !== "too_large";
+      setText(label, row.code === "interrupted" ? "Go on" : "Retry");
       retry.hidden = FINAL.has(row.code);
     },
   };

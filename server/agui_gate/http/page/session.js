@@ -5,9 +5,9 @@
 
 import { isReady, openAsks, takeDrafts, takeLeave } from "./asks.js";
 import { createId } from "./ids.js";
-import { failure, isMissing, patiently, runInput } from "./input.js";
+import { endNotice, failure, isMissing, patiently, runInput } from "./input.js";
 import { createSight } from "./sight.js";
-import { addUserMessage, atRest, cutOff, failRun, initialState, isAwaited, learnCalls, restore, rewind, setDraft, startRun, unanswered, unansweredNotice, unsent, withoutHalf } from "./state.js";
+import { addUserMessage, atRest, cutOff, failRun, initialState, isAwaited, isLost, learnCalls, restore, rewind, setDraft, startRun, unanswered, unsent, withoutHalf } from "./state.js";
 import { reduce } from "./store.js";
 import { createUnsaid } from "./unsaid.js";
 
@@ -103,6 +103,9 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     await run(resume, sent);
   }
 
+  /** From what the server has: nothing of it is half. */
+  const goOn = () => run();
+
   return {
     get state() {
       return state;
@@ -167,10 +170,12 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       const thread = await api.getThread(threadId);
       if (state.threadId !== threadId || state.run) return;
       sight.see(thread);
-      const notice = thread.run?.key === begun ? state.notice : null; // so that run ended
       const next = { ...restore(state, thread), ...knownOf(thread.agent) };
-      take({ ...next, notice: notice ?? unansweredNotice(next, thread.run) });
-      if (!notice && state.notice) redo = () => retryRun([], []);
+      const ended = endNotice(next, thread.run);
+      const said = thread.run?.key === begun ? state.notice : null; // so that run ended
+      const notice = isLost({ notice: ended }) ? ended : (said ?? ended);
+      take({ ...next, notice });
+      if (notice && notice === ended && state.notice === ended) redo = isLost(state) ? goOn : () => retryRun([], []);
       if (sight.isNew(thread.run)) await follow(thread.run.key);
     } catch (error) {
       if (error.code === "not_found" || state.threadId !== threadId) return;
@@ -243,6 +248,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     }
     if (abort !== controller) return;
     abort = null;
+    if (isLost(state)) redo = goOn;
     take(state.run ? { ...atRest(state), run: null } : state);
     await learn();
     if (broken) sight.lost(key);

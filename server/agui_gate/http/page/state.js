@@ -83,8 +83,8 @@ export function setDraft(state, { key }, decision) {
 /** What the person said last, as far as there is no answer to it: messages. */
 export const unanswered = ({ messages }) => messages.slice(messages.findLastIndex((message) => message.role !== "user") + 1);
 
-/** What is said of a message whose `run` was stopped before there was a word of its answer. */
-export const unansweredNotice = (state, run) => (run?.status === "cancelled" && unanswered(state).length > 0 ? { code: "abort", message: "" } : null);
+/** Whether the last run was lost with its server: what was running then is not running any more. */
+export const isLost = ({ notice }) => notice?.code === "interrupted";
 
 /** Answers that never left are decided and not sent; what was `said` with them (a message, or null) has no answer yet. */
 export function unsent(state, { drafts, messages }, said) {
@@ -99,7 +99,7 @@ export const atRest = (state) => ({ ...state, openCalls: [], sent: {} });
 
 /** The run is over without success: it was refused, failed, was stopped, or the stream broke off. What it was saying is cut off. */
 export function failRun(state, code, message) {
-  const messages = state.run ? withCut(state.messages) : state.messages;
+  const messages = state.run && code !== "interrupted" ? withCut(state.messages) : state.messages; // of what was lost the server says it
   return { ...atRest(state), messages, run: null, notice: { code, message } };
 }
 
