@@ -55,8 +55,19 @@ def test_each_constant_has_its_value() -> None:
     now = found()
     assert now.keys() - CONSTANTS.keys() == set(), "new: to be put into tests/constants.py"
     assert CONSTANTS.keys() - now.keys() == set(), "gone"
-    assert {name: value for name, value in now.items() if value != CONSTANTS[name]} == {}
+    assert {name: value for name, value in now.items() if value != CONSTANTS[name][0]} == {}
     assert len(now) > 200
+
+
+def test_each_constant_has_a_reason() -> None:
+    """A sentence of its own, or the name of the constant that has it."""
+    without = {name for name, (_, why) in CONSTANTS.items() if not re.fullmatch(r"[A-Z].*\.", why)}
+    assert without == set(), "says nothing"
+    reasons = [why for _, why in CONSTANTS.values() if not re.match(r"As |The setting's default", why)]
+    assert {why for why in reasons if reasons.count(why) > 1} == set()
+    for name, (value, why) in CONSTANTS.items():
+        if same := re.fullmatch(r"The setting's default: see `(.+)`\.", why):
+            assert CONSTANTS[same[1]][0] == value, name
 
 
 def test_each_setting_has_its_default() -> None:
