@@ -1,6 +1,7 @@
 """The client against agui-gate itself, and against servers of other kinds: over real sockets."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
@@ -17,6 +18,7 @@ from agui_gate.client import (
     Malformed,
     NoWayBack,
     Refused,
+    Thread,
     TooMuch,
     TooSlow,
     Unanswered,
@@ -410,3 +412,23 @@ async def test_how_it_leaves_is_said_once_and_as_the_caller_wants_it(name: str) 
         await client.thread().say("hello")
         (sent,) = server.sent
     assert [value for key, value in sent.items() if key == "agui-gate-leaving"] == ["cancel"]
+
+
+async def test_a_result_with_the_id_of_another_message_among_many_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It goes through all of them: 80,000 took a tenth of a second, again and again."""
+    on_the_loop, take = [], Thread.take
+
+    def noted(self: Thread, event: events.AnyEvent) -> None:
+        if isinstance(event, events.ToolCallResult):
+            on_the_loop.append(threading.current_thread() is threading.main_thread())
+        take(self, event)
+
+    monkeypatch.setattr(Thread, "take", noted)
+    told = [{"id": f"m{number}", "role": "assistant", "content": "x" * 50} for number in range(1_000)]
+    result = {"type": "TOOL_CALL_RESULT", "messageId": "m0", "toolCallId": "c", "content": "x"}
+    reply = run_of(result, {"type": "MESSAGES_SNAPSHOT", "messages": told}, result)
+    async with scripted(reply) as server, client_of(server.url) as client:
+        await client.thread().say("hello")
+    assert on_the_loop == [True, False]

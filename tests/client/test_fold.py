@@ -2,11 +2,12 @@
 
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from agui_gate.client import ClientError, Fold, Malformed
+from agui_gate.client import ClientError, Fold, Malformed, TooMuch
 from tests.client.folding import as_folded_by_1_0, folded
 from tests.interop.replay import Case, Run, replay
 from tests.interop.streams import FINISHED, INTERRUPTED, RESULT, STARTED, Event, call, sse, text
@@ -292,6 +293,24 @@ def test_a_long_text_costs_what_it_is_long() -> None:
     assert len(fold.messages[0]["content"]) == 250_000
     folded(fold, piece)
     assert fold.messages[0]["content"].endswith("word word ")
+
+
+NEW: dict[str, Callable[[str], Event]] = {
+    "messages": lambda name: text("", name)[0],
+    "thoughts": lambda name: {**THOUGHT[1], "messageId": name},
+    "calls": lambda name: {**call()[0], "toolCallId": name},
+    "results": lambda name: {**RESULT, "messageId": name},
+    "activities": lambda name: {**ACTIVITY, "messageId": name},
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_one_run_makes_so_many_messages_and_calls_and_no_more(name: str) -> None:
+    """With 200,000 the garbage collector alone kept the client waiting for 400 ms, again and again."""
+    fold, make = folded(Fold(), sse(STARTED)), NEW[name]
+    folded(fold, sse(*(make(f"n-{number}") for number in range(20_000))))
+    with pytest.raises(TooMuch, match="more work than a run"):
+        folded(fold, sse(*(make(f"n-{number}") for number in range(20_000, 60_000))))
 
 
 def test_what_it_holds_is_its_own() -> None:

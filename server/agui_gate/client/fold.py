@@ -40,6 +40,9 @@ PER_PATCH = 150.0
 PER_MESSAGE = 5 * PER_VALUE
 """What it takes to put a message in its place."""
 
+PER_NEW = 100.0
+"""What a new message or call takes: from then on the garbage collector goes through it again and again."""
+
 
 class Fold:
     """Messages, state and what waits, of one thread. Lists and objects that it gives away are its own: don't change."""
@@ -154,6 +157,7 @@ class Fold:
 
     def _begin(self, event: ev.TextMessageStart | ev.ReasoningMessageStart) -> None:
         if event.message_id not in self._all.by_id:
+            self.work.take(PER_NEW)
             role = event.role if isinstance(event, ev.TextMessageStart) else "reasoning"
             message: Json = {"id": event.message_id, "role": role, "content": ""}
             if isinstance(event, ev.TextMessageStart) and event.name is not None:
@@ -195,6 +199,7 @@ class Fold:
             known["function"]["name"] = event.tool_call_name
             _note(known, event)
             return
+        self.work.take(PER_NEW)
         call: Json = {"id": call_id, "type": "function", "function": {"name": event.tool_call_name, "arguments": ""}}
         self._all.add_call(call, self._parent_of(event))
         _note(call, event)
@@ -219,6 +224,7 @@ class Fold:
 
     def _result(self, event: ev.ToolCallResult) -> None:
         self._answered.add(event.tool_call_id)
+        self.work.take(PER_NEW)
         message: Json = {"id": event.message_id, "toolCallId": event.tool_call_id, "role": "tool"}
         message |= {"content": event.content} | _owner(event)
         _note(message, event)
@@ -248,6 +254,7 @@ class Fold:
         message |= {"content": event.content} | _owner(event)
         before = self._all.by_id.get(event.message_id)
         if before is None:
+            self.work.take(PER_NEW)
             self._all.append(message)
             _note(message, event)
         elif before["role"] == "activity":

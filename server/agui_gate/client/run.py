@@ -35,10 +35,11 @@ _CHANGES = (
     ev.MessagesSnapshot,
     ev.ActivitySnapshot,
     ev.ActivityDelta,
+    ev.ToolCallResult,
     ev.RunStarted,
     ev.RunFinished,
 )
-"""Events that may go through all that was told before."""
+"""Events that may go through all that was told before: a result does where there is a message of its id."""
 
 T = TypeVar("T")
 U = TypeVar("U")
