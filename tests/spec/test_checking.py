@@ -183,6 +183,50 @@ async def test_the_binary_binding(name: str) -> None:
     assert ("PB-1" in {line.id for line in report.lines if line.result == "kept"}) is ("PB-1" not in rules)
 
 
+# --- connections ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_request_has_a_connection_of_its_own() -> None:
+    """A server may close one that was kept, as uvicorn does where an application failed: that was told as TR-1."""
+    fake, over = Fake(), asyncio.Event()
+
+    async def kept(given: bytes, writer: asyncio.StreamWriter) -> None:
+        told = bytearray()
+        await fake(given, cast(asyncio.StreamWriter, SimpleNamespace(write=told.extend)))
+        top, _, body = bytes(told).replace(b"connection: close\r\n", b"").partition(b"\r\n\r\n")
+        writer.write(top + f"\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        await over.wait()  # what else is sent on this connection is not read
+
+    async with listening(kept) as url:
+        try:
+            report = await check(url, seconds=3.0)
+        finally:
+            over.set()
+    assert (report.broken, report.stopped) == ([], "")
+
+
+@pytest.mark.parametrize("end", ["RUN_ERROR", "RUN_FINISHED"])
+async def test_a_connection_that_is_cut_after_the_runs_end_is_a_note(end: str) -> None:
+    """The run's last event came, so nothing is truncated. It was told as a broken TR-1."""
+    fake = Fake()
+
+    async def cut(given: bytes, writer: asyncio.StreamWriter) -> None:
+        if b'"role": "activity"' not in given:
+            await fake(given, writer)
+            return
+        asked = json.loads(given)
+        ids = {"threadId": asked["threadId"], "runId": asked["runId"]}
+        last = {"type": end, **(ids if end == "RUN_FINISHED" else {"message": "no"})}
+        body = sse({**started(), **ids}, last)
+        writer.write(head(**{"transfer-encoding": "chunked"}) + f"{len(body):x}\r\n".encode() + body + b"\r\n")
+
+    line = next(line for line in (await checked(cut)).lines if line.id == "TR-1")
+    assert ([*line.seen], [one.finding.sentence for one in line.notes][:1]) == (
+        [],
+        ["the connection was cut after the run's end, before the body's"],
+    )
+
+
 # --- notes, and what it takes to see a finding again -----------------------------------------------------------------
 
 

@@ -173,7 +173,7 @@ class Bench:
         talk = Talk(body, answer, answer.events if answer.streams else [])
         if answer.streams:
             self._hold(talk, {*excused, *(("TR-1",) if answer.end != "whole" else ())}, replays)
-        self._end(answer)
+        self._end(answer, ended=talk.last.get("type") in ("RUN_FINISHED", "RUN_ERROR"))
         return talk
 
     def _sent(self) -> int:
@@ -197,8 +197,11 @@ class Bench:
         for event in talk.events:
             self.version = self.version or word(event, "protocolVersion")
 
-    def _end(self, answer: Answer) -> None:
+    def _end(self, answer: Answer, *, ended: bool) -> None:
+        """How the answer ended. ``ended``: the run's last event came before."""
         match answer.end:
+            case "broken" if ended:
+                self.broke("TR-1", "the connection was cut after the run's end, before the body's", None, "note")
             case "late":
                 self.late += 1
                 self.broke("TR-1", f"the answer had no end within {self.peer.timeout:g} s")

@@ -72,7 +72,9 @@ class Peer:
     def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
         self.url, self.timeout, self.linger = url, timeout, LINGER
         self.requests, self._given = Requests(), tuple(headers)
-        self._http = httpx2.AsyncClient(headers=dict(headers), timeout=timeout, follow_redirects=False)
+        # A connection for each request: a server may close one that was kept, and that is no missing answer.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        self._http = httpx2.AsyncClient(headers=dict(headers), timeout=timeout, follow_redirects=False, limits=limits)
 
     async def __aenter__(self) -> Self:
         return self
