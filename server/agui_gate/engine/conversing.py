@@ -50,6 +50,8 @@ class Conversing:
         self.consents = Consents(self._thread, self.gated_calls, self.showing.snapshot)
         self._own_consents = self.consents.of_task("")
         self.tasks = Tasks(members, scope, self._turns_of, self.consents.of_task)
+        self.listens = False
+        """Whether its client may be told now what has become of calls beside this run."""
         self.done: list[TurnDone] = []
         self.output: bytes | None = None
         """The answer as JSON, where the agent that gave it has answers of a given form."""
@@ -90,6 +92,21 @@ class Conversing:
         self.showing.late(intake.late)
         self.showing.unknown(intake.unknown)
         await self.gated_calls.carry_out(judgement.verdicts)
+
+    async def tell_expired(self, *, of_tasks: bool = True) -> bool:
+        """Tell what has expired since it was read; whether anything has. Nothing decides that but the store's clock."""
+        now, journal = self._scope.clock(), self._thread.journal
+        found = False
+        for approval in journal.pending():
+            # Of what was asked in this run, the store alone knows the time.
+            may_be = approval.expires_at is not None and (not approval.asked_at or approval.expired_at(now))
+            if may_be and (of_tasks or not journal.task_of(approval.call_id)):
+                record = await self._thread.lease.approval(approval.id)
+                is_new = journal.approvals[approval.call_id].is_pending and self.listens
+                if record is not None and record.state is State.EXPIRED and is_new:
+                    self.showing.closed(record)
+                    found = True
+        return found
 
     async def converse(self) -> Rest:
         """Turns of whoever speaks, until that is done, waits for somebody, or reaches the limit (`LimitReached`).

@@ -62,6 +62,7 @@ class Course:
         if intake.keep is None:
             self._showing.known()
         await self._apply(intake)
+        self._conversing.listens = True
         if intake.keep is None:
             await self._conversing.decide(intake)
         waited = self._thread.journal.waiting_tasks()
@@ -79,6 +80,9 @@ class Course:
         if self._showing.is_due:
             await self._showing.restate()
         rest = await self._converse(intake)
+        while rest is Rest.WAITS and (await self._conversing.tell_expired() or not self._thread.journal.waits):
+            rest = await self._converse(intake)
+        self._conversing.listens = False
         await (self._wait() if rest is Rest.WAITS else self._finish())
 
     async def _take(self) -> Intake:

@@ -141,6 +141,8 @@ class Engine:
 
     async def _tidy(self) -> None:
         await self._expiry.step()
+        for live in list(self._runs.values()):
+            await live.tell_expired()
         await self._sweeper.step()
         await self._bus.expire()
 
@@ -264,7 +266,7 @@ class Engine:
         live.opened(*opened.snapshot())
         work = Run(team, run, opened, store, live, dialect, new_id, store.now, self._downgrades)
         self._runs[live.key] = live
-        live.deciding, live.lose = work.deciding, work.lose
+        live.deciding, live.lose, live.tell_expired = work.deciding, work.lose, work.tell_expired
         live.thread_bytes = opened.capacity.size
         self._in_flight[live.principal] += 1
         live.start(work.execute())

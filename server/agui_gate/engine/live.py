@@ -25,6 +25,10 @@ DISCONNECT_GRACE = defaults.DISCONNECT_GRACE
 log = structlog.get_logger("agui_gate.live")
 
 
+async def _nothing() -> None:
+    """There is nothing to do."""
+
+
 class LiveRun:
     """One run: its task, what it says, and how many read that. ``key`` is the server's own name for it.
 
@@ -52,6 +56,7 @@ class LiveRun:
         "run_id",
         "stop_alone",
         "task",
+        "tell_expired",
         "thread_bytes",
         "thread_id",
         "way",
@@ -74,6 +79,7 @@ class LiveRun:
         self.stop_alone = stop_alone
         self.deciding: Callable[[], bool] = lambda: False
         self.lose: Callable[[], None] = lambda: None
+        self.tell_expired: Callable[[], Awaitable[None]] = _nothing
         self.task: asyncio.Task[None] | None = None
         self.thread_bytes = 0
         """How large its thread was when it began."""

@@ -128,11 +128,18 @@ class Run:
         """Whether something that a person approved is at work: its tool, or a request that says yes to the provider."""
         return self._conversing is not None and self._conversing.deciding
 
+    async def tell_expired(self) -> None:
+        """Tell its client what has expired meanwhile: not in tasks, which go on together. The run goes on by itself."""
+        if self._conversing is not None and self._conversing.listens:
+            with suppress(AguiGateError):  # the store is away: the next time, then
+                await self._conversing.tell_expired(of_tasks=False)
+
     async def _stopped(self, status: RunStatus, error: BaseException | None = None) -> None:
         """Close every open call before anything else (S29), then save. Bounded, should the store be away: then saving
         goes on in the background, until the thread is free again.
         """
         if self._conversing is not None:
+            self._conversing.listens = False
             await self._closing(self._conversing.stopped(error))
         if error is None:  # the stop came while they were saved
             for result in list(self._scope.untold.values()):
