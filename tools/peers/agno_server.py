@@ -1,4 +1,4 @@
-"""Agno behind `agui-gate check`, at `/agui`. ``pip install agno ag-ui-protocol openai fastapi uvicorn python-multipart``."""
+"""Agno behind `agui-gate check`, at `/agui`. ``pip install agno ag-ui-protocol openai fastapi python-multipart``."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""LlamaIndex's router behind `agui-gate check`, at `/run`. ``pip install llama-index-protocols-ag-ui fastapi uvicorn``."""
+"""LlamaIndex behind `agui-gate check`, at `/run`. ``pip install llama-index-protocols-ag-ui fastapi uvicorn``."""
 
 import os
 
