@@ -1,6 +1,7 @@
 """The client against agui-gate itself, and against servers of other kinds: over real sockets."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -25,6 +26,7 @@ from agui_gate.client import (
     Unreachable,
     events,
 )
+from agui_gate.client.connection import Connection
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings
 from tests.client.servers import client_of, refusal, run_of, scripted
@@ -432,3 +434,20 @@ async def test_a_result_with_the_id_of_another_message_among_many_keeps_nobody_w
     async with scripted(reply) as server, client_of(server.url) as client:
         await client.thread().say("hello")
     assert on_the_loop == [True, False]
+
+
+async def test_runs_without_end_on_one_stream_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the time was looked at, the last one had ended: each was taken for the last."""
+    pairs = 0
+
+    async def again_and_again(*_: object) -> AsyncIterator[list[bytes]]:
+        nonlocal pairs
+        while pairs < 1_000_000:
+            pairs += 1
+            yield [json.dumps(event).encode() for event in (STARTED, FINISHED)]
+            await checkpoint()
+
+    monkeypatch.setattr(Connection, "payloads", again_and_again)
+    async with scripted(run_of()) as server, client_of(server.url, total=0.5) as client:
+        assert (await client.thread().say("hello")).kind == "success"
+    assert pairs < 1_000_000

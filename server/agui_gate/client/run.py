@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
@@ -278,7 +279,7 @@ class Run:
         async with aclosing(self._connection.payloads(response, self._frames)) as batches:
             while not self._stopped:
                 ended = self.outcome is not None
-                left = self._limits.linger if ended else self._until - monotonic()
+                left = min(self._until - monotonic(), self._limits.linger if ended else inf)
                 try:
                     async with asyncio.timeout(max(left, 0.0)) as self._reading:
                         payloads = await anext(batches, None)
