@@ -4,12 +4,13 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_gate.core.json_patch import NotApplicable, patched
-from agui_gate.core.work import Work
+from agui_gate.core.json_patch import MAX_LEVELS, NotApplicable, patched
+from agui_gate.core.work import TooMuchWork, Work
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab/~", max_size=2),
@@ -106,3 +107,22 @@ def test_copies_of_copies_come_to_an_end() -> None:
         while len(made) < 40:
             made.append(patched(made[-1], twice, work))
     assert len(made) < 40
+
+
+@pytest.mark.parametrize("way", ["move", "copy"])
+def test_what_is_moved_into_itself_again_and_again_stays_such_that_it_can_be_written(way: str) -> None:
+    """Else a peer makes a state that its client can't send back any more, whatever it is asked."""
+    deeper = [
+        {"op": "add", "path": "/w", "value": {}},
+        {"op": way, "from": "/a", "path": "/w/a"},
+        {"op": "move", "from": "/w", "path": "/a"},
+    ]
+    value: Any = {"a": {}}
+    for _ in range(MAX_LEVELS):
+        with suppress(NotApplicable):
+            value = patched(value, deeper)
+    assert msgspec.json.encode(value)
+    with pytest.raises(NotApplicable, match="too deep"):
+        patched(value, deeper)
+    with pytest.raises(TooMuchWork):
+        patched({"a": [[]] * 100_000}, deeper * 100, Work())

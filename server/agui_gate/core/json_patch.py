@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
 
-from agui_gate.core.work import PER_BYTE, TooMuchCopied, Work, copy_of, same
+from agui_gate.core.work import PER_BYTE, TooMuchCopied, Work, copy_of, is_deeper, same
 
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
@@ -14,6 +14,9 @@ PER_OPERATION = 4.0
 
 MAX_PARTS = 256
 """Parts of one pointer."""
+
+MAX_LEVELS = 512
+"""How deep a copy, or what is moved, may come to nest: again and again, it would be deeper than anybody can write."""
 
 SHOWN = 200
 """Characters of a pointer that an error tells."""
@@ -62,14 +65,20 @@ class _Changing:
             case "replace":
                 self._replace(path, operation["value"])
             case "move":
-                self._add(path, self._remove(operation["from"]))
+                self._add(path, self._fitting(path, self._remove(operation["from"])))
             case "copy":
-                self._add(path, copy_of(self._find(operation["from"]), self._work))
+                self._add(path, copy_of(self._fitting(path, self._find(operation["from"])), self._work))
             case "test":
                 if not same(self._find(path), operation["value"], self._work):
                     raise NotApplicable(f"{path[:SHOWN]!r} has another value")
             case other:
                 raise NotApplicable(f"there is no operation {other!r}")
+
+    def _fitting(self, path: str, value: Any) -> Any:
+        """The value, which may be of any depth, if at this place it doesn't nest too deep."""
+        if is_deeper(value, MAX_LEVELS - path.count("/"), self._work):
+            raise NotApplicable("it nests too deep")
+        return value
 
     def _add(self, path: str, value: Any) -> None:
         parent, name = self._parent(path)

@@ -79,6 +79,19 @@ class Work:
         return size
 
 
+def is_deeper(value: Any, levels: int, work: Work) -> bool:
+    """Whether a JSON value nests deeper than ``levels``. Level by level: no recursion to run out of."""
+    level = [value] if isinstance(value, dict | list) else []
+    while level:
+        if levels == 0:
+            return True
+        levels -= 1
+        work.take(sum(map(len, level)) * PER_VALUE)
+        children = (child for one in level for child in (one.values() if isinstance(one, dict) else one))
+        level = [child for child in children if isinstance(child, dict | list)]
+    return False
+
+
 def same(one: Any, other: Any, work: Work) -> bool:
     """Whether two JSON values are equal. Numbers are by what they are worth, and booleans are no numbers."""
     left = [(one, other)]

@@ -50,7 +50,7 @@ AUTH_SECONDS = 20.0
 ADMISSION = "agui_gate.admission"
 """Where a request's scope has its `Admission`."""
 
-ENDED = "Who opened this stream is not known any more."
+ENDED = "The token that opened this stream is no longer valid."
 """Why a stream ends whose token has expired, or was taken back."""
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
