@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { launch, shot } from "./browser.mjs";
 import * as builtin from "./scenarios/builtin.mjs";
+import * as cards from "./scenarios/cards.mjs";
 import * as conversation from "./scenarios/conversation.mjs";
 import * as approvals from "./scenarios/approvals.mjs";
 import * as handling from "./scenarios/handling.mjs";
@@ -24,7 +25,7 @@ import * as teams from "./scenarios/teams.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...person };
+const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...person, ...cards };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

@@ -113,6 +113,12 @@ async def archive_order(order_id: str) -> dict[str, Any]:
 
 
 @tool(gate=True)
+async def label_order(order_id: str, label: str | int) -> dict[str, Any]:
+    """Put a label on an order: a word or a number."""
+    return {"order_id": order_id, "label": label}
+
+
+@tool(gate=True)
 async def credit_points(points: int) -> dict[str, Any]:
     """Give somebody points, as many as one likes."""
     return {"credited": points}
@@ -171,6 +177,7 @@ def shop(provider: str, store: str, streams: str) -> Any:
             take_back,
             pack_order,
             archive_order,
+            label_order,
             credit_points,
             ship_order,
         ],

@@ -33,6 +33,18 @@ def test_what_waits_in_any_chat_is_decided_from_the_list(stack: Stack, scenario:
     stack.run(f"builtinInbox{scenario}", {"style": style})
 
 
+@pytest.mark.parametrize("style", ["interrupt", "card"])
+@pytest.mark.parametrize("scenario", ["ApproveAll", "ApproveRest", "KeepsEdit", "SameThing", "Words"])
+def test_cards_say_what_people_need(stack: Stack, scenario: str, style: str) -> None:
+    """One click for several, edits that last, what ran already, words and amounts as people write them."""
+    stack.run(f"builtin{scenario}", {"style": style})
+
+
+@pytest.mark.parametrize("scenario", ["SameTitles", "Kept", "Phone"])
+def test_what_else_people_meet(stack: Stack, scenario: str) -> None:
+    stack.run(f"builtin{scenario}", {"style": "interrupt"})
+
+
 @pytest.mark.parametrize("scenario", ["Named", "Hidden", "Keys", "Chats", "Expired", "Followed", "ClockAhead"])
 def test_the_built_in_page_at_hand(stack: Stack, scenario: str) -> None:
     """Names, hidden characters, keys, the list of chats, expiry and clocks; what waits is followed."""

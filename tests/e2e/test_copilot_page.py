@@ -107,6 +107,17 @@ def test_what_waits_is_decided_from_the_list(stack: Stack, scenario: str, option
 
 @pytest.mark.parametrize(
     ("scenario", "options"),
+    cases("keepsEdit", "sameThing", "words", over=[("direct", "card"), ("direct", "interrupt")])
+    + cases("sameTitles", "phone", over=[("direct", "card")])
+    + cases("kept", over=[("direct", "interrupt"), ("browser", "interrupt")]),
+)
+def test_cards_and_lists_say_what_people_need(stack: Stack, scenario: str, options: dict[str, str]) -> None:
+    """Edits that last, what ran already, words and amounts as people write them; phones."""
+    stack.run(scenario, options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options"),
     cases("threadMenu", "waitsForYou", over=[("direct", "card"), ("browser", "card")])
     + cases("connections", "listedLate", over=[("direct", "card")]),
 )

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ARGS, asked, call, finished, interrupt, interrupted, page, play, result } from "./support.mjs";
 
-const { changes, openAsks, toAnswers } = await page("asks.js");
+const { changes, openAsks, toAnswers, together } = await page("asks.js");
 const { fromText, humanize, makeFields, put, summary, toText } = await page("fields.js");
 const { toRows } = await page("rows.js");
 
@@ -162,4 +162,15 @@ test("money has two digits behind the point, or none; nothing else has", async (
   assert.equal(withUnit("1.5", "kg"), "1.5 kg");
   assert.equal(unitsFor({ amount: 64.9 }, { message: "Refund 64.90 € for 1003?" })("amount", 64.9), "€");
   assert.deepEqual([showValue("1003"), showValue("1003", { type: "string" }), showValue("1003", { type: ["string", "number"] })], ['"1003"', "1003", '"1003"']);
+});
+
+test("several that nobody may edit are approved together, as long as none has expired", () => {
+  const plain = (id, extra) => interrupt(id, { metadata: { tool: "refund", arguments: { order_id: id }, editable: [] }, ...extra });
+  const keys = (state, now = 0) => together(state, now).map(({ key }) => key);
+  assert.deepEqual(keys(waiting(plain("c1"), plain("c2"))), ["c1", "c2"]);
+  assert.deepEqual(keys(waiting(plain("c1"))), []);
+  assert.deepEqual(keys(waiting(plain("c1"), editable())), [], "what can be edited is looked at one by one");
+  assert.deepEqual(keys(waiting(plain("c1"), plain("c2", { expiresAt: "2026-01-01T00:00:00Z" })), Date.parse("2026-01-02")), []);
+  const state = waiting(plain("c1"), plain("c2"));
+  assert.deepEqual(keys({ ...state, drafts: { c1: { approved: false } } }), [], "one is left");
 });

@@ -64,6 +64,14 @@ test("what was too large is taken back, and is not sent along again", async () =
   assert.deepEqual(inputs[2].messages.map(({ content }) => content), ["one", "Hi", "less"]);
 });
 
+test("several asks are approved with one click, in one run", async () => {
+  const { session, inputs } = scripted(gated("c1", "c2"), []);
+  await session.send("go");
+  await session.decide([{ key: "c1" }, { key: "c2" }], { approved: true });
+  assert.deepEqual(inputs[1].resume.map(({ interruptId, payload }) => [interruptId, payload]), [["apr-c1", { approved: true }], ["apr-c2", { approved: true }]]);
+  assert.equal(inputs.length, 2);
+});
+
 test("several asks are decided apart and sent together", async () => {
   const { session, inputs } = scripted(gated("c1", "c2"), [result("c1", "ok"), result("c2", "no"), finished()]);
   await session.send("refund both");

@@ -79,8 +79,8 @@ const composer = createComposer(
   { send, stop: () => session.stop() },
 );
 const batch = createBatch(
-  { bar: element("batch"), text: element("batch-text"), button: element("batch-send"), finePrint: element("fine-print") },
-  { onSend: () => void session.sendDecisions({ partial: true }), setHint: composer.setHint, isWriting: () => composer.getText().trim() !== "", announce },
+  { bar: element("batch"), text: element("batch-text"), all: element("batch-all"), button: element("batch-send"), finePrint: element("fine-print") },
+  { onApproveAll: (asks) => void session.decide(asks, { approved: true }), onSend: () => void session.sendDecisions({ partial: true }), setHint: composer.setHint, isWriting: () => composer.getText().trim() !== "", announce },
 );
 const news = createNews({ read: readNew, write: writeNew });
 const chats = createChats({

@@ -44,6 +44,16 @@ export function isReady(state, partial = false) {
   return !state.run && decided.length > 0 && (partial || decided.length === asks.length);
 }
 
+/**
+ * What one click may approve: all that is not decided, if it is several. A tool whose arguments people may change wants them
+ * looked at one by one, so a single such call takes the offer away from all.
+ */
+export function together(state, now) {
+  const left = openAsks(state).filter((ask) => !state.drafts[ask.key]);
+  const isPlain = ({ kind, fields, expiresAt }) => kind === "approval" && fields.length === 0 && !(expiresAt && Date.parse(expiresAt) <= now);
+  return left.length > 1 && left.every(isPlain) ? left : [];
+}
+
 /** What is decided, ready to go out: messages that join the history, what resumes the run, and the calls it is about. */
 export function takeDrafts(state, newId) {
   const decided = openAsks(state).filter((ask) => state.drafts[ask.key]);

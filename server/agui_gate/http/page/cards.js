@@ -91,7 +91,7 @@ function earlierLines({ schema, arguments: args }, earlier) {
   const canonical = (values) => JSON.stringify(Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1)));
   const isSame = earlier.some(({ record, arguments: given }) => canonical(bothArguments(record, given).ran) === canonical(args));
   const what = isSame ? "The very same already" : "Already";
-  const title = `${what} ${ran ? "ran" : "tried"} in this chat${earlier.length > 1 ? ` ${earlier.length} times` : ""}:`;
+  const title = `${what} ${ran ? "ran" : "tried"} in this chat:`;
   const list = h("ul", {}, more > 0 ? h("li", {}, `${more} earlier`) : null, lines);
   return [h("div", { class: "card-earlier", "data-same": String(isSame) }, icon(isSame ? "warning" : "clock"), h("div", {}, h("strong", {}, title), list))];
 }

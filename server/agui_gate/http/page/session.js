@@ -112,11 +112,8 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
     },
     startNew: (agent, threadId = newId()) => begin(threadId, agent),
     /** Show a thread the server knows; an unknown one is an empty chat under that id. */
-    async open(threadId, agent) {
-      begin(threadId, agent);
-      await load(threadId);
-    },
-    /** Say something; resolves to false where it wasn't said, as the chat is gone. */
+    open: (threadId, agent) => (begin(threadId, agent), load(threadId)),
+    /** Say something; resolves to false where the chat is gone. */
     async send(text) {
       const { threadId } = state;
       const there = await isThere(threadId);
@@ -124,9 +121,10 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       await tell({ id: newId(), role: "user", content: text });
       return true;
     },
-    async decide(ask, decision) {
+    async decide(asks, decision) {
       if (state.run) return;
-      set({ ...setDraft(state, ask, decision), notice: decision ? state.notice : null }); // there is another answer to send now
+      const decided = [asks].flat().reduce((next, ask) => setDraft(next, ask, decision), state);
+      set({ ...decided, notice: decision ? state.notice : null }); // there is another answer to send now
       await sendDecisions();
     },
     sendDecisions,
@@ -140,9 +138,7 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       await run();
     },
     /** Let the conversation go on from where it is. */
-    async goOn() {
-      if (!state.run) await run();
-    },
+    goOn: async () => state.run ?? run(),
     /** Take back the message that had no answer (as long as it is part of the conversation, it is sent along); returns its text. */
     takeBack() {
       const last = state.messages.at(-1);
@@ -151,17 +147,13 @@ export function createSession({ api, cards = false, onChange, now = Date.now, ne
       set({ ...state, notice: null, messages: state.messages.slice(0, -1) });
       return last.content;
     },
-    async retry() {
-      if (!state.run) await redo();
-    },
+    retry: async () => state.run ?? redo(),
     /** Stop the run; its stream ends by itself. If the server can't be asked, it goes on, and that is said. */
     async stop() {
       const running = abort;
-      try {
-        await api.cancelRun(state.threadId);
-      } catch ({ code = "internal", message }) {
+      await api.cancelRun(state.threadId).catch(({ code = "internal", message }) => {
         if (abort === running && state.run) set({ ...state, notice: { code, message: `The answer could not be stopped. ${message}` } });
-      }
+      });
     },
   };
 
