@@ -13,7 +13,7 @@
     │   ├── Gone                    410  gone
     │   ├── TooLarge                413  too_large
     │   └── UnsupportedMediaType    415  unsupported_media_type
-    ├── ProviderError               the model provider did not deliver
+    ├── ProviderError               a request to the model provider failed
     │   ├── RateLimited             429  rate_limited
     │   ├── ProviderAuth            503  provider_auth
     │   ├── ProviderRejected        503  provider_rejected
@@ -33,9 +33,9 @@
     ├── Internal                    500  internal
     │   ├── NoInstructions          500  internal
     │   └── ForeignRef              500  internal
-    ├── IllegalMove                 a gated call was moved against the table of core/approvals.py
-    ├── ToolError                   raised by tools on purpose: its text is for the model and the user    tool_failed
-    └── ConfigurationError          the deployment is wrong; the message says what to change
+    ├── IllegalMove                 a state change that core/approvals.py doesn't allow
+    ├── ToolError                   raised by tools: its text is for the model and the user    tool_failed
+    └── ConfigurationError          the configuration is invalid; the message says what to change
         └── Unusable                its database or its bus can't be used here
 
 Each class knows its HTTP status and its code (docs/errors.md). Messages are safe to show: no secret, no provider's
@@ -66,7 +66,7 @@ class RequestError(AguiGateError):
 
 
 class InvalidRequest(RequestError):
-    """What was sent is malformed (400), or well-formed and wrong (422). The message names the place: correct it."""
+    """The request is malformed (400), or well-formed but invalid (422). Correct what the message names."""
 
     def __init__(self, message: str, *, well_formed: bool = False) -> None:
         super().__init__(message)
@@ -74,37 +74,37 @@ class InvalidRequest(RequestError):
 
 
 class Unauthorized(RequestError):
-    """Nobody knows who asks. Send a token, or whatever the `auth` of the server wants."""
+    """The request isn't authenticated. Send a token, or the credentials that the server's `auth` expects."""
 
     status = 401
     code = "unauthorized"
 
 
 class Forbidden(RequestError):
-    """Known, but not allowed; also a foreign Host or Origin. The message says what to configure."""
+    """Authenticated, but not allowed; also a foreign Host or Origin. The message says what to configure."""
 
     status = 403
     code = "forbidden"
 
 
 class NotFound(RequestError):
-    """It does not exist, or belongs to somebody else: the same answer for both."""
+    """It does not exist, or belongs to another principal: the response is the same."""
 
     status = 404
     code = "not_found"
 
 
 class ThreadBusy(RequestError):
-    """A run, or a decision, is at work on the thread. Wait until it has ended, or stop it; then try again."""
+    """A run or a decision is in progress on the thread. Wait until it has ended, or stop it; then try again."""
 
     status = 409
     code = "thread_busy"
 
 
 class LeaseLost(ThreadBusy):
-    """What works on a thread doesn't hold its lease any more; what it wanted to write was not written.
+    """A run or a decision has lost the lease of its thread, so its changes were not saved.
 
-    Its process was silent for longer than a lease lasts, and another run or decision has the thread now, or had it.
+    Its process didn't renew the lease in time, and another run or decision has taken over the thread.
     """
 
     code = "lease_lost"
@@ -117,15 +117,15 @@ class LeaseLost(ThreadBusy):
 
 
 class ApprovalPending(RequestError):
-    """With `on_unanswered="refuse"`: calls wait for an answer that this run does not bring. Answer all of them."""
+    """With `on_unanswered="refuse"`: calls are pending that this run doesn't answer. Answer all of them."""
 
     status = 409
     code = "approval_pending"
 
 
 class ApprovalRefused(RequestError):
-    """An answer that can't be taken: it answers nothing that was asked, or is against the gate's policy. The call goes
-    on waiting. Over HTTP, 409 with this code: it was decided before, and `error.record` says how.
+    """The answer is invalid: it answers no question, or violates the gate's policy. The call stays pending. Over HTTP,
+    409 with this code means that the call was already decided; `error.record` says how.
     """
 
     status = 422
@@ -133,65 +133,65 @@ class ApprovalRefused(RequestError):
 
 
 class Gone(RequestError):
-    """It existed and is no longer kept. The message says what is."""
+    """It existed and is no longer stored. The message says what remains."""
 
     status = 410
     code = "gone"
 
 
 class TooLarge(RequestError):
-    """Over a limit, which the message names. Most limits are settings: see docs/settings.md."""
+    """It exceeds a limit, which the message names. Most limits are settings: see docs/settings.md."""
 
     status = 413
     code = "too_large"
 
 
 class UnsupportedMediaType(RequestError):
-    """The body is not declared as JSON. Send `content-type: application/json`."""
+    """The body isn't declared as JSON. Send `content-type: application/json`."""
 
     status = 415
     code = "unsupported_media_type"
 
 
 class ProviderError(AguiGateError):
-    """The model's provider did not deliver. Subclasses say why (B19)."""
+    """A request to the model's provider failed. Subclasses say why (B19)."""
 
     status = 503
     code = "provider_unavailable"
 
 
 class RateLimited(ProviderError):
-    """The provider, or this server, wants fewer requests. Wait a moment and try again."""
+    """The provider, or this server, received too many requests. Wait a moment and try again."""
 
     status = 429
     code = "rate_limited"
 
 
 class ProviderAuth(ProviderError):
-    """The provider does not accept the key. The deployment has to change it; `agui-gate doctor` checks it."""
+    """The provider does not accept the API key. The operator must correct it; `agui-gate doctor` checks it."""
 
     code = "provider_auth"
 
 
 class ProviderRejected(ProviderError):
-    """The provider refuses this request for good (an unknown model, a schema, a policy). Repeating it doesn't help."""
+    """The provider refuses this request (an unknown model, a schema, a policy). Repeating it doesn't help."""
 
     code = "provider_rejected"
 
 
 class ConsentLost(ProviderRejected):
-    """The provider can't be told any more that it may run a call that it held; it did not run it."""
+    """The provider no longer accepts the approval of a call that it held. It did not run the call."""
 
 
 class FormRefused(ProviderRejected):
-    """The provider can't hold the model to the form of its answers. The request is sent once more with it in words."""
+    """The provider doesn't support the output schema. The request is repeated with the schema in its instructions."""
 
 
 class MediaRefused(ProviderRejected):
-    """The provider can't take an attachment. The request is sent once more without it (see `engine/refusals.py`).
+    """The provider rejects an attachment. The request is repeated once without it (see `engine/refusals.py`).
 
-    ``value`` is (or ends with) what the attachment holds, "" where the provider didn't say which it is. ``accepted``:
-    the request was accepted first, so the provider may have kept it, or acted on it.
+    ``value`` is the attachment's content or its end, "" if the provider didn't say which one. ``accepted``: the request
+    was accepted first, so the provider may have stored it or acted on it.
     """
 
     def __init__(self, message: str, value: str = "", *, accepted: bool = False) -> None:
@@ -201,9 +201,9 @@ class MediaRefused(ProviderRejected):
 
 
 class ContentRefused(ProviderRejected):
-    """The provider refuses what was said. What was new in the request is not sent again.
+    """The provider refuses the content. What was new in the request is not sent again.
 
-    ``too_long``: for its size; else for its meaning (a content policy).
+    ``too_long``: because of its size; otherwise because of a content policy.
     """
 
     def __init__(self, message: str, *, too_long: bool = False) -> None:
@@ -212,9 +212,9 @@ class ContentRefused(ProviderRejected):
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider is down, can't be reached, or broke its answer off. Try again in a moment.
+    """The provider is down, unreachable, or its answer broke off. Try again in a moment.
 
-    ``reached`` is false where the request surely didn't arrive.
+    ``reached`` is false if the request certainly didn't arrive.
     """
 
     def __init__(self, message: str, *, reached: bool = True) -> None:
@@ -223,37 +223,37 @@ class ProviderUnavailable(ProviderError):
 
 
 class OutputUnfit(ProviderError):
-    """The model's answer does not fit the form that the agent's answers have, also when it was asked again. What it
-    said is kept. Try again, or say what is missing.
+    """The model's answer doesn't match the agent's output schema, also after a second request. The answer is kept. Try
+    again, or say what is missing.
     """
 
     code = "output_unfit"
 
 
 class ContextLength(ProviderError):
-    """The conversation is longer than the model can read. What was too long is left out of the next run."""
+    """The conversation is longer than the model's context. The next run omits what was too long."""
 
     status = 422
     code = "context_length"
 
 
 class LimitReached(AguiGateError):
-    """A limit of the agent or of the server ended the run. What was said is kept. The message says how to go on."""
+    """A limit of the agent or of the server ended the run. Its messages are kept. The error says how to continue."""
 
     status = 422
     code = "limit_reached"
 
 
 class Unavailable(AguiGateError):
-    """The server can't serve right now: it is shutting down, or its store is away. Try again in a moment."""
+    """The server is shutting down, or its store is unavailable. Try again in a moment."""
 
     status = 503
     code = "unavailable"
 
 
 class NotSaved(Unavailable):
-    """An approved call ran, and its result is not saved yet. It does not run again; the result is saved as soon as
-    that is possible. ``ran`` is false where it was stopped before its tool began.
+    """An approved call ran, and its result is not saved yet. It does not run again; the server keeps trying to save the
+    result. ``ran`` is false if the call was stopped before its tool began.
     """
 
     def __init__(self, message: str, *, ran: bool) -> None:
@@ -262,7 +262,7 @@ class NotSaved(Unavailable):
 
 
 class ShuttingDown(Unavailable):
-    """The server takes nothing new, since it is about to end. Try again in a moment: another one may be there."""
+    """The server is shutting down and accepts no new requests. Try again in a moment: another replica may respond."""
 
     retry_after = 2
 
@@ -271,8 +271,8 @@ class ShuttingDown(Unavailable):
 
 
 class Unreadable(Unavailable):
-    """Another version wrote to this thread what this one can't read safely, so it is left alone. Other threads go on.
-    Start that version again, or delete the thread.
+    """The thread contains data of another version that this one can't read safely, so it is not changed. Other threads
+    work. Use that version, or delete the thread.
     """
 
     def __init__(self) -> None:
@@ -283,7 +283,7 @@ class Unreadable(Unavailable):
 
 
 class Interrupted(Unavailable):
-    """The server process that ran it is gone. What it had saved stands, and is shown. Send a message to go on."""
+    """The server process of the run is gone. What it had saved is kept and shown. Send a message to continue."""
 
     code = "interrupted"
 
@@ -295,21 +295,21 @@ class Interrupted(Unavailable):
 
 
 class Internal(AguiGateError):
-    """A bug of ours. The details are in the log, never in the message."""
+    """A bug in the server. The details are in the log, never in the message."""
 
     def __init__(self) -> None:
         super().__init__("Something went wrong on the server. Its log has the details.")
 
 
 class NoInstructions(Internal):
-    """The function that makes the agent's instructions failed, took too long, or returned no text: see the log."""
+    """The function that builds the agent's instructions failed, timed out, or returned no text: see the log."""
 
     def __init__(self) -> None:
         AguiGateError.__init__(self, "The agent's instructions could not be built. The server's log has the details.")
 
 
 class ForeignRef(Internal):
-    """An adapter returned a ref that it could never use again: one that is of another origin than its own."""
+    """An adapter returned a ConversationRef with an origin other than its own, which it could never use again."""
 
     def __init__(self) -> None:
         AguiGateError.__init__(
@@ -318,13 +318,13 @@ class ForeignRef(Internal):
 
 
 class IllegalMove(AguiGateError):
-    """A gated call can't move from its state to the wanted one (`core/approvals.py`). For clients it is `internal`."""
+    """A gated call can't change from its state to the wanted one (`core/approvals.py`). Clients receive `internal`."""
 
 
 class ToolError(AguiGateError):
-    """Raise this in a tool to tell the model and the user what went wrong: the text is passed on.
+    """Raise this in a tool to tell the model and the user what went wrong: they receive its text.
 
-    Any other exception is reported by its type alone, since its text may hold a secret.
+    Of other exceptions only the type is reported, because the text may contain a secret.
     """
 
     status = 422
@@ -332,11 +332,11 @@ class ToolError(AguiGateError):
 
 
 class ConfigurationError(AguiGateError):
-    """The deployment is wrong; raised at start, never per request."""
+    """The configuration is invalid. Raised at start, never per request."""
 
 
 class Unusable(ConfigurationError):
-    """A database or a bus that is named can't be used: its driver is missing, it isn't there, it lets nobody in.
+    """The configured database or bus can't be used: its driver is missing, it doesn't exist, or it denies access.
 
-    The command line ends with exit code 1 for it, as for a database that is away.
+    The command line exits with code 1, as for a database that is unavailable.
     """

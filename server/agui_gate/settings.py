@@ -48,99 +48,97 @@ _META = ("sources",)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """Checked settings. Raises `ConfigurationError` with one sentence that names the setting that is wrong.
+    """Validated settings. Raises `ConfigurationError` with one sentence that names the invalid setting.
 
-    What stands below each of them is what docs/settings.md says; the limits themselves are held elsewhere (ADR 0011).
+    docs/settings.md shows the text below each of them; the limits are enforced elsewhere (ADR 0011).
     """
 
     store: str = field(default="sqlite:///agui-gate.db", repr=False)
-    """Where threads and approvals are kept: `sqlite:///file.db`, `postgresql://user:password@host/database`, `memory://`."""
+    """Where threads and approvals are stored: `sqlite:///file.db`, `postgresql://user:password@host/database`, `memory://`."""
     bus: str = field(default="", repr=False)
-    """What carries the events of runs to readers in other processes. Not given: the store's database where that is
-    PostgreSQL, else `memory://`, the process itself.
+    """Carries the events of runs to clients of other processes. Not set: the store's database if that is PostgreSQL,
+    otherwise `memory://`, within the process.
     """
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Who may ask: principals, each with a bearer token. Empty means no auth: the server answers loopback alone."""
+    """The principals, each with a bearer token. Empty: no authentication, only loopback requests are accepted."""
     cors_origins: tuple[str, ...] = ()
-    """Pages of other origins that may call this server. Loopback origins may while no auth is configured."""
+    """Origins whose pages may call this server. Without authentication, loopback origins are allowed."""
     allowed_hosts: tuple[str, ...] = ()
-    """Host names to answer to besides the loopback ones, while no auth is configured."""
+    """Host names that are accepted besides loopback ones while no authentication is configured."""
     dialect: Literal["auto", "compat", "1.0"] = "auto"
-    """Which AG-UI rules runs are told by; `auto` goes by each request's version: see the glossary, *dialect*."""
+    """The AG-UI dialect of streams; `auto` selects it by each request's version: see the glossary, *dialect*."""
     max_body_bytes: int = defaults.MAX_BODY_BYTES
-    """How large a request's body may be. Over it: 413 `too_large`."""
+    """Maximum size of a request's body. Above: 413 `too_large`."""
     events_seconds: float = defaults.EVENTS_SECONDS
-    """How long the events of a run that ended can be read again. After it: 404 `not_found`."""
+    """How long the events of a finished run can be read again. Afterwards: 404 `not_found`."""
     events_bytes: int = defaults.EVENTS_BYTES
-    """How many bytes of a run's newest events are kept. What is older: 410 `gone`."""
+    """How many bytes of a run's newest events are kept. Older ones: 410 `gone`."""
     disconnect_grace: float = defaults.DISCONNECT_GRACE
-    """How long a run goes on that is to be stopped when nobody reads it."""
+    """How long a run continues after its last client disconnected, if disconnecting stops it."""
     drain_seconds: float = 30.0
-    """How long runs and decisions may go on once the server is told to stop. New ones get 503. After it: what is left
+    """How long runs and decisions may continue once the server was told to stop. New ones get 503. Afterwards the rest
     is stopped.
     """
     send_timeout: float = defaults.SEND_TIMEOUT
-    """How long a reader may take nothing. Over it: its connection is closed."""
+    """How long a client may read nothing. Above: its connection is closed."""
     turn_bytes: int = defaults.TURN_BYTES
-    """Text, reasoning and arguments of one answer of the model. Over it: `limit_reached`; what was said is kept."""
+    """Text, reasoning and arguments of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
     turn_calls: int = defaults.TURN_CALLS
-    """Calls in one answer of the model. Over it: `limit_reached`; none of them runs."""
+    """Calls in one answer of the model. Above: `limit_reached`; none of them runs."""
     turn_seconds: float = defaults.TURN_SECONDS
-    """How long one answer of the model may take. Over it: `limit_reached`; what was said is kept."""
+    """Duration of one answer of the model. Above: `limit_reached`; the answer so far is kept."""
     tools_at_once: int = defaults.TOOLS_AT_ONCE
     """Calls of one answer that run at the same time. The others wait."""
     tool_threads: int = defaults.TOOL_THREADS
     """Sync tools that run at the same time, shared fairly among principals. The others wait."""
     thread_bytes: int = defaults.THREAD_BYTES
-    """What is kept of one thread. Over it: `limit_reached`; begin a new thread."""
+    """Stored size of one thread. Above: `limit_reached`; begin a new thread."""
     thread_entries: int = defaults.THREAD_ENTRIES
-    """Messages, results of calls and the like in one thread. Over it: `limit_reached`; begin a new thread."""
+    """Messages, results and other entries in one thread. Above: `limit_reached`; begin a new thread."""
     open_bytes: int = defaults.OPEN_BYTES
-    """All threads together that are worked on at the same time (several times that in memory), half of it for one
-    principal. Over it: 503 `unavailable`, and 429 `rate_limited` for the principal.
+    """Size of all threads that are in use at the same time (several times that in memory), half of it for one
+    principal. Above: 503 `unavailable`, and 429 `rate_limited` for the principal.
     """
     state_bytes: int = defaults.STATE_BYTES
-    """The shared state of a thread, as JSON. Over it: 413 `too_large`; a tool's change is undone."""
+    """The shared state of a thread, as JSON. Above: 413 `too_large`; a tool's change is undone."""
     principal_runs: int = defaults.PRINCIPAL_RUNS
-    """Runs of one principal in flight. Over it: 429 `rate_limited`."""
+    """Runs of one principal in flight. Above: 429 `rate_limited`."""
     principal_bytes: int = 256 * 1024 * 1024
-    """What `memory://` keeps of one principal. Over it: 413 `too_large`."""
+    """What `memory://` stores for one principal. Above: 413 `too_large`."""
     principal_threads: int = 10_000
-    """Threads that `memory://` keeps of one principal. Over it: 413 `too_large`."""
+    """Threads that `memory://` stores for one principal. Above: 413 `too_large`."""
     retention_threads_days: int = defaults.RETENTION_THREADS_DAYS
     """After how many days without a change a thread is deleted, with its journal and approvals. Never while something
-    of it waits or is at work. 0: never.
+    is pending or running on it. 0: never.
     """
     retention_records_days: int = defaults.RETENTION_RECORDS_DAYS
-    """After how many days what is left of a deleted thread goes: its tombstones and its audit trail. 0: never."""
+    """After how many days the tombstones and the audit trail of a deleted thread are deleted. 0: never."""
     max_connections: int = 0
-    """Connections of `agui-gate serve`. 0: as many as the process may have open files for, 10,000 at most. Over it: the
-    one that has been silent for longest is closed; if none is silent, 503 `unavailable`.
+    """Connections of `agui-gate serve`. 0: by the process's limit of open files, at most 10,000. Above: the connection
+    that has been idle for longest is closed; if none is idle, 503 `unavailable`.
     """
     header_bytes: int = 64 * 1024
-    """Headers of a request to `agui-gate serve`, all together. Over it: 431 `too_large`."""
+    """Total size of a request's headers in `agui-gate serve`. Above: 431 `too_large`."""
     header_count: int = 128
-    """Number of headers of a request to `agui-gate serve`. Over it: 431 `too_large`."""
+    """Number of a request's headers in `agui-gate serve`. Above: 431 `too_large`."""
     header_seconds: float = 15.0
-    """How long the headers of a request to `agui-gate serve` may take, from the first moment of a connection on. Over
-    it: the connection is closed.
+    """How long the headers of a request to `agui-gate serve` may take, from the start of the connection. Above: the
+    connection is closed.
     """
     body_seconds: float = defaults.BODY_SECONDS
-    """How long a request's body may take; each 16 KiB that came give it a second more. Over it: 400
-    `invalid_request`.
-    """
+    """How long a request's body may take; each 16 KiB received add a second. Above: 400 `invalid_request`."""
     keep_alive_seconds: float = 75.0
-    """How long a connection to `agui-gate serve` may be silent between two requests. Over it: closed."""
+    """How long a connection to `agui-gate serve` may be idle between two requests. Above: it is closed."""
     log_level: str = "info"
-    """How much is logged: `debug`, `info`, `warning` or `error`."""
+    """The lowest level that is logged: `debug`, `info`, `warning` or `error`."""
     host: str = "127.0.0.1"
-    """Where `agui-gate serve` listens. Anything but loopback needs auth."""
+    """The address on which `agui-gate serve` listens. Other addresses than loopback require authentication."""
     port: int = 8000
-    """The port of `agui-gate serve`; 0: any that is free."""
+    """The port of `agui-gate serve`; 0: any free port."""
     page: bool = True
-    """Whether `GET /` is the built-in page."""
+    """Whether `GET /` serves the built-in page."""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each value came from, by name. No setting."""
+    """Where each value came from, by name. Not a setting."""
 
     def __post_init__(self) -> None:
         for name, read in READERS.items():
