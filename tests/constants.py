@@ -83,7 +83,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.core.json_diff.MAX_DEPTH": (64, "As deep as a state may nest; deeper would recurse towards Python's limit."),
     "agui_gate.core.json_diff.MOST_ANCHORS": (5000, "Five milliseconds of the loop. Ten times as many take longer than others may wait."),
     "agui_gate.core.json_diff.MOST_WORK": (25000, "Half of the 50 ms that nobody may wait. Ten times as much is a stall of a quarter of a second."),
-    "agui_gate.core.json_patch.MAX_LEVELS": 512,
+    "agui_gate.core.json_patch.MAX_LEVELS": (512, "Deeper than one operation can write (a pointer and an event), and half of what the JSON encoder can write."),
     "agui_gate.core.json_patch.MAX_PARTS": (256, "Twice the deepest event (128). Each part of each operation is a step."),
     "agui_gate.core.jsontext.MAX_DEPTH": (64, "Deeper values break recursive readers: browsers' and Python's own."),
     "agui_gate.core.jsontext.MAX_TOKENS": (50000, "Some 20 ms. Arguments that a model never ended are seldom a tenth of it."),
