@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -117,11 +118,14 @@ def running(
     cwd: Path,
     *arguments: str,
     terminal: bool = False,
+    columns: int = 0,
     env: Mapping[str, str] | None = None,
     command: Sequence[str] = PROGRAM,
 ) -> Iterator[Running]:
-    """Start a command; what still runs in the end is killed."""
+    """Start a command; what still runs in the end is killed. ``columns`` of a terminal: 0 if it doesn't say."""
     ours, theirs = pty.openpty() if terminal else os.pipe()
+    if terminal:
+        termios.tcsetwinsize(theirs, (24 if columns else 0, columns))
     process = subprocess.Popen(
         [*command, *arguments],
         cwd=cwd,

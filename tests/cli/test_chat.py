@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from agui_gate import create_app
+from agui_gate import Agent, create_app
 from agui_gate.cli.chatting import Talk
 from agui_gate.cli.terminal import asking
 from agui_gate.cli.terminal.printing import TextPrinter
@@ -21,6 +25,7 @@ from agui_gate_adapters.testkit.agui import serving
 from tests.cli.support import PATIENT, PROGRAM, TIMEOUT, Running, call, environment, running
 from tests.client.servers import refusal, run_of, scripted
 from tests.interop.streams import FINISHED, STARTED, Event, sse, text
+from tests.product.inprocess import Parrot
 
 pytestmark = pytest.mark.anyio
 
@@ -363,6 +368,51 @@ async def test_nobody_there() -> None:
     done = await chat("http://127.0.0.1:9/", "-m", "go")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Nothing is listening at http://127.0.0.1:9. (agent_unreachable)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "headers", "told"),
+    [
+        ("/elsewhere", 401, [], "The server requires a token (401). Add --header 'Authorization: Bearer TOKEN'."),
+        (
+            "/elsewhere",
+            401,
+            ["--header", "authorization: Bearer x"],
+            "The server refuses this token (401). Check --header 'Authorization: …'.",
+        ),
+        ("/gate", 307, [], "{url}/gate redirects (307). Type: agui-gate chat {url}/gate/"),
+        ("/gate/", 307, [], "{url}/gate/ redirects (307). Pass the address it redirects to."),
+        (
+            "/gate",
+            404,
+            [],
+            "There is no AG-UI agent at {url}/gate (404). Try it with a slash at its end: agui-gate chat {url}/gate/",
+        ),
+        (
+            "/gate/",
+            405,
+            [],
+            "There is no AG-UI agent at {url}/gate/ (405). "
+            "Check its path: it must be the address that accepts runs (POST).",
+        ),
+    ],
+)
+async def test_a_refusal_says_what_to_type(path: str, status: int, headers: list[str], told: str) -> None:
+    async def refuse(request: Request) -> Response:
+        return Response(status_code=status)
+
+    async with serving(Starlette(routes=[Route(path, refuse, methods=["POST"])])) as url:
+        done = await chat(f"{url}{path}", "-m", "go", *headers)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: {told.format(url=url)} (agent_refused)\n"
+
+
+@pytest.mark.parametrize("path", ["/agents/spport", "/nothing"])
+async def test_an_agui_gate_names_its_agents_where_the_address_is_wrong(path: str) -> None:
+    async with serving(create_app(Agent(name="support", model=Parrot()), store="memory://")) as url:
+        done = await chat(f"{url}{path}", "-m", "go")
+    assert done.returncode == 1
+    assert f"(404). This server has support. Type: agui-gate chat {url}/agents/support (agent" in done.stderr
 
 
 @pytest.mark.parametrize(

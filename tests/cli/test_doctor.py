@@ -1,9 +1,11 @@
 """`agui-gate doctor`: one line a finding, and exit code 1 if something is broken."""
 
 import asyncio
+import os
 import re
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from agui_gate.core.approvals import Decision, State
@@ -23,10 +25,34 @@ def test_all_is_well(cli: Cli) -> None:
         "✓ access: this machine only, as no tokens are set",
         "✓ page: its files are installed",
         "✓ cli_shop:agent: 1 agent with 1 tool, 1 of them gated",
-        "✓ store: sqlite:///x.db opens and can be written; it is empty",
+        "✓ store: sqlite:///x.db has nothing in it yet; a server creates it when it starts",
         "✓ bus: memory://",
         "✓ shop: model: answers",
     ]
+
+
+def test_it_creates_no_database(cli: Cli, database: str) -> None:
+    before = sorted(os.listdir())
+    assert cli("doctor").exit_code == 0
+    assert sorted(os.listdir()) == before
+    missing = cli("doctor", "--store", "sqlite:///folder/x.db")
+    assert missing.exit_code == 1
+    assert "✗ store: The database folder/x.db can't be created: there is no directory " in missing.stdout
+    assert sorted(os.listdir()) == before
+    reached = cli("doctor", "--store", database)
+    assert "has nothing in it yet; a server creates it when it starts" in reached.stdout
+    with psycopg.connect(database) as connection:
+        tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+        assert connection.execute(tables).fetchone() == (0,)
+
+
+def test_a_database_that_is_there_is_opened(cli: Cli) -> None:
+    assert cli("migrate", "--store", "sqlite:///x.db").exit_code == 0
+    assert (
+        "✓ store: sqlite:///x.db opens and can be written; it is empty\n"
+        in cli("doctor", "--store", "sqlite:///x.db").stdout
+    )
+    assert sorted(os.listdir()) == [name for name in sorted(os.listdir()) if not name.endswith(("-wal", "-shm"))]
 
 
 def test_without_a_target_the_provider_is_not_checked(cli: Cli) -> None:
@@ -78,6 +104,9 @@ def test_a_bus_that_answers_is_named_without_its_password(cli: Cli, valkey: Valk
 
 
 def test_the_bus_of_a_postgresql_store(cli: Cli, database: str) -> None:
+    result = cli("doctor", "--store", database)
+    assert (result.exit_code, "✓ bus: the store's database, once it has its tables\n" in result.stdout) == (0, True)
+    assert cli("migrate", "--store", database).exit_code == 0
     result = cli("doctor", "--store", database)
     assert (result.exit_code, "✓ bus: the store's database\n" in result.stdout) == (0, True)
     result = cli("doctor", "--store", database, env={"AGUI_GATE_BUS": "memory://"})

@@ -34,7 +34,23 @@ def test_no_line_of_a_list_of_commands_is_cut_off(cli: Cli, name: str) -> None:
 def test_unknown_command(cli: Cli) -> None:
     result = cli("sever")
     assert result.exit_code == 2
-    assert "No such command 'sever'" in result.stderr
+    assert "No such command 'sever'. Did you mean 'serve'?" in result.stderr
+    assert "No such command 'nothing'.\n" in cli("nothing").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["approvals", "list"], "Did you mean 'ls'?"),
+        (["audit", "verfy"], "Did you mean 'verify'?"),
+        (["serve", "--prot", "9"], "'--port'"),
+        (["chat", "http://x/", "--mesage", "a"], "'--message'"),
+    ],
+)
+def test_what_was_meant(cli: Cli, arguments: list[str], meant: str) -> None:
+    result = cli(*arguments)
+    assert result.exit_code == 2
+    assert meant in result.stderr
 
 
 @pytest.mark.parametrize(

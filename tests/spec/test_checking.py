@@ -348,8 +348,8 @@ async def gushing(_: bytes, writer: asyncio.StreamWriter) -> None:
 NO_SERVER: dict[str, tuple[Answering, str]] = {
     "HTML": (saying(head(media="text/html; charset=utf-8") + b"<html>"), "text/html, not text/event-stream"),
     "JSON": (saying(head(media="application/json") + b"{}"), "application/json, not text/event-stream"),
-    "not found": (saying(head("404 Not Found", "text/plain") + b"nothing"), "is this the agent's own address?"),
-    "no POST": (saying(head("405 Method Not Allowed", "text/plain")), "is this the agent's own address?"),
+    "not found": (saying(head("404 Not Found", "text/plain") + b"nothing"), "give the address that accepts runs"),
+    "no POST": (saying(head("405 Method Not Allowed", "text/plain")), "give the address that accepts runs"),
     "unauthorized": (saying(head("401 Unauthorized", "application/json") + b"{}"), "give credentials with --header"),
     "redirect": (saying(head("307 Temporary Redirect", location="http://127.0.0.1:9/x")), "redirects to http://127.0.0.1:9/x"),
     "broken": (saying(head("500 Oops", "text/plain") + b"it broke"), "status 500: it broke"),

@@ -171,6 +171,6 @@ def _free(question: Question) -> Answer | None:
     return question.reply(typed)
 
 
-def tell(error: ClientError) -> None:
+def tell(error: ClientError, explained: str) -> None:
     """One line about what went wrong on the way."""
-    failure(whole(error.message), error.code)
+    failure(whole(explained), error.code)

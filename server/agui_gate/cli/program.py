@@ -3,6 +3,10 @@
 What people did wrong, and what is wrong with a deployment, is one line on stderr; tracebacks are for ``--debug``.
 """
 
+import difflib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +14,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from agui_gate.cli.terminal.layout import FittingContext, fit, fitting, help_width
 from agui_gate.core.secrets import traceback_of
 from agui_gate.errors import AguiGateError, ConfigurationError, Unusable
 
@@ -40,13 +45,11 @@ From a shell:  agui-gate run support:agent --message "Refund order 1001"
 Any server:    agui-gate chat http://127.0.0.1:8000/
 Diagnose:      agui-gate doctor support:agent
 
-\b
 Settings come from AGUI_GATE_* variables or a file named by --config;
 `agui-gate settings` prints them.
 """
 
-EPILOG = """\b
-Exit codes: 0 success; 1 failure (a run, a decision, a check, or the database);
+EPILOG = """Exit codes: 0 success; 1 failure (a run, a decision, a check, or the database);
 2 usage or configuration error; 3 a call waits for approval; 130 interrupted.
 """
 
@@ -60,11 +63,47 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {self.format_message()}", err=True, file=file)
+        line = fit(f"error: {self.format_message()}", sys.stderr).removeprefix("error:")
+        click.echo(f"{click.style('error:', fg='red', bold=True)}{line}", err=True, file=file)
+
+
+class Misuse(click.UsageError):
+    """click's own complaint about what was typed, in lines that fit."""
+
+    def format_message(self) -> str:
+        """Without "Error: ", which click writes before it."""
+        return fit(f"Error: {super().format_message()}", sys.stderr).removeprefix("Error: ")
+
+
+@contextmanager
+def _fitted() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        raise Misuse(error.format_message(), error.ctx) from error
 
 
 class Program(click.Group):
     """A group that imports a command when it is named, and tells errors in one line."""
+
+    context_class = FittingContext
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """As click does, with help texts that fit."""
+        with _fitted():
+            return super().make_context(info_name, args, parent, **{"terminal_width": help_width(), **extra})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does. It doesn't know the names of commands that are not imported."""
+        if args[0] not in COMMANDS and (near := difflib.get_close_matches(args[0], COMMANDS, 1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, most used first."""
@@ -78,7 +117,7 @@ class Program(click.Group):
         if ctx.meta.get("agui_gate.listing"):
             return click.Command(cmd_name, short_help=short)
         command: click.Command = import_module(module).command
-        return command
+        return fitting(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -88,7 +127,8 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn errors into one line and an exit code."""
         try:
-            return super().invoke(ctx)
+            with _fitted():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click's own, and a reader such as `head` that has seen enough
         except KeyboardInterrupt:

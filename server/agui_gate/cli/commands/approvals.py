@@ -1,6 +1,7 @@
 """`agui-gate approvals`: decide from a terminal what waits on a running server."""
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from agui_gate.cli.remote_server import Gone, Json, News, Outcome, Record, Remot
 from agui_gate.cli.terminal.argument_edits import edited_arguments
 from agui_gate.cli.terminal.asking import REASON, can_ask, read_line, show_arguments
 from agui_gate.cli.terminal.console import dim, short, table, whole
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.errors import ConfigurationError
 
 SHOWN_ID = 12
@@ -47,7 +49,6 @@ Examples:
 A unique prefix of an id is enough. The whole call is printed to stderr before it is decided (not with --json). When
 nothing else is pending in the conversation, the conversation continues, whether or not a page shows it.
 
-\b
 Exit codes: 0 success; 1 the server refused, or the approved tool failed;
 2 usage error, or nothing is listening at the address.
 """
@@ -71,7 +72,7 @@ def command() -> None:
     """List, approve, reject."""
 
 
-@command.command("ls")
+@command.command("ls", short_help="List your pending calls, oldest first.")
 @url_option
 @token_option
 @json_option
@@ -104,7 +105,7 @@ def watch(url: str, token: str | None, as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps({"event": name, "data": told}))
         elif line := _line(news, seen):
-            click.echo(line)
+            click.echo(fit(line, sys.stdout))
 
     with RemoteServer(url, token) as server:
         while True:
@@ -168,7 +169,7 @@ def approve(
         _report(server.decide(found.id if found else approval_id, payload), as_json)
 
 
-@command.command("reject")
+@command.command("reject", short_help="Reject a call: its tool does not run.")
 @click.argument("approval_id", metavar="ID")
 @click.option("--reason", help="The reason, shown to the model and recorded.  [default: prompt]")
 @continue_option

@@ -15,6 +15,7 @@ from agui_gate.cli.interruptible import run as run_interruptible
 from agui_gate.cli.opened_store import opened
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.terminal.console import dim
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.core.accounts import Ledger
 from agui_gate.core.audit import Break, Chains, Event, Head
 from agui_gate.errors import ConfigurationError
@@ -44,7 +45,6 @@ Examples:
 
 Events don't contain arguments, results or reasons, only their SHA-256 digests and the names of edited arguments.
 
-\b
 Exit codes: 0 all chains are intact; 1 a chain is broken, or the store is not available; 2 usage error.
 """
 
@@ -73,9 +73,8 @@ def verify(ctx: click.Context, kept: IO[str] | None, as_json: bool, store: str |
         click.echo(json.dumps(msgspec.to_builtins(checked)))
     else:
         for broken in checked.broken:
-            click.echo(
-                f"thread {broken.thread_id or broken.thread} (key {broken.thread}), event {broken.seq}: {broken.why}"
-            )
+            where = f"thread {broken.thread_id or broken.thread} (key {broken.thread}), event {broken.seq}"
+            click.echo(fit(f"{where}: {broken.why}", sys.stdout))
         click.echo(
             f"{checked.events:,} events in {checked.chains:,} chains: {'broken' if checked.broken else 'whole'}."
         )
@@ -83,7 +82,7 @@ def verify(ctx: click.Context, kept: IO[str] | None, as_json: bool, store: str |
         ctx.exit(FAILED)
 
 
-@command.command("export")
+@command.command("export", short_help="Print events as JSON lines, chain by chain.")
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
@@ -109,7 +108,7 @@ def export(
     run_interruptible(run())
 
 
-@command.command("heads")
+@command.command("heads", short_help="Print the head of each chain, to be kept elsewhere.")
 @store_option
 @config_option
 @debug_option

@@ -9,6 +9,7 @@ import click
 from agui_gate.cli.interruptible import in_order
 from agui_gate.cli.program import config_option, debug_option
 from agui_gate.cli.terminal.console import dim
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import load_settings
 
@@ -27,7 +28,6 @@ Examples:
   agui-gate backup /backups/gate.db --force                replace an earlier copy
   agui-gate backup gate.db --store sqlite:///support.db
 
-\b
 Exit codes: 0 the copy is complete and verified; 1 the copy failed; 2 usage or configuration error.
 """
 
@@ -46,7 +46,7 @@ def command(file: Path, force: bool, store: str | None, config: Path | None) -> 
     source = _path(settings.store)
     with in_order():
         size = back_up(source, file, replace=force, report=Progress())
-    click.echo(f"{source} copied to {file}: {size:,} bytes, checked.")
+    click.echo(fit(f"{source} copied to {file}: {size:,} bytes, checked.", sys.stdout))
 
 
 class Progress:

@@ -5,7 +5,8 @@ import json
 import shlex
 import sys
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ import click
 from agui_gate.cli.chatting import Policy, Talk, tell
 from agui_gate.cli.interruptible import Runner
 from agui_gate.cli.program import FAILED, INTERRUPTED, WAITING, debug_option
+from agui_gate.cli.refusals import explained
 from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.asking import can_ask, read_line, tell_lost, tell_pending
 from agui_gate.cli.terminal.console import dim, log_to_stderr, note, short
@@ -43,7 +45,6 @@ Examples:
 With -m it says that and ends. Without a terminal each line of stdin is said, and only the agent's words go to stdout.
 Without a terminal, questions stay pending, unless --approve answers them.
 
-\b
 Exit codes: 0 success; 1 the last run failed or was lost with its server, or nothing is listening;
 2 usage error; 3 a question is pending; 130 interrupted by Ctrl-C.
 """
@@ -56,6 +57,7 @@ COMMANDS = """  /ask      answer pending questions
 Anything else is sent to the agent. Begin with // to send a message that starts with a slash."""
 
 T = TypeVar("T")
+Explain = Callable[[ClientError], Coroutine[Any, Any, str]]
 
 
 @click.command("chat", help=HELP)
@@ -94,7 +96,8 @@ def command(
     thread_id = thread or f"cli-{uuid.uuid4().hex[:12]}"
     talk = Talk(client.thread(thread_id, advertised=[CARD] if cards else []), approve, as_json=as_json)
     with Runner() as runner:
-        session = Session(runner, talk, shlex.join(["agui-gate", "chat", url, "--thread", thread_id]))
+        again = shlex.join(["agui-gate", "chat", url, "--thread", thread_id])
+        session = Session(runner, talk, again, partial(explained, url=url, headers=head))
         try:
             code = session.hold(message, resumed=thread is not None)
         except KeyboardInterrupt:
@@ -119,8 +122,8 @@ def _check(message: str | None, thread: str | None) -> None:
 class Session:
     """From the first word to the exit code. The loop runs only while the agent does: questions are asked outside."""
 
-    def __init__(self, runner: Runner, talk: Talk, again: str) -> None:
-        self._runner, self._talk, self._again = runner, talk, again
+    def __init__(self, runner: Runner, talk: Talk, again: str, explain: Explain) -> None:
+        self._runner, self._talk, self._again, self._explain = runner, talk, again, explain
         self._code = 0
         self._interactive = can_ask() and sys.stdout.isatty()
         self._converses = self._interactive
@@ -208,7 +211,7 @@ class Session:
         try:
             ended = self._runner.run(work)
         except ClientError as error:
-            tell(error)
+            tell(error, self._runner.run(self._explain(error)))
             self._code = FAILED
             return None
         if isinstance(ended, Outcome) and ended.kind == "interrupted":

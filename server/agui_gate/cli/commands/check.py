@@ -9,6 +9,7 @@ from agui_gate.cli.interruptible import run
 from agui_gate.cli.program import FAILED, MISUSED, Failure, debug_option
 from agui_gate.cli.request_headers import header_option, read_headers
 from agui_gate.cli.terminal.console import short
+from agui_gate.cli.terminal.layout import fit
 
 COMMAND = "curl -sN "
 """What a line begins with that somebody will copy. It is told whole: it is ASCII, with what the server said in JSON."""
@@ -35,7 +36,6 @@ Examples:
   agui-gate check https://example.org/agent --header 'Authorization: Bearer TOKEN' --json > report.json
   agui-gate check http://127.0.0.1:8000/ --curl
 
-\b
 Exit codes: 0 no MUST is broken; 1 a MUST is broken (marked BROKEN);
 2 nothing could be checked: nothing is listening, it is not an AG-UI server, or its runs fail.
 """
@@ -81,11 +81,11 @@ def command(
         click.echo(json.dumps(found.told(), indent=2, ensure_ascii=False))
     else:
         for line in found.table(curl=curl):
-            click.echo(line if line.lstrip().startswith(COMMAND) else short(line, WIDTH))
+            click.echo(line if line.lstrip().startswith(COMMAND) else fit(short(line, WIDTH), sys.stdout))
         version = short(found.version, 20) or "of no version"
-        click.echo(f"\n{url} (AG-UI {version}): {found.summary()}")
+        click.echo(fit(f"\n{url} (AG-UI {version}): {found.summary()}", sys.stdout))
         if found.stopped:
-            click.echo(f"The check ended early: {found.stopped}.")
+            click.echo(fit(f"The check ended early: {found.stopped}.", sys.stdout))
     ctx.exit(FAILED if found.broken else 0)
 
 

@@ -24,7 +24,6 @@ Examples:
   agui-gate demo --port 9000
   agui-gate demo --store sqlite:///demo.db    keep the conversations across restarts
 
-\b
 Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the store can't be opened.
 """
 

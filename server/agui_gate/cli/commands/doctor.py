@@ -1,6 +1,7 @@
 """`agui-gate doctor`: one line and one fix per finding."""
 
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -14,8 +15,9 @@ from agui_gate.cli.interruptible import run
 from agui_gate.cli.program import FAILED, config_option, debug_option
 from agui_gate.cli.target import load_target, model_option, states_of
 from agui_gate.cli.terminal.console import log_to_stderr, mark, printable
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.engine.roster import Roster
-from agui_gate.errors import AguiGateError
+from agui_gate.errors import AguiGateError, ConfigurationError
 from agui_gate.settings import DEFAULT, Settings, load_settings
 from agui_gate.stores.orphans import Named
 from agui_gate.stores.retention import DAY_MS, Tally
@@ -40,7 +42,6 @@ Examples:
   agui-gate doctor support:agent --ask                     send one short request
   agui-gate doctor --model anthropic:claude-sonnet-4-5
 
-\b
 Exit codes: 0 no problem (lines marked ! are advice, or could not be checked); 1 problems found (lines marked ✗).
 """
 
@@ -72,9 +73,10 @@ async def _print_all(findings: AsyncIterator[Finding]) -> int:
     async for finding in findings:
         advice = finding.ok and bool(finding.fix)
         detail = f": {finding.detail}" if finding.detail else ""
-        click.echo(f"{mark(None if advice else finding.ok)} {finding.what}{detail}")
+        line = fit(f"✓ {finding.what}{detail}", sys.stdout, hang=4).removeprefix("✓ ")
+        click.echo(f"{mark(None if advice else finding.ok)} {line}")
         if finding.fix:
-            click.secho(f"  → {finding.fix}", dim=finding.ok is not False)
+            click.secho(fit(f"  → {finding.fix}", sys.stdout), dim=finding.ok is not False)
         broken += finding.ok is False
     return broken
 
@@ -143,12 +145,20 @@ def _page() -> Finding:
 
 
 async def _store(settings: Settings) -> AsyncIterator[Finding]:
-    """Open, migrate, write and close; and say of which approved calls nobody knows what came of them."""
-    from agui_gate.stores import open_store
+    """Open, migrate, write and close; and say of which approved calls nobody knows what came of them.
 
-    shown = settings.shown("store")
+    What doesn't exist yet is not created.
+    """
+    from agui_gate.stores import open_store, schema_of
+
+    where = f" in {os.getcwd()}" if settings.source("store") == DEFAULT else ""
+    shown = f"{settings.shown('store')}{where}"
     try:
         store = open_store(settings.store)
+        if not settings.store.startswith("memory:") and not await schema_of(settings.store):
+            _check_place(settings.store)
+            yield Finding("store", True, f"{shown} has nothing in it yet; a server creates it when it starts")
+            return
         try:
             await store.start()
             await store.check()
@@ -161,8 +171,7 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
         named = "AGUI_GATE_STORE" if source == DEFAULT else source
         yield Finding("store", False, error.message, f"Correct {named}, or what it points at.")
         return
-    where = f" in {os.getcwd()}" if settings.source("store") == DEFAULT else ""
-    yield Finding("store", True, f"{shown}{where} opens and can be written; {holds}")
+    yield Finding("store", True, f"{shown} opens and can be written; {holds}")
     if left.found:
         detail = f"{_named(len(left.found), left.found)}. The process that ran them is gone"
         fix = "Start a server on this store. It settles them by itself, or the next run of their threads repeats them."
@@ -170,6 +179,21 @@ async def _store(settings: Settings) -> AsyncIterator[Finding]:
     if unknown[0]:
         fix = "Check what they did before anybody tries again. `GET /approvals?state=unknown` lists them."
         yield Finding("interrupted while they ran", True, _named(*unknown), fix)
+
+
+def _check_place(url: str) -> None:
+    """Raise `ConfigurationError` if a SQLite file can't be created there."""
+    from agui_gate.stores import sqlite_path
+
+    if (path := sqlite_path(url)) is None:
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise ConfigurationError(f"The database {path} can't be created: there is no directory {folder}.")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise ConfigurationError(
+            f"The database {path} can't be written; check the rights of the file and its directory."
+        )
 
 
 def _named(count: int, calls: Sequence[Named]) -> str:
@@ -200,8 +224,11 @@ def _age(oldest: int | None, now: int) -> str:
 async def _bus(settings: Settings) -> Finding:
     """Connect and close."""
     from agui_gate.from_settings import bus_from
+    from agui_gate.stores import schema_of
 
     try:
+        if settings.store.startswith("postgres") and not settings.bus and not await schema_of(settings.store):
+            return Finding("bus", True, "the store's database, once it has its tables")
         bus = bus_from(settings)
         try:
             await bus.start()

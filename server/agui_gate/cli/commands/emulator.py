@@ -1,5 +1,6 @@
 """`agui-gate emulator`: the strict provider emulator by itself."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
@@ -8,6 +9,7 @@ import click
 
 from agui_gate.cli.program import debug_option
 from agui_gate.cli.terminal.console import dim, log_to_stderr
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.errors import ConfigurationError
 
 T = TypeVar("T")
@@ -27,7 +29,6 @@ Examples:
   agui-gate emulator --chat kimi
   OPENAI_BASE_URL=http://127.0.0.1:8090/v1 OPENAI_API_KEY=any python my_tests.py
 
-\b
 Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the script can't be read.
 """
 
@@ -81,7 +82,9 @@ def _named(profiles: Iterable[tuple[str, T]], name: str, option: str) -> T:
 
 def _announce(url: str, script: Path | None, strict: str) -> None:
     says = f"plays {script}" if script else "answers by the demo brain"
-    click.echo(f"\n  The emulator is up at {click.style(f'{url}/v1', fg='cyan', bold=True)}")
-    click.echo(f"  {says}; {strict}\n")
-    dim(f"  OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=any")
-    dim(f"  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n\n  Ctrl-C stops it.")
+    up = fit(f"  The emulator is up at {url}/v1", sys.stdout, hang=0)
+    click.echo("\n" + up.replace(f"{url}/v1", click.style(f"{url}/v1", fg="cyan", bold=True)))
+    click.echo(fit(f"  {says}; {strict}\n", sys.stdout))
+    for host, address in (("OPENAI", f"{url}/v1"), ("ANTHROPIC", url)):
+        dim(fit(f"  {host}_BASE_URL={address} {host}_API_KEY=any", sys.stdout, hang=0))
+    dim("\n  Ctrl-C stops it.")

@@ -1,5 +1,6 @@
 """`agui-gate migrate`: the store's schema, and the new epoch after a backup was restored."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -7,6 +8,7 @@ import click
 from agui_gate.cli.interruptible import run
 from agui_gate.cli.opened_store import opened
 from agui_gate.cli.program import config_option, debug_option
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.errors import ConfigurationError
 from agui_gate.settings import Settings, load_settings
 from agui_gate.stores import schema_of
@@ -19,10 +21,10 @@ Servers do this when they start. Run it yourself to use another database role, o
 \b
 After you have put back a backup, before any server starts:
   agui-gate migrate --restored
+
 A call that was pending in the backup may have been answered, and may have run, since. It is asked again under a new
 id; answers to the old question are refused. A call that was running in the backup becomes unknown and never runs again.
 
-\b
 Exit codes: 0 success; 1 the store is not available; 2 usage or configuration error.
 """
 
@@ -37,12 +39,14 @@ def command(restored: bool, store: str | None, config: Path | None) -> None:
     settings = load_settings(config, options={"store": store})
     before, after, epoch = run(_migrate(settings, restored))
     shown = settings.shown("store")
-    click.echo(f"{shown}: schema {before} → {after}." if before != after else f"{shown}: schema {after}, up to date.")
+    version = f"schema {before} → {after}." if before != after else f"schema {after}, up to date."
+    click.echo(fit(f"{shown}: {version}", sys.stdout))
     if epoch is not None:
-        click.echo(
+        told = (
             f"Epoch {epoch.number} has begun. Of what waited, asked again: {epoch.asked_again:,}. "
             f"Of what was at work, settled as unknown, or as not run: {epoch.settled:,}."
         )
+        click.echo(fit(told, sys.stdout))
 
 
 async def _migrate(settings: Settings, restored: bool) -> tuple[int, int, Epoch | None]:

@@ -42,7 +42,6 @@ Examples:
 The conversation is kept in the store that `serve` uses, for the principal "local". A server without tokens shows it,
 and pending calls can be decided there.
 
-\b
 Exit codes: 0 finished; 1 the run failed or was lost with its process; 2 usage or configuration error;
 3 a call waits for approval; 130 stopped by Ctrl-C.
 """

@@ -25,7 +25,6 @@ Examples:
 
 Without tokens (or auth= in the application) the server accepts only loopback clients and rejects any other --host.
 
-\b
 Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 usage or configuration error.
 """
 

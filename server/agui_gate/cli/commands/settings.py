@@ -17,7 +17,6 @@ Examples:
   agui-gate settings --config gate.toml
   AGUI_GATE_STORE=memory:// agui-gate settings --json
 
-\b
 Exit codes: 0 all settings are valid; 2 a setting is invalid (the message names it).
 """
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from agui_gate.cli.demo.agent import support_agent
 from agui_gate.cli.demo.team import front_desk
 from agui_gate.cli.serving.banner import banner
 from agui_gate.cli.serving.uvicorn_server import Server, address_of, configure, run_server
+from agui_gate.cli.terminal.layout import fit
 from agui_gate.http.app import create_app
 from agui_gate.http.assets import BUILT
 from agui_gate.settings import Settings
@@ -58,4 +60,4 @@ async def tell_of_other_page(url: str, built: Path, *, every: float = LOOK) -> N
         return  # no checkout: there is no such page
     while not (built / "index.html").is_file():  # noqa: ASYNC110  (a file has no event)
         await asyncio.sleep(every)
-    click.echo(f"  The CopilotKit page is ready: {url}/copilot/\n")
+    click.echo(fit(f"  The CopilotKit page is ready: {url}/copilot/\n", sys.stdout, hang=0))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from agui_gate.cli.program import debugging
+from agui_gate.cli.terminal.layout import columns, fit, folded
 from agui_gate.core.visible import visible
 
 
@@ -22,22 +23,35 @@ def dim(text: str, *, err: bool = False) -> None:
 
 def note(text: str) -> None:
     """Print a line worth noticing on stderr."""
-    click.echo(f"{click.style('note:', fg='yellow')} {text}", err=True)
+    line = fit(f"note: {text}", sys.stderr).removeprefix("note:")
+    click.echo(f"{click.style('note:', fg='yellow')}{line}", err=True)
 
 
 def failure(message: str, code: str) -> None:
     """Print what went wrong, with its code, on stderr."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {message} ({code})", err=True)
+    line = fit(f"error: {message} ({code})", sys.stderr).removeprefix("error:")
+    click.echo(f"{click.style('error:', fg='red', bold=True)}{line}", err=True)
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """``rows`` in aligned columns, two spaces apart, with ``head`` above them if given."""
+    """``rows`` in aligned columns, two spaces apart, with ``head`` above them if given.
+
+    On a terminal that is too narrow for them: the first cell of each row, and below it the others with their heads.
+    """
     lines = [tuple(head), *rows] if head else list(rows)
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))] if lines else []
+    if (room := columns(sys.stdout)) is not None and sum(widths) + 2 * (len(widths) - 1) > room:
+        return "\n".join(piece for row in rows for line in _stacked(row, head) for piece in folded(line, room))
     padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     if head:
         padded[0] = click.style(padded[0], bold=True)
     return "\n".join(padded)
+
+
+def _stacked(row: Sequence[str], head: Sequence[str]) -> list[str]:
+    width = max(map(len, head[1:]), default=0)
+    labels = [name.ljust(width + 1) for name in head[1:]] or [""] * (len(row) - 1)
+    return [row[0], *(f"  {label}{cell}" for label, cell in zip(labels, row[1:], strict=True) if cell)]
 
 
 def short(text: str, width: int) -> str:

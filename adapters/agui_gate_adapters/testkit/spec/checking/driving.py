@@ -112,13 +112,16 @@ def _require(bench: Bench, talk: Talk) -> None:
         raise GaveUp("the first run had no end")
 
 
+EXAMPLE = "http://127.0.0.1:8000/ or http://127.0.0.1:8000/agents/NAME"
+
+
 def _no_server(answer: Answer) -> str:
     if answer.status in (301, 302, 303, 307, 308):
         return f"it redirects to {answer.location[:200] or 'nowhere'}; give that address"
     if answer.status in (401, 403):
         return f"it answers with {answer.status}; give credentials with --header 'Authorization: Bearer …'"
     if answer.status in (404, 405):
-        return f"it answers a POST with {answer.status}; is this the agent's own address?"
+        return f"it answers a POST with {answer.status}; give the address that accepts runs, such as {EXAMPLE}"
     if answer.status != 200:
         said = answer.body[:200].decode(errors="replace").strip()
         return f"it answers with status {answer.status or 'none'}{f': {said}' if said else ''}"
