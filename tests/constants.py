@@ -52,7 +52,7 @@ CONSTANTS: dict[str, tuple[object, str]] = {
     "agui_gate.cli.commands.run.MAX_ROUNDS": (50, "As for `chat`: a model that never stops asking would cost money for ever."),
     "agui_gate.cli.demo.shop.MAX_SHOPS": (500, "A demo on a public address has many visitors: each shop takes some KB, and nobody ends theirs."),
     "agui_gate.cli.local_thread.STOP_SECONDS": (8.0, "As for `chatting`."),
-    "agui_gate.cli.refusals.MOST_NAMES": 10,
+    "agui_gate.cli.refusals.MOST_NAMES": (10, "Enough to find one's own; a server may have hundreds, and the message is a sentence."),
     "agui_gate.cli.remote_server.CONNECT_SECONDS": (5.0, "A handshake takes tenths; a dead address is told while the person still looks."),
     "agui_gate.cli.remote_server.LIST_SECONDS": (120.0, "All pages of a long list over a slow line. A server that sends a byte a second would keep a command for ever."),
     "agui_gate.cli.remote_server.MAX_ANSWER": (33554432, "As much as a thread may have. More would be a server that means harm."),
