@@ -14,6 +14,7 @@ from tests.crash.ground import Ground
 from tests.crash.nursery import Nursery, Replica
 from tests.crash.world import World, orders_of, world
 from tests.product.kit import TIMEOUT, Chat, Product
+from tests.product.live import connect
 from tests.product.shop import status
 from tests.product.test_approval_events import Watching, watching
 from tests.requirements import shows
@@ -88,6 +89,8 @@ async def told_by_all(found: World, chat: Chat, ids: tuple[str, str], elsewhere:
     assert (await elsewhere.get("/approvals?state=claimed"))["approvals"] == []
     (call,) = (await elsewhere.get(f"/threads/{chat.thread_id}?view=calls"))["calls"]
     assert call["state"] == "unknown"
+    shown = await connect(elsewhere, chat)
+    assert (shown[-1]["type"], shown[-1].get("code")) == ("RUN_ERROR", "interrupted")
     chat.product = elsewhere
     chat.url = elsewhere.url
     done = await chat.go()

@@ -38,6 +38,8 @@ class MemoryLedger:
         self._calls: set[tuple[str, str]] = set()
         self._pending: dict[str, dict[str, None]] = {}
         """Ids of those that wait, by principal, oldest first."""
+        self._at_work: set[str] = set()
+        """Ids of those that were approved, and of which it is not known yet what came of them."""
         self._expiring: list[tuple[int, int, str]] = []
         """A heap of those that wait and expire (when, the place in lists, the id), and of some that wait no more."""
 
@@ -94,10 +96,9 @@ class MemoryLedger:
 
     def at_work(self, after: int, most: int) -> list[tuple[str, Named]]:
         """Of those that somebody or the provider is at work at, the first ones, with the keys of their threads."""
-        asked = ((self._seq[each], self._threads[each], approval) for each, approval in self._approvals.items())
-        claimed = (State.CLAIMED, State.PASSED)
-        found = ((key, _named(a, seq)) for seq, key, a in asked if a.state in claimed and not a.is_agreed)
-        return list(islice(((key, named) for key, named in found if named.seq > after), most))
+        found = sorted((self._seq[each], each) for each in self._at_work if not self._approvals[each].is_agreed)
+        later = islice(((seq, each) for seq, each in found if seq > after), most)
+        return [(self._threads[each], _named(self._approvals[each], seq)) for seq, each in later]
 
     def unknown(self, limit: int) -> tuple[int, list[Named]]:
         """See `OrphanStore.unknown`."""
@@ -161,6 +162,7 @@ class MemoryLedger:
         if output is not None:
             changes["output"] = output
         self._approvals[approval_id] = moved = msgspec.structs.replace(approval, **changes)
+        (self._at_work.add if to in UNFINISHED else self._at_work.discard)(approval_id)
         self._trail.add(self._threads[approval_id], now, audit.moved(approval, to, decision, output, run_key))
         return moved
 
@@ -214,6 +216,7 @@ class MemoryLedger:
             if not self._mine[approval.principal]:
                 del self._mine[approval.principal]
             self._calls.discard((thread_key, approval.call_id))
+            self._at_work.discard(approval_id)
             self._unindex(approval)
 
     def _index(self, approval: Approval, now: int) -> None:
