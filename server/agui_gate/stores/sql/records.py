@@ -29,7 +29,7 @@ _PLACES: dict[Which, str] = {
     "pending": _part("state = 'pending' AND seq > :after", "ASC"),
     "decided": _DECIDED_BEFORE,
     "all": f"SELECT seq FROM ({_WAITING_BEFORE} UNION ALL {_DECIDED_BEFORE}) AS found ORDER BY seq DESC LIMIT :limit",  # noqa: S608 ours
-    "claimed": _part(f"{UNSETTLED} AND state <> 'unknown' AND seq < :after", "DESC"),
+    "claimed": _part(f"{UNSETTLED} AND state IN ('claimed', 'passed', 'given_back') AND seq < :after", "DESC"),
     "unknown": _part(f"{UNSETTLED} AND state = 'unknown' AND seq < :after", "DESC"),
 }
 _IDS = (
