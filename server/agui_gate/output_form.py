@@ -11,7 +11,7 @@ from agui_gate.state_form import Unfit, guarded
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+_FENCE = "```"
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _TOLD = (
     "Your final answer, the one in which you call no tool, has to be one JSON value that fits the JSON Schema below. "
@@ -47,9 +47,16 @@ class OutputForm:
         bare = text.strip()
         if not bare:
             raise Unfit("output: it is empty")
-        fenced = _FENCED.fullmatch(bare)
+        said = _unfenced(bare)
         try:
-            said = fenced[1] if fenced else bare
             return guarded(lambda model: model.model_validate_json(said), self._model, "output")
         except Unfit as unfit:
             raise Unfit(str(unfit)[:MOST_CHARACTERS]) from None
+
+
+def _unfenced(text: str) -> str:
+    """The lines between a fence at the beginning and one at the end, where there are such: else all of it."""
+    first, _, rest = text.partition("\n")
+    within, line, last = rest.rpartition("\n")
+    fenced = line and first.rstrip() in (_FENCE, f"{_FENCE}json") and last.lstrip() == _FENCE
+    return within if fenced else text

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from agui_gate.core.transcript import TurnEntry
 from agui_gate.engine.answering import Answering
 from agui_gate.output_form import OutputForm
 from agui_gate.settings import Settings
+from agui_gate.state_form import Unfit
 from agui_gate_adapters.anthropic_messages import AnthropicMessages
 from agui_gate_adapters.common.output_schemas import strict_schema
 from agui_gate_adapters.openai_chat import OpenAIChat
@@ -24,6 +26,7 @@ from tests.product.inprocess import Parrot, calls, request, run, run_body, says,
 from tests.product.kit import Chat, Json, Product, Stream, client_of, running
 from tests.product.shop import SEARCH, Shop, refund, say
 from tests.requirements import shows
+from tests.timing import growth
 
 pytestmark = [pytest.mark.anyio, shows("B19", "B24")]
 DONE = adapter.TurnDone()
@@ -244,7 +247,9 @@ def answered(text: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("version", [{}, {"protocolVersion": "1.0"}], ids=["0.x", "1.x"])
-@pytest.mark.parametrize("text", [GOOD, f"```json\n{GOOD}\n```", f"\n {GOOD} \n"])
+@pytest.mark.parametrize(
+    "text", [GOOD, f"```json\n{GOOD}\n```", f"\n {GOOD} \n", f"``` \n\n{GOOD}\n\n  ```", f"```json\n\n{GOOD}\n```\n"]
+)
 async def test_what_fits_is_the_runs_result(text: str, version: Json) -> None:
     app, model = served(answered(text))
     async with started(app):
@@ -404,3 +409,14 @@ def test_a_model_without_a_json_schema_is_refused_when_the_agent_is_made() -> No
 def test_what_is_no_model_is_refused_when_the_agent_is_made(given: Any) -> None:
     with pytest.raises(ConfigurationError, match="output="):
         Agent(name="a", model=Parrot(), output=given)
+
+
+def test_an_answer_of_nearly_empty_lines_is_looked_through_once() -> None:
+    """Models come to that by themselves. Of 8,000 lines it took four minutes."""
+    form = OutputForm(Order)
+
+    def look(lines: int) -> None:
+        with suppress(Unfit):
+            form.fitted("```" + "\n" * lines + "x")
+
+    assert growth(lambda: look(100), lambda: look(800), rounds=3) < 24
