@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--replay", action="store_true", help="replay every recorded stream to the real clients in the end"
     )
     parser.addoption("--walks", type=int, default=8, help="how many random walks a test of a team takes")
+    parser.addoption("--histories", action="store_true", help="replay every history of the model of the ledger")
     parser.addoption("--offsets", type=int, default=40, help="at how many moments a click is cut short (all: 200)")
 
 

@@ -24,8 +24,10 @@ READS = {
     "approval",
     "at_work",
     "expire",
+    "is_agreed",
     "list_approvals",
     "list_threads",
+    "orphans",
     "read_events",
     "read_heads",
     "read_ledger",
@@ -34,6 +36,7 @@ READS = {
     "read_calls",
     "read_thread",
     "tombstones",
+    "unknown",
     "waiting_ids",
 }
 """What else a store does. Some of it expires what is overdue, which is done again by whoever reads next."""

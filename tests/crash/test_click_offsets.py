@@ -258,5 +258,6 @@ async def test_what_is_told_is_what_came_of_it(
         came = set(states.values())
         if how == "SIGTERM" or (how, way) == ("closed connection", "post"):
             assert not came & CUT_OFF, "what was approved runs to its end"
-        elif every:
-            assert came >= CUT_OFF | {"done"}, "it was cut in before the tool began, in the middle of it, and after it"
+        elif every:  # how long a leaving is let be has a part in when it is noticed
+            middle = set() if how == "closed connection" else {"unknown"}
+            assert came >= {"failed", "done"} | middle, "it was cut in before the tool began, in it, and after it"

@@ -12,6 +12,7 @@ from tests.ledger_model.world import (
     ALL,
     DEAD,
     ENDED,
+    LOST,
     NEVER_RAN,
     NOBODY,
     Backup,
@@ -28,7 +29,7 @@ Steps = Iterator[tuple[Step, World]]
 FAULTS = ("crash", "suspend", "stop", "commit", "restore")
 HOSTED_FAULTS = ("refused", "broken")
 ANSWERS = ((Click("yes"), Click("yes")), (Click("yes"), Click("no")), (Click("yes"), Click("edit")))
-"""The second click may be sent before the first."""
+"""The second click may be sent before the first. What a provider runs can't be edited."""
 
 OPEN = ("claimed", "passed")
 """Records that are somebody's work."""
@@ -45,7 +46,8 @@ class Calls:
     def initial(self) -> Sequence[World]:
         """Nothing is asked yet."""
         faults = FAULTS + HOSTED_FAULTS * self._held
-        return [World(clicks=clicks, faults=faults, budget=self._budget) for clicks in ANSWERS]
+        answers = ANSWERS[:2] if self._held else ANSWERS
+        return [World(clicks=clicks, faults=faults, budget=self._budget) for clicks in answers]
 
     def canonical(self, state: World) -> tuple[World, tuple[int, ...]]:
         """See `Model`."""
@@ -94,10 +96,8 @@ class Calls:
 
     def _works(self, s: World, i: int, worker: Worker) -> Steps:
         match worker.at:
-            case "asking":
-                yield Step("asked", i), self._asked(s, i)
-            case "ask unsure":
-                yield Step("look", i), self._look_for_question(s, i)
+            case "asking" | "ask unsure":
+                yield from self._asks(s, i, worker)
             case "leased":
                 yield from self._decides(s, i, worker)
             case "claiming":
@@ -110,6 +110,8 @@ class Calls:
                 yield Step("begun", i), self._begun(s, i)
             case "leaving":
                 yield Step("release", i), s.release(i)
+            case "again":
+                yield from self._decides_again(s, i, worker)
             case _:
                 yield from self._runs(s, i, worker)
 
@@ -136,12 +138,24 @@ class Calls:
             case "broken":
                 yield Step("give back", i), self._given_back(s, i)
 
+    def _asks(self, s: World, i: int, worker: Worker) -> Steps:
+        if worker.at == "asking":
+            yield Step("asked", i), self._asked(s, i)
+        else:
+            yield Step("look", i), self._look_for_question(s, i)
+
     def _fenced(self, s: World, i: int) -> bool:
         return s.holder == i or not self.guards.claim_is_fenced
 
     def _as_it_is(self, s: World, i: int) -> World:
         """Tell what the ledger says now."""
         return s.tell("" if s.gone else s.record).leave(i, "nothing" if s.record == "pending" else "answered")
+
+    def _refused(self, s: World, i: int) -> World:
+        """The store refused a decision. Without the lease it is made again, if it is still to be made."""
+        if s.record == "pending" and s.holder != i and not s.gone:
+            return s.put(i, at="again", slept=False, stopped=False)
+        return self._as_it_is(s, i)
 
     def _asked(self, s: World, i: int) -> World:
         if s.record == "none" and s.holder == i:
@@ -161,12 +175,19 @@ class Calls:
                 closed = s._replace(record="rejected", by=worker.click, says="no")
                 yield Step("reject", i), closed.tell("rejected").leave(i)
             else:
-                yield Step("too late", i), self._as_it_is(s, i)
+                yield Step("too late", i), self._refused(s, i)
         elif self.guards.claim_is_first:
             yield Step("send claim", i), s.put(i, at="claiming")
         else:
             runs = s._replace(by=worker.click, says=click.says).effect(click.says)
             yield Step("start", i), runs.put(i, at="running")
+
+    def _decides_again(self, s: World, i: int, worker: Worker) -> Steps:
+        """Under another lease, once that can be had."""
+        if s.free and s.record == "pending" and not s.gone:
+            yield Step("take", i, worker.click), s.take(i, "leased", worker.click)
+        elif s.free:
+            yield Step("too late", i), self._as_it_is(s, i)
 
     def _lands(self, s: World, i: int, click: int) -> World | None:
         """The statement that claims; None if it changes nothing."""
@@ -177,7 +198,9 @@ class Calls:
 
     def _claimed(self, s: World, i: int) -> World:
         after = self._lands(s, i, s.workers[i].click) if self._fenced(s, i) else None
-        return self._as_it_is(s, i) if after is None else after.put(i, at="claimed")
+        if after is not None:
+            return after.put(i, at="claimed")
+        return self._as_it_is(s, i) if s.workers[i].stopped else self._refused(s, i)
 
     def _look_for_claim(self, s: World, i: int) -> World:
         click = s.workers[i].click
@@ -196,7 +219,7 @@ class Calls:
         elif worker.stopped:
             yield Step("give up", i), self._given_up(s, i)
         elif worker.slept and self.guards.late_start_confirms and (s.holder != i or s.gone):
-            yield Step("too late", i), self._as_it_is(s, i)
+            yield Step("too late", i), self._given_up(s, i)
         else:
             asked = s._replace(lapsed=False) if worker.slept and s.holder == i else s
             says = s.clicks[worker.click].says if self.guards.edit_is_what_runs else "yes"
@@ -204,11 +227,9 @@ class Calls:
             yield Step("start", i), runs.effect(says).put(i, at="running")
 
     def _given_up(self, s: World, i: int) -> World:
-        """Stopped between the claim and the start: the tool never began. A tombstone is told so, too."""
-        if s.gone and s.record == "unknown":
-            return s._replace(record="not_executed").leave(i)
-        if s.record == "claimed" and s.holder == i:
-            return s._replace(record="not_executed").tell("not_executed").leave(i)
+        """It never began, and never will. It needs no lease: who was to begin it knows. A tombstone says so, too."""
+        if s.record in OPEN or (s.gone and s.record == "unknown"):
+            return s._replace(record="not_executed").tell("" if s.gone else "not_executed").leave(i)
         return self._as_it_is(s, i)
 
     def _recorded(self, s: World, i: int, to: str) -> World:
@@ -233,7 +254,7 @@ class Calls:
         """The request that says yes, and what may come of it."""
         ours = s.holder == i and not s.gone
         if worker.slept and self.guards.late_pass_confirms and not ours:
-            yield Step("too late", i), self._as_it_is(s, i)
+            yield Step("too late", i), self._given_up(s, i)
             return
         took = (s._replace(lapsed=False) if worker.slept and ours else s).effect(s.says)
         yield Step("accepted", i), took.put(i, at="accepted")
@@ -271,7 +292,8 @@ class Calls:
             yield Step("expire", kind="people"), s._replace(record="expired").tell("expired")
         at_work = s.record in OPEN and not s.free
         if (s.free or not self.guards.delete_waits) and not (at_work and self.guards.delete_waits):
-            left = ENDED.get(s.record, s.record)
+            agreed = self._held and s.record in ("claimed", "given_back")
+            left = "not_executed" if agreed else ENDED.get(s.record, s.record)
             excused = s.excused or left == "unknown"
             deleted = s._replace(record=left, gone=True, holder=NOBODY, lapsed=False, excused=excused)
             yield Step("delete", kind="people"), deleted
@@ -319,7 +341,7 @@ class Calls:
         stop = Step("stop", i, kind="fault")
         match worker.at:
             case "leased":
-                yield stop, s.leave(i, "nothing")
+                yield stop, self._as_it_is(s, i)
             case "claiming" | "unsure" | "claimed" | "passing" | "passed" if self.guards.claim_is_shielded:
                 yield stop, s.put(i, stopped=True)
             case "claiming":  # it says that nothing was decided, and its statement goes on
@@ -422,9 +444,10 @@ class Calls:
 def _crashed(s: World, i: int, worker: Worker) -> World:
     holder = DEAD if s.holder == i else s.holder
     dead = s._replace(holder=holder, lapsed=False if s.holder == i else s.lapsed, excused=True)
+    sender = DEAD if s.holder == i else LOST
     if worker.at == "claiming":
-        dead = dead._replace(late=holder, late_click=worker.click)
+        dead = dead._replace(late=sender, late_click=worker.click)
     elif s.late == i:
-        dead = dead._replace(late=holder)
+        dead = dead._replace(late=sender)
     dead = dead.answer(worker.click, "unanswered")
     return dead.put(i, at="idle", click=-1, slept=False, stopped=False)

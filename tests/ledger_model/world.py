@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-NOBODY, DEAD = -1, 2
-"""Who holds the lease, besides a worker: nobody; one that is dead, whose lease is still in the store."""
+NOBODY, DEAD, LOST = -1, 2, 3
+"""Who holds the lease, besides a worker: nobody; one that is dead, whose lease is still in the store. ``LOST`` is who
+sent a statement and is dead, and held no lease any more.
+"""
 
 Variant = Literal["local", "hosted", "sub-agent", "task"]
 """Whose call it is: a tool of ours; one that the provider runs, and asks about; one of a sub-agent, whose task may end
@@ -20,7 +22,7 @@ FINAL = frozenset({"done", "not_executed", "unknown", "rejected", "superseded", 
 """What people are told as the end of a call. ``not_executed`` is the ledger's ``failed`` of a tool that never began."""
 NEVER_RAN = FINAL - {"done", "unknown"}
 
-ENDED = {"none": "none", "pending": "dropped", "claimed": "unknown", "passed": "unknown", "given_back": "not_executed"}
+ENDED = {"none": "none", "pending": "dropped", "claimed": "unknown", "passed": "unknown"}
 """What is left of a record in a tombstone, where that differs."""
 
 

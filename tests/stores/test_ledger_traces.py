@@ -1,47 +1,62 @@
-"""Histories of the model of the ledger are replayed on each store: after each step the record is as the model has it.
+"""Histories of the model of the ledger are replayed on each store, through the engine (`tests.ledger_model.replay`).
 
-They are chosen so that every step is taken, in every state of the record in which it can be, but for those that need
-another copy of the store (a restored backup: `tests/product/drill.py`) or a network (what arrives late:
-`tests/stores/test_postgres_unsure.py`).
+After each step the record, the lease, the effects and what people are told are as the model has them. The histories are
+chosen so that every step is taken, in every state of the record in which it can be. `--histories` takes all of them:
+one to each state that no other history passes.
 """
 
-from collections.abc import Iterator
-from contextlib import suppress
+import asyncio
+import copy
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import cache
+from typing import Any
 
 import pytest
 
-from agui_gate.core.approvals import Decision, State
-from agui_gate.core.transcript import Output
+from agui_gate.core.approvals import Approval
+from agui_gate.engine.consents import Consents
+from agui_gate.engine.gated_calls import GatedCalls
 from agui_gate.engine.lease import Lease
-from agui_gate.errors import IllegalMove, LeaseLost, NotFound
-from agui_gate.stores.base import Change, Store
+from agui_gate.engine.orphan_job import OrphanJob
+from agui_gate.stores import clock as boot
+from agui_gate.stores.base import Store
 from agui_gate.stores.memory import MemoryStore
-from agui_gate.stores.sql.store import SQLStore
+from agui_gate.stores.sqlite import SQLiteStore
 from tests.ledger_model.calls import Calls
-from tests.ledger_model.search import Step, Trace, follow, search
-from tests.ledger_model.world import Click, World
-from tests.stores.support import Clock, gated, said
+from tests.ledger_model.replay import Replay
+from tests.ledger_model.search import Found, Step, Trace, follow, search
+from tests.ledger_model.world import Variant, Worker, World
+from tests.servers import Postgres
+from tests.stores.support import Clock
 
 pytestmark = pytest.mark.anyio
 
-ELSEWHERE = {"restore", "back up", "claim arrives", "nothing arrives", "under way, unanswered"}
-"""Steps that are not replayed here."""
-REFUSED = (IllegalMove, LeaseLost, NotFound)
-EXPIRES_MS = 1_000
+BUDGET = 2
+VARIANTS: tuple[Variant, ...] = ("local", "hosted", "sub-agent")
+EVERY = {"ask", "claim", "release", "settle", "branch", "delete", "expire", "crash", "suspend", "stop", "restore"}
+EVERY |= {"too late", "reject", "look", "done, unanswered", "not done, unanswered", "under way, unanswered"}
+EVERY |= {"claim arrives", "nothing arrives", "answer late", "refuse"}
+OF: dict[str, set[str]] = {
+    "local": {"start", "finish", "record", "give up"},
+    "hosted": {"pass on", "passed", "accepted", "record", "refused", "broken", "broken, and done", "give back"},
+    "sub-agent": {"start", "finish", "record", "give up", "end task"},
+}
 
-MODEL = Calls(budget=2)
+
+@cache
+def found(variant: Variant) -> Found[World]:
+    return search(Calls(variant, budget=BUDGET))
 
 
-def histories() -> Iterator[Trace[World]]:
-    """One to each step in each state of the record; of those that lead over one another, the longest alone."""
-    found = search(MODEL)
-    replayed: dict[World, bool] = {}
-    wanted: dict[tuple[str, str, bool], World] = {}
-    for state, link in found.parents.items():
-        replayed[state] = link is None or (replayed[link[0]] and link[1].name not in ELSEWHERE)
-        if link is not None and replayed[state]:
-            wanted.setdefault((link[1].name, link[0].record, link[0].free), state)
-    traces = sorted((found.trace(state) for state in wanted.values()), key=lambda trace: -len(trace.steps))
+def histories(variant: Variant, every: bool) -> Iterator[Trace[World]]:
+    """One to each kind of step (see `kind`); of those that lead over one another, the longest alone."""
+    wanted: dict[Any, World] = {}
+    for state, link in found(variant).parents.items():
+        if link is not None:
+            wanted.setdefault(state if every else kind(link[1], link[0], state), state)
+    traces = sorted((found(variant).trace(state) for state in wanted.values()), key=lambda trace: -len(trace.steps))
     seen: set[World] = set()
     for trace in traces:
         if trace.steps[-1][1] not in seen:
@@ -49,148 +64,153 @@ def histories() -> Iterator[Trace[World]]:
             yield trace
 
 
-class Replay:
-    """One history on one thread of a real store: each worker has a lease of its own (`engine.lease.Lease`)."""
-
-    def __init__(self, store: Store, clock: Clock, number: int) -> None:
-        self.store, self.clock = store, clock
-        self.thread, self.id = f"t{number}", f"a{number}"
-        self.leases: list[Lease | None] = [None, None]
-        self.clicks: list[Click | None] = [None, None]
-        self.effects = self._runs = 0
-
-    async def lease(self, worker: int) -> Lease:
-        """A lease of the thread, taken now."""
-        self._runs += 1
-        key = f"{self.thread}-{self._runs}"
-        thread = await self.store.lease_thread("alice", self.thread, "support", key)
-        self.leases[worker] = lease = Lease(self.store, thread, key)
-        return lease
-
-    def held(self, worker: int) -> Lease:
-        lease = self.leases[worker]
-        assert lease is not None
-        return lease
-
-    async def step(self, step: Step, before: World, after: World) -> None:
-        """Do what the model says has happened."""
-        match step.name:
-            case "ask":
-                await self.lease(step.worker)
-            case "take":
-                await self.lease(step.worker)
-                self.clicks[step.worker] = before.clicks[step.click]
-            case "asked" | "claim" | "reject" | "too late" | "give up" | "record" | "start" | "done, unanswered":
-                with suppress(*REFUSED):
-                    await self.work(step, before)
-            case "release":
-                with suppress(LeaseLost):
-                    await self.store.commit(self.held(step.worker).thread, Change(status="waiting"), self.key(step))
-            case "crash" | "suspend":
-                await lapse(self.store, self.key(step))
-            case "settle" | "branch" | "delete":
-                await self.alone(step.name, before)
-            case "expire":
-                self.clock.advance(EXPIRES_MS + 1)
-            case _:  # nothing of it is in the store: a message under way, a tool at work, a person who looks
-                assert before.record == after.record
-
-    def key(self, step: Step) -> str:
-        return self.held(step.worker).run_key
-
-    async def work(self, step: Step, before: World) -> None:
-        """What a worker does to the store."""
-        lease, at = self.held(step.worker), before.workers[step.worker].at
-        if step.name == "asked" or at == "asking":
-            approval = gated(self.id, expires_at=EXPIRES_MS, thread_id=self.thread)
-            await lease.commit(Change(entries=said("refund it"), approvals=[approval]))
-        elif step.name == "claim" or at == "claiming":
-            await lease.move(self.id, State.CLAIMED, decision=self.decision(step.worker))
-        elif step.name == "reject":
-            await lease.move(self.id, State.REJECTED, decision=self.decision(step.worker), output=Output("no"))
-        elif step.name == "give up":
-            await lease.move(self.id, State.FAILED, output=Output("not executed", is_error=True))
-        elif step.name == "start":
-            await lease.confirm()
-            self.effects += 1
-        elif step.name == "record":  # it needs no lease
-            to = State.UNKNOWN if at == "cut" else State.DONE
-            await self.store.move(self.id, to, output=Output("refunded"))
-        elif at == "claimed":  # too late: it is asked before the tool starts
-            await lease.confirm()
-            raise AssertionError("the tool would start")
-        else:  # too late: it is refused, and changes nothing
-            to = State.CLAIMED if self.decision(step.worker).approved else State.REJECTED
-            await lease.move(self.id, to, decision=self.decision(step.worker))
-
-    def decision(self, worker: int) -> Decision:
-        click = self.clicks[worker]
-        assert click is not None
-        edited = '{"amount":5}' if click.says == "edit" else None
-        return Decision(click.says != "no", by="alice", way="http", edited_arguments=edited)
-
-    async def alone(self, name: str, before: World) -> None:
-        """What is one step of the model, under a lease of its own."""
-        self._runs += 1
-        key = f"{self.thread}-{self._runs}"
-        thread = await self.store.lease_thread("alice", self.thread, "support", key, create=False)
-        if name == "delete":
-            await self.store.delete_thread(thread, key)
-            return
-        if before.record == "claimed":
-            await self.store.move(self.id, State.UNKNOWN, output=Output("?", is_error=True), run_key=key)
-        elif before.record == "pending" and name == "branch":
-            await self.store.move(self.id, State.SUPERSEDED, output=Output("gone"), run_key=key)
-        change = Change(keep=0, replaced=[self.id], status="waiting") if name == "branch" else Change(status="waiting")
-        await self.store.commit(thread, change, key)
-
-    async def compare(self, world: World) -> None:
-        """The store is as the model has it."""
-        assert self.effects == sum(world.effects)
-        record = await self.store.approval("alice", self.id)
-        if world.gone:
-            assert record is None
-            left = await self.store.tombstones("alice", approval_id=self.id)
-            kept = world.record in ("done", "unknown", "rejected", "not_executed")
-            assert [tomb.state for tomb in left] == [world.record.replace("not_executed", "failed")] * kept
-            return
-        state = record.state if record is not None else "none"
-        assert state == world.record.replace("not_executed", "failed")
-        if record is not None and world.says:
-            assert record.decision is not None
-            assert record.decision.approved == (world.says != "no")
-            assert (record.decision.edited_arguments is not None) == (world.says == "edit")
-        working = await self.store.at_work([("alice", self.thread)])
-        holder = self.leases[world.holder] if world.holder in (0, 1) and not world.lapsed else None
-        expected = {("alice", self.thread): holder.run_key} if holder is not None else {}
-        assert {place: at.run_key for place, at in working.items()} == expected
+def kind(step: Step, before: World, after: World) -> Any:
+    """Steps of one kind are those of a worker in one state, at a record in one state; and what begins by them."""
+    worker = before.workers[step.worker] if step.worker >= 0 else Worker()
+    begins = after.says if sum(after.effects) > sum(before.effects) else ""
+    return step.name, before.record, before.free, begins, worker.at, worker.stopped, worker.slept
 
 
-async def lapse(store: Store, run_key: str) -> None:
-    """The lease of that run ends by itself, as nobody renews it; whose it was may still renew it."""
-    if isinstance(store, SQLStore):
-        await store._do("write", lambda: store._sql.threads.void(run_key))
-        return
-    assert isinstance(store, MemoryStore)
-    for record in store._threads.values():
-        if record.run_key == run_key:
-            record.lease_until = 0
+class Memory:
+    """A copy of what a `MemoryStore` has."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def back_up(self) -> None:
+        self._copy = copy.deepcopy(self._store.__dict__, {id(self._store._clock): self._store._clock})
+
+    async def restore(self) -> None:
+        self._store.__dict__.update(self._copy)
+        await self._store.begin_epoch()
 
 
-async def test_histories_of_the_model_come_out_the_same(store: Store, clock: Clock) -> None:
+class File:
+    """A copy of a SQLite file."""
+
+    def __init__(self, store: SQLiteStore, path: str) -> None:
+        self._store, self._path, self._copy = store, path, f"{path}.copy"
+
+    async def back_up(self) -> None:
+        self._pour(self._path, self._copy)
+
+    async def restore(self) -> None:
+        await self._store.aclose()
+        self._pour(self._copy, self._path)
+        await self._store.start()
+        await self._store.begin_epoch()
+
+    def _pour(self, here: str, there: str) -> None:
+        with closing(sqlite3.connect(here)) as source, closing(sqlite3.connect(there)) as target:
+            source.backup(target)
+
+
+class Tables:
+    """A copy of the tables of a PostgreSQL store, in a schema of its own."""
+
+    def __init__(self, store: Store, server: Postgres, url: str) -> None:
+        self._store, self._server, self._name = store, server, url.rpartition("/")[2]
+
+    async def back_up(self) -> None:
+        self._each("DROP SCHEMA IF EXISTS copied CASCADE; CREATE SCHEMA copied;", "CREATE TABLE copied.%I AS TABLE %I;")
+
+    async def restore(self) -> None:
+        await self._store.aclose()
+        fill = "TRUNCATE %2$I CASCADE; INSERT INTO %2$I OVERRIDING SYSTEM VALUE SELECT * FROM copied.%1$I;"
+        self._each("SET session_replication_role = replica;", fill)
+        await self._store.start()
+        await self._store.begin_epoch()
+
+    def _each(self, first: str, statement: str) -> None:
+        self._server.execute(
+            f"DO $$ DECLARE t text; BEGIN {first} FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' "
+            f"LOOP EXECUTE format('{statement}', t, t); END LOOP; END $$",
+            self._name,
+        )
+
+
+@pytest.fixture
+def copies(store: Store, clock: Clock, request: pytest.FixtureRequest) -> Any:
+    if isinstance(store, MemoryStore):
+        return Memory(store)
+    if isinstance(store, SQLiteStore):
+        return File(store, request.getfixturevalue("path"))
+    return Tables(store, request.getfixturevalue("postgres"), request.getfixturevalue("tables"))
+
+
+class Ahead:
+    """The boot clock, as it is after a sleep."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock, self.ahead = clock, 0
+
+    def __call__(self) -> int:
+        return self._clock() + self.ahead
+
+
+@pytest.fixture
+def sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "boot_clock", Ahead(boot.boot_clock))
+
+
+async def replayed(store: Store, clock: Clock, copies: Any, variant: Variant, traces: Iterator[Trace[World]]) -> None:
+    """Replay them. Raises `AssertionError` at the first step that comes out otherwise than in the model."""
     steps: set[str] = set()
     number = 0
-    for number, trace in enumerate(histories(), 1):
-        replay = Replay(store, clock, number)
-        at = trace.first
-        for step, after in follow(MODEL, trace):
-            await replay.step(step, at, after)
-            try:
-                await replay.compare(after)
-            except AssertionError as error:
-                raise AssertionError(f"after {step}:\n{trace}\n{after}") from error
-            steps.add(step.name)
-            at = after
+    for number, trace in enumerate(traces, 1):
+        replay, at, taken = Replay(store, clock, copies, variant, str(number)), trace.first, 0
+        try:
+            for step, after in follow(Calls(variant, budget=BUDGET), trace):
+                taken += 1
+                await replay.step(step, at, after)
+                steps.add(step.name)
+                at = after
+        except (AssertionError, TimeoutError) as error:
+            raise AssertionError(f"after step {taken} of\n{trace}\n{at}\n{error}") from error
+        finally:
+            await replay.end()
     print(f"{number} histories")
-    assert steps >= {"ask", "claim", "start", "record", "settle", "branch", "delete", "expire", "crash", "suspend"}
-    assert steps >= {"too late", "give up", "reject", "stop", "done, unanswered", "not done, unanswered", "look"}
+    assert steps >= EVERY | OF[variant]
+
+
+@pytest.mark.usefixtures("sleeps")
+@pytest.mark.parametrize("variant", VARIANTS)
+async def test_histories_of_the_model_come_out_the_same(
+    store: Store, clock: Clock, copies: Any, variant: Variant, request: pytest.FixtureRequest
+) -> None:
+    every = request.config.getoption("--histories")
+    await replayed(store, clock, copies, variant, histories(variant, every))
+
+
+async def nothing(*_: Any, **__: Any) -> None:
+    """What a mutant does instead."""
+
+
+async def only_waits(_: Any, claim: "asyncio.Future[Any]") -> None:
+    """What one does in place of saying what came of a claim."""
+    await asyncio.wait([claim])
+    if not claim.cancelled():
+        claim.exception()
+
+
+MUTANTS: dict[str, tuple[Variant, Any, str, Any]] = {
+    "who slept before the tool starts doesn't ask": ("local", Lease, "confirm_if_old", nothing),
+    "who slept before the request doesn't ask": ("hosted", Lease, "confirm_if_old", nothing),
+    "a claim that was stopped is left as it is": ("sub-agent", GatedCalls, "_call_off", only_waits),
+    "a request that was never made is left as it is": ("hosted", Consents, "_untell", nothing),
+    "what is passed on isn't recorded": ("hosted", Consents, "accepted", nothing),
+    "orphans stay": ("local", OrphanJob, "_settle", nothing),
+    "edits are forgotten": ("local", Approval, "effective_arguments", property(lambda self: self.arguments)),
+    "who is dead is believed": ("hosted", Consents, "recover", nothing),
+}
+
+
+@pytest.mark.usefixtures("sleeps")
+@pytest.mark.parametrize("mutant", MUTANTS)
+async def test_a_mutant_of_the_engine_is_found(mutant: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    variant, owner, name, instead = MUTANTS[mutant]
+    monkeypatch.setattr(owner, name, instead)
+    store = MemoryStore(clock=clock)
+    await store.start()
+    with pytest.raises(AssertionError, match="after step"):
+        await replayed(store, clock, Memory(store), variant, histories(variant, every=False))

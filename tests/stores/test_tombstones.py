@@ -70,9 +70,9 @@ async def test_what_was_decided_or_may_have_run_stays_and_what_came_to_nothing_g
     await delete(store)
     left = {tomb.id.removeprefix("a-"): tomb.state for tomb in await store.tombstones("alice")}
     assert left == {
-        "claimed": State.UNKNOWN,  # its process died while it ran, and nobody will ever say what came of it
+        "claimed": State.FAILED,  # its provider was not told of the yes, and nobody tells it any more
         "passed": State.UNKNOWN,
-        "given_back": State.UNKNOWN,
+        "given_back": State.FAILED,
         "done": State.DONE,
         "failed": State.FAILED,
         "unknown": State.UNKNOWN,
@@ -130,3 +130,11 @@ async def test_a_result_that_comes_after_the_deletion_is_marked(store: Store, cl
             await store.move(name, state, output=Output("late"))
     left = {tomb.id: (tomb.state, tomb.output_digest) for tomb in await store.tombstones("alice")}
     assert left == {"a1": (State.DONE, sha("late")), "a2": (State.DONE, sha("first"))}
+
+
+async def test_of_a_tool_that_was_at_work_nobody_knows(store: Store) -> None:
+    """Its process died while it ran, and nobody will ever say what came of it."""
+    await ask(store, gated())
+    await store.move("a1", State.CLAIMED)
+    await delete(store)
+    assert [tomb.state for tomb in await store.tombstones("alice")] == [State.UNKNOWN]

@@ -26,8 +26,9 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     """One gated call of a thread that was deleted. Times are those of `Approval`.
 
     ``state`` as it was; a call that was claimed when its thread was deleted is ``unknown``, as its process had died or
-    slept. ``arguments_digest`` is of the canonical JSON of the arguments that ran or would have run, ``output_digest``
-    of the result's text. ``approved``, ``decided_by`` and ``way`` are None where no decision was recorded.
+    slept. One that its provider was to run, and was not told of or has not acted on, is ``failed``.
+    ``arguments_digest`` is of the canonical JSON of the arguments that ran or would have run, ``output_digest`` of the
+    result's text. ``approved``, ``decided_by`` and ``way`` are None where no decision was recorded.
     """
 
     id: str
@@ -59,7 +60,7 @@ def tombstone(approval: Approval, now: int) -> Tombstone | None:
         agent=approval.agent,
         tool=approval.tool,
         source=approval.source,
-        state=State.UNKNOWN if approval.state in UNFINISHED else approval.state,
+        state=_state(approval),
         arguments_digest=digest(approval.effective_arguments),
         output_digest=digest(approval.output.content) if approval.output else None,
         approved=decision.approved if decision else None,
@@ -69,3 +70,9 @@ def tombstone(approval: Approval, now: int) -> Tombstone | None:
         decided_at=approval.decided_at,
         deleted_at=now,
     )
+
+
+def _state(approval: Approval) -> State:
+    if approval.is_agreed:  # nobody tells the provider any more
+        return State.FAILED
+    return State.UNKNOWN if approval.state in UNFINISHED else approval.state
