@@ -109,7 +109,7 @@ const SAME = [
   [refund("1001", 0.1), null],
   [refund("1002", 0.1), null],
   [refund("1001", 0.2), { same: false, text: /^Already ran in this chat:.*1001 · 0\.10 €/ }],
-  [refund("1001", 0.1), { same: true, text: /^The very same already ran in this chat:.*1001 · 0\.10 €/ }],
+  [refund("1001", 0.1), { same: true, text: /^The very same already ran in this chat:.*1001 · 0\.10 €(?!.*0\.20 €).*and 1 more about the same$/ }],
 ];
 
 export async function builtinSameThing(t) {

@@ -69,7 +69,7 @@ export async function inboxChanges(t) {
   const [first, second, third] = [await item(page, slow.title), await item(page, gone.title), await item(page, late.title)];
   await first.getByRole("button", { name: "Approve" }).click();
   await line(first).filter({ hasText: /^Your answer: approve · pack order|it is running$/ }).waitFor();
-  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 60 · it is running$`) }).waitFor();
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · Pack order · 60 · it is running$`) }).waitFor();
   await fetch(`${t.urls.server}/threads/${gone.id}`, { method: "DELETE" });
   await line(second).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
   await counts(second.getByRole("button", { name: "Open chat" }), 0);
@@ -80,7 +80,7 @@ export async function inboxChanges(t) {
   await line(third).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
   await page.unroute(/\/approvals(\?|\/[^/]+$)/);
   await t.finish();
-  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · pack order · 60$`) }).waitFor();
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · Pack order · 60$`) }).waitFor();
   await t.shot(page, "settled");
   await settled(t, slow, "done"); // else its last turn would be the next script's first
   const soon = await elsewhere(t, calls("I'll close it.", call("close_shop", {})));
@@ -129,7 +129,7 @@ export async function inboxRaced(t) {
   await together(/\/approvals\/[^?/]+$/, first, second);
   await mine.evaluate((details) => [1, 2].forEach(() => details.querySelector(".primary").click()));
   await theirs.evaluate((details) => details.querySelector(".primary").click());
-  for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · refund`) }).waitFor();
+  for (const waiting of [mine, theirs]) await line(waiting).filter({ hasText: new RegExp(`pproved ${AT}${OUTSIDE} · Refund`) }).waitFor();
   assert.ok(posts.length <= 2, "a double click is one answer");
   const told = [await line(mine).textContent(), await line(theirs).textContent()]; // both are the server's word by now
   assert.ok(told.filter((text) => text.startsWith("Already")).length <= 1, told.join(" | "));
@@ -150,7 +150,7 @@ export async function inboxSettles(t) {
   const first = await item(page, t.label, "refund");
   const second = await item(page, t.label, "archive_order");
   await decide(t, chat, "refund", { approved: true });
-  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · refund`) }).waitFor();
+  await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · Refund`) }).waitFor();
   await page.route(/\/approvals\?/, (route) => route.fulfill({ status: 204 })); // it doesn't notice
   await page.route(/\/approvals\/[^?/]+$/, (route) => (route.request().method() === "GET" ? route.fulfill({ status: 204 }) : route.continue()));
   await quiet(page);
@@ -158,7 +158,7 @@ export async function inboxSettles(t) {
   await second.getByRole("button", { name: "Reject" }).click();
   page.allow(/409/);
   await page.keyboard.press("Enter");
-  await line(second).filter({ hasText: new RegExp(`^Already approved ${AT}${OUTSIDE} · archive order · 1003 · your answer, to reject it, came too late$`) }).waitFor();
+  await line(second).filter({ hasText: new RegExp(`^Already approved ${AT}${OUTSIDE} · Archive order · 1003 · your answer, to reject it, came too late$`) }).waitFor();
   await t.shot(page, "late");
   await accessible(page, "too late");
 }

@@ -282,7 +282,7 @@ export async function regenerate(t) {
   await again();
   const dialog = page.getByRole("dialog", { name: "Ask again?" });
   await dialog.getByText("This already ran, and stays done:").waitFor();
-  await shows(dialog.getByRole("listitem"), new RegExp(`^refund · 1003 · 0.10 € ${AT}$`));
+  await shows(dialog.getByRole("listitem"), new RegExp(`^Refund · 1003 · 0.10 € ${AT}$`));
   await t.shot(page, "asks");
   await accessible(page, "asks first");
   await page.keyboard.press("Escape");
@@ -294,7 +294,7 @@ export async function regenerate(t) {
   await t.idle(page);
   const earlier = page.getByTestId("gate-earlier");
   await earlier.getByText("The very same already ran in this chat:").waitFor();
-  await earlier.getByRole("listitem").filter({ hasText: /refund · 1003 · 0.10 € at .*, in an answer that was replaced/ }).waitFor();
+  await earlier.getByRole("listitem").filter({ hasText: /Refund · 1003 · 0.10 € at .*, in an answer that was replaced/ }).waitFor();
   await becomes(async () => (await t.card(page).textContent()).match(/Already ran/gi)?.length, 1, "it is said once");
   await page.getByText("Ran in an answer that was replaced; what it did stays done.").waitFor();
   await t.chipsAre(page, ["refund:done", "refund:waiting"]);

@@ -21,7 +21,7 @@ export async function inboxApproves(t) {
   await t.shot(page, "open");
   await accessible(page, "an open item");
   await card.getByRole("button", { name: "Approve" }).click();
-  await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · refund · 1003 · 0.10 €$`) }).waitFor();
+  await line(waiting).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · Refund · 1003 · 0.10 €$`) }).waitFor();
   await becomes(() => page.evaluate(() => document.activeElement.localName), "summary", "the focus stays at the item");
   await t.thread(page, chat.title).locator(".thread-waits").waitFor({ state: "detached" });
   await t.shot(page, "decided");
@@ -57,7 +57,7 @@ export async function inboxRejects(t) {
   await page.keyboard.type("no receipt");
   await t.shot(page, "reason");
   await page.keyboard.press("Enter");
-  await line(waiting).filter({ hasText: new RegExp(`^Rejected ${AT}${OUTSIDE} · refund · 1003 · 0.10 € · “no receipt”$`) }).waitFor();
+  await line(waiting).filter({ hasText: new RegExp(`^Rejected ${AT}${OUTSIDE} · Refund · 1003 · 0.10 € · “no receipt”$`) }).waitFor();
   assert.equal((await settled(t, chat, "rejected")).decision.reason, "no receipt");
   await page.keyboard.press("Escape");
   await inbox(page).waitFor({ state: "detached" });

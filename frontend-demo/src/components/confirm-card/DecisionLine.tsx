@@ -7,7 +7,7 @@ import { humanize } from "./values";
 import "./confirm-card.css";
 import "./told.css";
 
-/** What the server says became of a call: `Approved by alice at 12:03, in the chat · refund · 1003 · 20 € · Amount 20 € → 15 €`. `agent`: who asked, where that is not plain. `isUnsent`: an answer was about to be given in a place that the ledger doesn't know of. */
+/** What the server says became of a call: `Approved by alice at 12:03, in the chat · Refund · 1003 · 20 € · Amount 20 € → 15 €`. `agent`: who asked, where that is not plain. `isUnsent`: an answer was about to be given in a place that the ledger doesn't know of. */
 export function RecordLine({ record, mine, late = isLate(record, mine), isUnsent = false, agent }: { record: CallRecord; mine?: Decision; late?: boolean; isUnsent?: boolean; agent?: string }) {
   const { state, decision } = record;
   const unsent = useUnsent(record.call_id) || isUnsent;

@@ -24,15 +24,17 @@ export function Earlier({ ask }: { ask: Ask }) {
   const all = newest.length < ask.earlier.length ? ask.earlier : newest; // what came since is only in the records
   const before = all.filter((call) => isAboutSame(ask, call.arguments));
   if (before.length === 0) return null;
-  const same = before.some((call) => canonical(call.arguments) === canonical(ask.arguments));
+  const same = before.filter((call) => canonical(call.arguments) === canonical(ask.arguments));
+  const isSame = same.length > 0;
+  const told = (isSame ? same : before).slice(-MOST);
   return (
-    <div className="gate-earlier" data-testid="gate-earlier" data-same={same}>
-      <Icon name={same ? "warning" : "clock"} />
+    <div className="gate-earlier" data-testid="gate-earlier" data-same={isSame}>
+      <Icon name={isSame ? "warning" : "clock"} />
       <div>
-        <p>{same ? "The very same already ran in this chat:" : "Already ran in this chat:"}</p>
+        <p>{isSame ? "The very same already ran in this chat:" : "Already ran in this chat:"}</p>
         <ul>
-          {before.slice(-MOST).map((call, at) => <li key={at}>{text(ask.tool, call, ask.unit)}</li>)}
-          {before.length > MOST && <li>and {before.length - MOST} more before</li>}
+          {told.map((call, at) => <li key={at}>{text(ask.tool, call, ask.unit)}</li>)}
+          {before.length > told.length && <li>and {before.length - told.length} more about the same</li>}
         </ul>
       </div>
     </div>
@@ -49,7 +51,7 @@ const canonical = (values: Json) => JSON.stringify(Object.entries(values).sort((
 
 const toEarlier = ({ effective_arguments, decision, state, replaced }: CallRecord): EarlierCall => ({ arguments: effective_arguments, at: decision?.at ?? null, state, replaced });
 
-/** `refund · 1003 · 12.5 € at 12:03, in an answer that was replaced`. */
+/** `Refund · 1003 · 12.50 € at 12:03, in an answer that was replaced`. */
 function text(tool: string, call: EarlierCall, unit: Unit): string {
   const come = outcome(call);
   return `${callText(tool, call.arguments, unit)}${time(call.at)}${come && ` (${come})`}${call.replaced ? ", in an answer that was replaced" : ""}`;

@@ -57,9 +57,9 @@ export function outcome({ state }: Pick<CallRecord, "state">): string {
   return { claimed: "it is running", failed: "it failed", unknown: "it is not known whether it ran" }[state as string] ?? "";
 }
 
-/** `refund · 1003 · 12.5 €` */
+/** `Refund · 1003 · 12.50 €` */
 export const callText = (tool: string, values: Json, unit: Unit = noUnit): string =>
-  [reveal(humanize(tool)).toLowerCase(), summary(values, { to: LONGEST, unit })].filter(Boolean).join(" · ");
+  [reveal(humanize(tool)), summary(values, { to: LONGEST, unit })].filter(Boolean).join(" · ");
 
 /** The units of a record's numbers. */
 export const unitsOf = (record: CallRecord): Unit => unitsFor(record.arguments, { message: record.message });

@@ -81,18 +81,18 @@ const refusal = ({ refused }) => (refused ? [h("p", { class: "card-refused", rol
 /** So that nobody approves the same thing twice without knowing. */
 function earlierLines({ schema, arguments: args }, earlier) {
   if (earlier.length === 0) return [];
-  const lines = earlier.slice(-MOST_EARLIER).map(({ record, arguments: args }) => {
+  const canonical = (values) => JSON.stringify(Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1)));
+  const same = earlier.filter(({ record, arguments: given }) => canonical(bothArguments(record, given).ran) === canonical(args));
+  const [isSame, told] = same.length > 0 ? [true, same] : [false, earlier];
+  const lines = told.slice(-MOST_EARLIER).map(({ record, arguments: args }) => {
     const { issued, ran } = bothArguments(record, args);
     const what = summary(inOrder(ran, schema), unitsFor(issued, { schema, message: record.message }));
     return h("li", {}, [...shown(what), what ? " · " : "", outcome(record), record.replaced ? ", in an answer that was replaced" : ""]);
   });
   const more = earlier.length - lines.length;
-  const ran = earlier.some(({ record }) => record.state !== "failed");
-  const canonical = (values) => JSON.stringify(Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1)));
-  const isSame = earlier.some(({ record, arguments: given }) => canonical(bothArguments(record, given).ran) === canonical(args));
-  const what = isSame ? "The very same already" : "Already";
-  const title = `${what} ${ran ? "ran" : "tried"} in this chat:`;
-  const list = h("ul", {}, more > 0 ? h("li", {}, `${more} earlier`) : null, lines);
+  const ran = told.some(({ record }) => record.state !== "failed");
+  const title = `${isSame ? "The very same already" : "Already"} ${ran ? "ran" : "tried"} in this chat:`;
+  const list = h("ul", {}, lines, more > 0 ? h("li", {}, `and ${more} more about the same`) : null);
   return [h("div", { class: "card-earlier", "data-same": String(isSame) }, icon(isSame ? "warning" : "clock"), h("div", {}, h("strong", {}, title), list))];
 }
 
