@@ -68,7 +68,7 @@ export async function inboxChanges(t) {
   await openInbox(page);
   const [first, second, third] = [await item(page, slow.title), await item(page, gone.title), await item(page, late.title)];
   await first.getByRole("button", { name: "Approve" }).click();
-  await line(first).filter({ hasText: /^Your answer: approve · pack order|it is running$/ }).waitFor();
+  await line(first).filter({ hasText: /^Your answer: approve · Pack order|it is running$/ }).waitFor();
   await line(first).filter({ hasText: new RegExp(`^Approved ${AT}${OUTSIDE} · Pack order · 60 · it is running$`) }).waitFor();
   await fetch(`${t.urls.server}/threads/${gone.id}`, { method: "DELETE" });
   await line(second).filter({ hasText: "Not decided, as this chat was deleted" }).waitFor();
