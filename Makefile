@@ -35,9 +35,25 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo 'python -m venv failed (on Debian and Ubuntu: apt install python3-venv)' >&2; exit 1; }
 	@touch $@
 
+# Which package pip is at: in one line on a terminal, every ten packages elsewhere. Of what else it says: an error.
+define PROGRESS
+/ERROR/ { failed = 1 }
+failed { print; next }
+/^(Collecting|Processing|Requirement already satisfied)/ {
+	n++; sub(/^Requirement already satisfied:/, "Collecting"); sub(/.*\//, "", $$2)
+	if (terminal) printf "\r\033[K  %d of %d: %s", n, of, $$2; else if (n % 10 == 0) printf "  %d of %d packages\n", n, of
+	fflush()
+}
+/^Installing collected/ { printf terminal ? "\r\033[K  installing %d packages" : "  installing %d packages\n", of; fflush() }
+END { if (terminal) printf "\r\033[K" }
+endef
+export PROGRESS
+
 define install
-	@n=$$(grep -c == $(1)); echo "set-up: $(2) ($$n packages; only the first time)"
-	@$(BIN)/python -m pip install --disable-pip-version-check -qq --requirement $(1)
+	@n=$$(grep -c == $(1)); echo "set-up: $(2) ($$n packages; only the first time)"; \
+	terminal=; [ ! -t 1 ] || terminal=1; \
+	PYTHONUNBUFFERED=1 $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --requirement $(1) 2>&1 \
+		| awk -v of=$$n -v terminal=$$terminal "$$PROGRESS"
 endef
 
 # --no-build-isolation: the pinned build tool of runtime.txt is the one that builds.
@@ -79,11 +95,12 @@ tests/e2e/next/.stamp: $(PAGE) tests/e2e/next.config.mjs tests/interop/node_modu
 	@touch $@
 
 # The demo has its built-in page anyway, and doesn't wait for this one: it is served as /copilot/ as soon as it is built.
-# A machine without Node, or without a way to the packages, does without it.
+# A machine without Node, or without a way to the packages, does without it. What the build says goes into a file: the
+# demo's own output is on the screen by then.
 .PHONY: .page
 .page:
-	@$(MAKE) --no-print-directory --silent frontend-demo/dist/.stamp \
-		|| echo 'set-up: the CopilotKit page could not be built; the built-in page needs nothing' >&2
+	@$(MAKE) --no-print-directory frontend-demo/dist/.stamp >$(VENV)/page.log 2>&1 \
+		|| echo '  The CopilotKit page could not be built ($(VENV)/page.log says why). The built-in page needs nothing.' >&2
 
 .PHONY: .venv
 .venv: $(VENV)/.dev ## Set up the virtual environment with everything for development
@@ -96,7 +113,9 @@ tests/e2e/next/.stamp: $(PAGE) tests/e2e/next.config.mjs tests/interop/node_modu
 
 .PHONY: demo
 demo: $(VENV)/.runtime ## The whole product on this machine, no key needed: opens on http://127.0.0.1:8000
-	@$(if $(NODE),$(MAKE) --no-print-directory .page &) exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
+	@$(if $(NODE),$(MAKE) -q frontend-demo/dist/.stamp >/dev/null 2>&1 || { \
+		echo 'set-up: the CopilotKit page is being built meanwhile (only the first time)'; \
+		$(MAKE) --no-print-directory .page & }; )exec $(BIN)/agui-gate demo $(if $(PORT),--port $(PORT))
 
 .PHONY: replicas
 replicas: $(VENV)/.test ## Two replicas on a PostgreSQL of their own behind a proxy, no Docker needed (ARGS="--valkey")

@@ -73,6 +73,7 @@ def test_banners_and_what_waits(tmp_path: Path, width: int) -> None:
             process.wait_for("\n")
             check(process, width)
     with running(tmp_path, "demo", "--port", "0", terminal=True, columns=width) as demo:
+        demo.wait_for("Starting the demo…")
         demo.wait_for("Ctrl-C stops it")
         check(demo, width)
     with running(tmp_path, "emulator", "--port", "0", terminal=True, columns=width) as emulator:

@@ -1,5 +1,6 @@
 """`agui-gate demo`: server, agent, page and provider in one process, without a key."""
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +9,7 @@ import click
 
 from agui_gate.cli.interruptible import in_order
 from agui_gate.cli.program import debug_option
-from agui_gate.cli.terminal.console import log_to_stderr, note
+from agui_gate.cli.terminal.console import dim, log_to_stderr, note
 
 DEFAULT_PORT = 8000
 
@@ -35,6 +36,8 @@ Exit codes: 0 stopped by SIGTERM or Ctrl-C; 2 the port is taken or the store can
 @click.pass_context
 def command(ctx: click.Context, port: int | None, store: str | None) -> None:
     """Run the demo."""
+    if sys.stderr.isatty():
+        dim("Starting the demo…", err=True)  # on a busy machine it loads for several seconds
     from agui_gate.cli.demo.serving import HOST, serve_demo
     from agui_gate.cli.serving.uvicorn_server import bind, bind_near
 
