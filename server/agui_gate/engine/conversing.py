@@ -94,13 +94,16 @@ class Conversing:
         await self.gated_calls.carry_out(judgement.verdicts)
 
     async def tell_expired(self, *, of_tasks: bool = True) -> bool:
-        """Tell what has expired since it was read; whether anything has. Nothing decides that but the store's clock."""
+        """Tell what has expired since the run began; whether anything has. The store's clock says that.
+
+        What this run has asked for itself is shown when it ends, and not before. So a model can't be made to ask again
+        and again by a gate that gives nobody the time to answer.
+        """
         now, journal = self._scope.clock(), self._thread.journal
         found = False
         for approval in journal.pending():
-            # Of what was asked in this run, the store alone knows the time.
-            may_be = approval.expires_at is not None and (not approval.asked_at or approval.expired_at(now))
-            if may_be and (of_tasks or not journal.task_of(approval.call_id)):
+            is_over = approval.run_key != self._scope.key and approval.expired_at(now)
+            if is_over and (of_tasks or not journal.task_of(approval.call_id)):
                 record = await self._thread.lease.approval(approval.id)
                 is_new = journal.approvals[approval.call_id].is_pending and self.listens
                 if record is not None and record.state is State.EXPIRED and is_new:
