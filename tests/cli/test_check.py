@@ -98,7 +98,7 @@ def test_other_words_make_a_model_do_it(cli: Cli) -> None:
     with served(Fake()) as url:
         result = cli("check", url, "--timeout", "60", "--say", "interrupt=Hello", "--say", "frontend=Hello")
     assert "INT-5    MUST    not tried  no interrupt came" in result.stdout
-    assert "TOOL-4   MUST    not tried  the model did not call the tool" in result.stdout
+    assert "TOOL-4   MUST    not tried  the model did not call the page's tool" in result.stdout
 
 
 def test_a_server_that_hangs_up_is_said_to(cli: Cli) -> None:

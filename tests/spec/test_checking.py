@@ -107,7 +107,7 @@ async def test_a_page_s_answer_that_is_not_taken_is_a_note() -> None:
     report = await checked(Fake("fails tool"))
     (line,) = (line for line in report.lines if line.id == "TOOL-4")
     assert line.result == "kept"
-    assert ["is not taken" in one.finding.sentence for one in line.notes] == [True]
+    assert ["is not accepted" in one.finding.sentence for one in line.notes] == [True]
 
 
 WANTS: dict[str, Callable[[Json, asyncio.StreamWriter], None]] = {
@@ -223,7 +223,7 @@ async def test_a_connection_that_is_cut_after_the_runs_end_is_a_note(end: str) -
     line = next(line for line in (await checked(cut)).lines if line.id == "TR-1")
     assert ([*line.seen], [one.finding.sentence for one in line.notes][:1]) == (
         [],
-        ["the connection was cut after the run's end, before the body's"],
+        ["the connection was cut after the end of the run, before the end of the body"],
     )
 
 
@@ -308,9 +308,9 @@ async def test_what_did_not_come_is_not_tried_and_says_why() -> None:
     report = await checked(plain)
     why = {line.id: line.why for line in report.lines if line.result == "not tried"}
     assert "no interrupt came" in why["INT-1"]
-    assert "did not call the tool" in why["TOOL-4"]
+    assert "did not call the page's tool" in why["TOOL-4"]
     assert why["STR-2"] == "no chunk came"
-    assert why["GEN-2"] == "can't be shown from outside"
+    assert why["GEN-2"] == "can't be observed from outside"
     told = report.told()
     assert [rule["id"] for rule in told["rules"]] == list(RULES)
     assert json.loads(json.dumps(told)) == told

@@ -391,7 +391,7 @@ def test_a_finding_says_where() -> None:
     assert [(one.rule, one.strength, one.frame, one.text) for one in found] == [
         ("EVT-1", "MUST", 4, '{"type": "PROGRESS"}')
     ]
-    assert str(found[0]) == 'EVT-1 MUST: \'PROGRESS\' is none of the event types (frame 4: {"type": "PROGRESS"})'
+    assert str(found[0]) == 'EVT-1 MUST: \'PROGRESS\' is not an event type (frame 4: {"type": "PROGRESS"})'
 
 
 def test_a_replayed_run_keeps_its_own_id() -> None:

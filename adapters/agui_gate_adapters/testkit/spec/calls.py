@@ -48,20 +48,20 @@ class Calls:
         """A closed call may be opened again for more arguments. The same ones again would stand there twice."""
         again = self.restated.pop(call_id, "")
         if again and _same(again, self.page.held_calls[call_id]):
-            yield Breach("LIFE-8", f"the call `{call_id}` is streamed again, which the input holds already")
+            yield Breach("LIFE-8", f"the call `{call_id}` is streamed again, although the input already contains it")
 
     def _answers(self, event: Json) -> Iterator[Breach]:
         call_id, message_id = word(event, "toolCallId"), word(event, "messageId")
         if self.page.is_frontend(call_id):
             yield Breach("TOOL-4", f"a result for `{call_id}`, a call of the frontend tool the input advertises")
         if call_id in self.page.held_results:
-            yield Breach("LIFE-8", f"the result of `{call_id}` is sent again, which the input holds already")
+            yield Breach("LIFE-8", f"the result of `{call_id}` is sent again, although the input already contains it")
         elif call_id in self.page.results:
             yield Breach("TOOL-2", f"a second result for `{call_id}`", "note")
         elif call_id not in self.page.calls:
-            yield Breach("TOOL-2", f"a result for `{call_id}`, a call that this page was never shown", "note")
+            yield Breach("TOOL-2", f"a result for `{call_id}`, a call that this client has never seen", "note")
         elif message_id in self.page.roles:
-            yield Breach("EVT-4", f"the result's messageId `{message_id}` names another message already")
+            yield Breach("EVT-4", f"the result's messageId `{message_id}` already names another message")
         if call_id in self.pending:
             self.pending.remove(call_id)
 
@@ -72,7 +72,7 @@ class Calls:
         self.withdrawn |= {i for i in self.pending if i not in kept or i in answered}
         for call_id in sorted(answered - self.page.results.keys()):
             if self.page.is_frontend(call_id):
-                yield Breach("TOOL-4", f"the snapshot has a result for `{call_id}`, a frontend call nobody answered")
+                yield Breach("TOOL-4", f"the snapshot has a result for `{call_id}`, a frontend call without an answer")
 
     def _finishes(self, event: Json) -> Iterator[Breach]:
         outcome = event.get("outcome", {"type": "success"})

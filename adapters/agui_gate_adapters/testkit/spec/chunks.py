@@ -57,7 +57,7 @@ class Chunks:
             form = LONG[kind]
             ids = [word(opener, form.id) for opener in self.open.values() if FORMS[opener["type"]] is form]
             if word(event, form.id) in ids:
-                yield Breach("STR-2", f"{kind} for `{word(event, form.id)}`, which was begun in chunk form")
+                yield Breach("STR-2", f"{kind} for `{word(event, form.id)}`, which began in chunk form")
 
     def _chunk(self, event: Json, form: Form) -> Iterator[Breach]:
         opener = self._continued(event, form)
@@ -68,7 +68,7 @@ class Chunks:
             return
         for name in form.told:
             if name in event and event[name] != opener.get(name, "assistant" if name == "role" else None):
-                yield Breach("STR-2", f"{event['type']} repeats `{name}` with another value than the first chunk")
+                yield Breach("STR-2", f"{event['type']} repeats `{name}` with a different value than the first chunk")
 
     def _continued(self, event: Json, form: Form) -> Json | None:
         """The chunk that opened what this one goes on with; None where it opens an item of its own."""

@@ -20,11 +20,13 @@ def frames(body: str | bytes) -> tuple[list[Frame], list[Finding]]:
     found: list[Finding] = []
     text = _text(body, found)
     if "\r" in text:
-        found.append(finding(Breach("SSE-2", "a carriage return in the stream: lines end with a line feed alone")))
+        found.append(
+            finding(Breach("SSE-2", "the stream contains a carriage return; lines must end with a line feed only"))
+        )
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     *whole, rest = text.split("\n\n")
     if _data(rest):
-        found.append(finding(Breach("TR-1", "the last frame is not closed by an empty line"), len(whole), rest))
+        found.append(finding(Breach("TR-1", "the last frame doesn't end with an empty line"), len(whole), rest))
         whole.append(rest)
     read: list[Frame] = []
     for frame in whole:
@@ -57,7 +59,11 @@ def _event(data: list[str], number: int, found: list[Finding]) -> Json | None:
         return None
     if len(data) > 1:
         found.append(
-            finding(Breach("SSE-1", "an event in several lines of data, which few clients join", "note"), number, text)
+            finding(
+                Breach("SSE-1", "an event is split over several data lines, which few clients join", "note"),
+                number,
+                text,
+            )
         )
     if isinstance(event, dict):
         return event

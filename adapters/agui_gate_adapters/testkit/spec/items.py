@@ -75,12 +75,12 @@ class Items:
     def _opens(self, event: Json, sort: Sort) -> Iterator[Breach]:
         key = _key(event, sort)
         if key in self.open:
-            yield Breach(sort.order, f"{event['type']} for the {sort.name} `{key[1]}`, which is open already")
+            yield Breach(sort.order, f"{event['type']} for the {sort.name} `{key[1]}`, which is already open")
         elif key in self.opened and sort in (TEXT, CALL):
             before = self.opened[key]
             changed = [name for name in SAME if _trait(event, name) != _trait(before, name)]
             if changed:
-                yield Breach("TEXT-2", f"the {sort.name} `{key[1]}` is opened again with another `{changed[0]}`")
+                yield Breach("TEXT-2", f"the {sort.name} `{key[1]}` is reopened with a different `{changed[0]}`")
         yield from self._named(event)
         yield from self._owned(event)
         self.open[key] = event
@@ -96,7 +96,7 @@ class Items:
         role = ROLES[event["type"]] or word(event, "role") or "assistant"
         known = self.page.roles.get(word(event, "messageId"), role)
         if known != role:
-            yield Breach("EVT-4", f"`{word(event, 'messageId')}` names a {known} message already")
+            yield Breach("EVT-4", f"`{word(event, 'messageId')}` already names a {known} message")
 
     def _owned(self, event: Json) -> Iterator[Breach]:
         """A call has the owner of its message."""
@@ -111,7 +111,7 @@ class Items:
         if key not in self.open:
             yield Breach(sort.order, f"{event['type']} for the {sort.name} `{key[1]}`, which is not open")
         elif (tag := word(event, "subagentRunId")) and tag != word(self.open[key], "subagentRunId"):
-            yield Breach("SUB-4", f"{event['type']} has another subagent than what opened `{key[1]}`")
+            yield Breach("SUB-4", f"{event['type']} has a different subagent than the event that opened `{key[1]}`")
 
     def _left_open(self) -> Iterator[Breach]:
         sorts = {sort.name: sort for sort in OPENS.values()}

@@ -86,7 +86,7 @@ class _Fold:
     def _event(self, event: Json) -> Iterator[Breach]:
         kind = event.get("type")
         if kind not in EVENTS:
-            yield Breach("EVT-1", f"{kind!r} is none of the event types")
+            yield Breach("EVT-1", f"{kind!r} is not an event type")
             return
         for fault in faults(event):
             yield breach(str(kind), fault)

@@ -15,4 +15,4 @@ def judge(event: Json) -> Iterator[Breach]:
         yield Breach("PASS-1", f"CUSTOM `{name}` has no prefix, such as `vendor:{name}`")
     metadata = event.get("metadata")
     if isinstance(metadata, dict) and RESERVED in metadata:
-        yield Breach("META-1", f"the key `{RESERVED}` of metadata is the protocol's own", "SHOULD")
+        yield Breach("META-1", f"the key `{RESERVED}` of metadata is reserved for the protocol", "SHOULD")

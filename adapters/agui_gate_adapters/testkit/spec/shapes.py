@@ -70,14 +70,14 @@ def _members(line: str) -> dict[str, Member]:
 
 def _object(value: Mapping[str, Any], members: Mapping[str, Member], path: Path) -> Iterator[Fault]:
     for name in value.keys() - members.keys():
-        yield Fault((*path, name), "unknown", f"`{shown((*path, name))}` is no member that the schema describes")
+        yield Fault((*path, name), "unknown", f"`{shown((*path, name))}` is not described by the schema")
     for name, member in members.items():
         here = (*path, name)
         if name not in value:
             if member.required:
                 yield Fault(here, "missing", f"`{shown(here)}` is missing")
         elif value[name] is None and not (member.required and member.type == "any"):
-            yield Fault(here, "null", f"`{shown(here)}` is null; what has no value is left out")
+            yield Fault(here, "null", f"`{shown(here)}` is null; a member without a value must be omitted")
         else:
             yield from _fits(value[name], member.type, here)
 

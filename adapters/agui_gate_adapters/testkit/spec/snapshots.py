@@ -57,25 +57,27 @@ class Snapshots:
         message_id = word(event, "messageId")
         role = self.page.roles.get(message_id, "activity")
         if role != "activity":
-            yield Breach("EVT-4", f"`{message_id}` names a {role} message already")
+            yield Breach("EVT-4", f"`{message_id}` already names a {role} message")
         if event.get("replace") is not False or message_id not in self.activities:
             self.activities[message_id] = (word(event, "activityType"), deepcopy(event.get("content")))
 
     def _amend_activity(self, event: Json) -> Iterator[Breach]:
         message_id, kind = word(event, "messageId"), word(event, "activityType")
         if message_id not in self.activities:
-            yield Breach("ACT-1", f"ACTIVITY_DELTA for `{message_id}`, which no snapshot has begun")
+            yield Breach("ACT-1", f"ACTIVITY_DELTA for `{message_id}`, which has no snapshot")
             return
         told, content = self.activities[message_id]
         if kind != told:  # a delta may change the type; one that doesn't mean to has to repeat it
-            yield Breach("ACT-1", f"a delta turns the activity `{message_id}` from `{told}` into `{kind}`", "note")
+            yield Breach(
+                "ACT-1", f"a delta changes the type of the activity `{message_id}` from `{told}` to `{kind}`", "note"
+            )
         try:
             content = patched(content, event.get("patch", ()))
         except (NotApplicable, TypeError, KeyError, AttributeError) as error:
             sentence = f"the patch doesn't apply to the activity: {error}"
             yield Breach("SNAP-2", sentence, _weight(event.get("patch"), "SNAP-2"))
         if not isinstance(content, dict):
-            yield Breach("ACT-1", "the delta makes the activity's content something else than an object")
+            yield Breach("ACT-1", "the delta makes the activity's content something other than an object")
         self.activities[message_id] = (kind, content)
 
     def _messages(self, messages: list[Json]) -> Iterator[Breach]:
@@ -95,7 +97,7 @@ class Snapshots:
         entity, of_call = word(event, "entityId"), event.get("subtype") == "tool-call"
         if entity and entity not in (self.page.calls if of_call else self.page.roles):
             what = "call" if of_call else "message"
-            yield Breach("REAS-2", f"a sealed value for `{entity}`, which names no {what}", "note")
+            yield Breach("REAS-2", f"an encrypted value for `{entity}`, which is not a {what}", "note")
 
 
 def _weight(operations: object, rule: str) -> Strength:

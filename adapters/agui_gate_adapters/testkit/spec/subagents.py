@@ -35,7 +35,7 @@ class Subagents:
 
     def _starts(self, own: str, parent: str) -> Iterator[Breach]:
         if own in self.open | self.ended:
-            yield Breach("SUB-1", f"`{own}` names another invocation of this run already")
+            yield Breach("SUB-1", f"`{own}` already names another invocation in this run")
         elif own in self.seen:
             yield Breach("SUB-2", f"`{own}` had events before it was announced")
         if parent and parent not in self.open | self.ended:

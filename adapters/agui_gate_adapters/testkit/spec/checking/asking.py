@@ -20,7 +20,7 @@ async def foreign_answers(bench: Bench) -> None:
     entry = {"interruptId": bench.fresh("interrupt"), "status": "resolved", "payload": {"approved": True}}
     talk = await bench.run(bench.asking(bench.user("text"), resume=[entry]))
     kept = talk.finished and not talk.interrupts
-    bench.holds("INT-4", kept, f"an answer to what nobody asked fails the run: {talk.says()}", talk)
+    bench.holds("INT-4", kept, f"an answer to an unknown interrupt fails the run: {talk.says()}", talk)
 
 
 async def an_answer(bench: Bench) -> None:
@@ -31,7 +31,7 @@ async def an_answer(bench: Bench) -> None:
     entries = [_resolved(interrupt) for interrupt in asked.interrupts]
     after = await _resume(bench, asked, entries)
     unsure = any(not _fits(interrupt) for interrupt in asked.interrupts)
-    said = f"the answer to an interrupt is not taken: {after.says()}"
+    said = f"the answer to an interrupt is not accepted: {after.says()}"
     bench.holds("INT-8", after.finished, said, after, "note" if unsure else None)
 
 
@@ -56,7 +56,7 @@ async def silence(bench: Bench) -> None:
     thread = asked.input["threadId"]
     silent = await bench.run(bench.asking(*history, bench.user("text"), thread=thread))
     if silent.results() & open_calls:
-        bench.broke("INT-5", "silence is read as a decision: the open call has a result", silent)
+        bench.broke("INT-5", "a missing answer is treated as a decision: the open call has a result", silent)
     elif _refused(silent) or {str(interrupt.get("id")) for interrupt in silent.interrupts} & ids:
         bench.tried.add("INT-5")
     else:
@@ -77,7 +77,10 @@ async def _did_it_know(bench: Bench, asked: Talk, silent: Talk) -> None:
         said = f"an open interrupt without an answer: {silent.says()}, though the server still knew it"
         bench.broke("INT-5", said, silent)
     else:
-        bench.cannot("the server went on as if it had asked nothing; whether it knew can't be told", "INT-5")
+        bench.cannot(
+            "the server continued as if it had asked nothing; whether it knew of the interrupt can't be determined",
+            "INT-5",
+        )
 
 
 async def part_of_the_answers(bench: Bench) -> None:
@@ -86,14 +89,14 @@ async def part_of_the_answers(bench: Bench) -> None:
     if asked is None:
         return
     if len(asked.interrupts) < 2:
-        bench.cannot("one question at a time was asked, so there was nothing to answer in part", "INT-3")
+        bench.cannot("only one question was asked at a time, so a partial answer was impossible", "INT-3")
         return
     first, *others = asked.interrupts
     after = await _resume(bench, asked, [_resolved(first)])
     acted = after.results() & {str(interrupt.get("toolCallId")) for interrupt in others}
     still = {str(interrupt.get("id")) for interrupt in after.interrupts}
     kept = _refused(after) or still >= {str(i.get("id")) for i in others}
-    bench.holds("INT-5", kept and not acted, f"what got no answer doesn't stay open: {after.says()}", after)
+    bench.holds("INT-5", kept and not acted, f"the unanswered interrupt doesn't stay open: {after.says()}", after)
 
 
 async def _asked(bench: Bench, *rules: str) -> Talk | None:
@@ -117,7 +120,7 @@ def _hold_open_calls(bench: Bench, talk: Talk) -> None:
     names = ", ".join(f"`{name}`" for name in left.values())
     said = f"the run ends as success with its call of {names}, which no page advertised, open"
     if asks := _announced(talk):
-        bench.broke("INT-1", f"{said}, after the event `{asks}`, which asks", talk)
+        bench.broke("INT-1", f"{said}, after the event `{asks}`, which asks a person", talk)
     else:
         bench.broke("INT-1", f"{said}; if it waits for a person, it has to end with an interrupt", talk, "note")
 

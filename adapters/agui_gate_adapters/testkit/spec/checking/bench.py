@@ -168,7 +168,7 @@ class Bench:
                 raise
             self.late += 1
             if not how.get("below"):  # nobody says that there is anything
-                self.broke("TR-1", f"no answer to an input: {error}")
+                self.broke("TR-1", f"no response to an input: {error}")
             return Talk(body, Answer(0, "", b"", "broken", number=self._sent()), [])
         talk = Talk(body, answer, answer.events if answer.streams else [])
         if answer.streams:
@@ -201,16 +201,18 @@ class Bench:
         """How the answer ended. ``ended``: the run's last event came before."""
         match answer.end:
             case "broken" if ended:
-                self.broke("TR-1", "the connection was cut after the run's end, before the body's", None, "note")
+                self.broke(
+                    "TR-1", "the connection was cut after the end of the run, before the end of the body", None, "note"
+                )
             case "late":
                 self.late += 1
-                self.broke("TR-1", f"the answer had no end within {self.peer.timeout:g} s")
+                self.broke("TR-1", f"the response didn't end within {self.peer.timeout:g} s")
             case "large":
-                self.broke("TR-1", f"the answer had no end within {MAX_BYTES:,} bytes")
+                self.broke("TR-1", f"the response didn't end within {MAX_BYTES:,} bytes")
             case "broken":
-                self.broke("TR-1", "the connection was cut before the answer's end")
+                self.broke("TR-1", "the connection was cut before the end of the response")
             case "lingering":
-                self.broke("SSE-3", "the body stays open after the run's end")
+                self.broke("SSE-3", "the body stays open after the end of the run")
             case _:
                 pass
 

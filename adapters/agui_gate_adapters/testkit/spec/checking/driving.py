@@ -88,10 +88,10 @@ async def _needed(bench: Bench, bare: Talk) -> None:
         if not talk.finished:
             alone[name] = talk
     for name, talk in alone.items():
-        bench.broke("IN-5", f"an input without `{name}`, which may be left out, is not served: {talk.says()}", talk)
+        bench.broke("IN-5", f"an input without `{name}`, which may be left out, is not accepted: {talk.says()}", talk)
     if not alone:
         names = ", ".join(f"`{name}`" for name in OPTIONAL)
-        bench.broke("IN-5", f"an input without {names}, which may be left out, is not served: {bare.says()}", bare)
+        bench.broke("IN-5", f"an input without {names}, which may be left out, is not accepted: {bare.says()}", bare)
 
 
 async def _tried(bench: Bench) -> Talk:

@@ -25,21 +25,25 @@ async def older_clients(bench: Bench) -> None:
     body = bench.asking(bench.user("text"))
     del body["protocolVersion"]
     talk = await bench.run(body, excused=("TOOL-4", "TOOL-5", "TOOL-6", "STATE-2", "LIFE-8"))
-    bench.holds("VER-2", talk.finished, f"a client without a version is not served: {talk.says()}", talk)
+    bench.holds("VER-2", talk.finished, f"a client without a version is not accepted: {talk.says()}", talk)
 
 
 async def versions(bench: Bench) -> None:
     """A newer minor version, a newer major one, and one that can't be read."""
     newer = await bench.run(bench.asking(bench.user("text"), protocolVersion="1.77"))
-    bench.holds("VER-3", newer.finished, f"a client of 1.77 is not served: {newer.says()}", newer)
+    bench.holds("VER-3", newer.finished, f"a client of 1.77 is not accepted: {newer.says()}", newer)
     echoed = any(event.get("protocolVersion") == "1.77" for event in newer.events)
     bench.holds("VER-1", not echoed, "RUN_STARTED echoes the client's version 1.77 instead of declaring its own", newer)
     major = await bench.run(bench.asking(bench.user("text"), protocolVersion="77.0"))
     told = major.finished or major.refused or [e.get("type") for e in major.events] == ["RUN_ERROR"]
-    bench.holds("VER-3", told, f"a client of 77.0 is neither served nor refused before the run: {major.says()}", major)
+    bench.holds(
+        "VER-3", told, f"a client of 77.0 is neither accepted nor rejected before the run: {major.says()}", major
+    )
     for garbled in ("newest", ""):
         talk = await bench.run(bench.asking(bench.user("text"), protocolVersion=garbled))
-        bench.holds("VER-4", talk.finished, f"the version {garbled!r} is not taken as a newer one: {talk.says()}", talk)
+        bench.holds(
+            "VER-4", talk.finished, f"the version {garbled!r} is not treated as a newer one: {talk.says()}", talk
+        )
 
 
 async def unknown(bench: Bench) -> None:
@@ -100,14 +104,14 @@ async def _refused(bench: Bench, rule: str, what: str, body: Json | bytes) -> No
     try:
         answer = await bench.peer.post(body, leave_at=("RUN_STARTED",))
     except Unreachable as error:
-        bench.broke("SSE-5", f"{what} is not refused with an HTTP status: {error}")
+        bench.broke("SSE-5", f"{what} is not rejected with an HTTP status: {error}")
         return
     bench.tried.update(("SSE-5", rule))
     if answer.status < 400:
         talk = Talk(body if isinstance(body, dict) else {}, answer, answer.events)
         ran = any(event.get("type") == "RUN_STARTED" for event in talk.events)
         how = "the run is started" if ran else talk.says()
-        bench.broke(rule, f"{what} is not refused before the run: {how}", talk)
+        bench.broke(rule, f"{what} is not rejected before the run: {how}", talk)
 
 
 async def media(bench: Bench) -> None:
@@ -136,11 +140,11 @@ async def members(bench: Bench) -> None:
         talk = await bench.run(bench.asking(bench.user("text"), **more))
         names = " and ".join(f"`{name}`" for name in more)
         weight: Strength | None = "note" if "state" in more else None  # an application may want a state of its own
-        bench.holds(rule, talk.finished, f"an input with {names} is not served: {talk.says()}", talk, weight)
+        bench.holds(rule, talk.finished, f"an input with {names} is not accepted: {talk.says()}", talk, weight)
     activity = {"id": bench.fresh("activity"), "role": "activity", "activityType": "check", "content": {"a": 1}}
     thought = {"id": bench.fresh("thought"), "role": "reasoning", "content": "hm", "encryptedValue": "x"}
     talk = await bench.run(bench.asking(activity, bench.user("text")))  # no client should send one
     bench.holds("IN-7", talk.finished, f"an activity in the history fails the input: {talk.says()}", talk, "note")
     talk = await bench.run(bench.asking(thought, bench.user("text")))  # not a value that the server has made
-    said = f"a sealed value without a type, which isn't the server's own, fails the input: {talk.says()}"
+    said = f"an encrypted value without a type fails the input: {talk.says()}"
     bench.holds("REAS-4", talk.finished, said, talk, "note")

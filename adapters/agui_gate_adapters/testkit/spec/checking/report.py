@@ -10,7 +10,7 @@ from agui_gate_adapters.testkit.spec.rules import RULES, Rule
 
 Result = Literal["kept", "broken", "not tried"]
 
-UNSEEN = "can't be shown from outside"
+UNSEEN = "can't be observed from outside"
 FRAMES = 3
 """Findings of one rule that are printed; the JSON has those of every scenario."""
 
@@ -131,9 +131,8 @@ class Report:
         """One sentence."""
         results = [line.result for line in self.lines if line.rule.strength in ("MUST", "SHOULD")]
         kept, untried = results.count("kept"), results.count("not tried")
-        return (
-            f"{kept} rules kept, {len(self.broken)} broken, {len(self.weak)} not kept as wished, {untried} not tried."
-        )
+        broken, weak = len(self.broken), len(self.weak)
+        return f"{kept} rules kept, {broken} broken, {weak} recommendations not kept, {untried} not tried."
 
 
 def report(
@@ -168,9 +167,9 @@ _ON_EVENTS = {
     "STATE-2": "no snapshot of messages came",
     "ACT-1": "no activity came",
     "REAS-1": "no reasoning came",
-    "REAS-2": "no sealed value came",
-    "REAS-5": "no sealed value came",
-    "LIFE-5": "no run was stopped",
+    "REAS-2": "no encrypted value came",
+    "REAS-5": "no encrypted value came",
+    "LIFE-5": "no run was cancelled",
     "LIFE-8": "no call or result came",
     "LIFE-9": "no step came",
     "USE-1": "no usage came",
@@ -179,7 +178,7 @@ _ON_EVENTS = {
     "META-1": "no metadata came",
     "IN-6": "no delta of the state came",
     "IN-10": "no input was echoed",
-    "EVT-3": "no time was told",
+    "EVT-3": "no event had a timestamp",
     "PASS-1": "no CUSTOM or RAW came",
     "SUB-1": "no subagent came",
     "SUB-2": "no subagent came",

@@ -25,7 +25,7 @@ async def a_second_turn(bench: Bench) -> None:
         return
     history = [*first.history(), bench.user("text")]
     second = await bench.run(bench.asking(*history, thread=first.input["threadId"]))
-    bench.holds("IN-1", second.finished, f"a second turn is not served: {second.says()}", second)
+    bench.holds("IN-1", second.finished, f"a second turn is not accepted: {second.says()}", second)
     held = {str(message.get("id")) for message in history}
     named = {str(e.get("messageId")) for e in second.plain if str(e.get("type")) == "TEXT_MESSAGE_START"}
     again = ", ".join(sorted(held & named))
@@ -36,7 +36,7 @@ async def own_tools(bench: Bench) -> None:
     """The server's tools are called and answered in the run."""
     talk = await bench.run(bench.asking(bench.user("tool")))
     if not talk.calls():
-        bench.cannot("the model called no tool of the server's", "TOOL-2", "TOOL-8")
+        bench.cannot("the model called none of the server's tools", "TOOL-2", "TOOL-8")
 
 
 async def frontend_tools(bench: Bench) -> None:
@@ -45,16 +45,16 @@ async def frontend_tools(bench: Bench) -> None:
     called = [i for i, name in asked.calls().items() if name == COLOUR["name"]]
     rules = ("TOOL-4", "TOOL-5", "TOOL-6", "TOOL-3")
     if not called or not asked.answer.streams:
-        bench.cannot(f"the model did not call the tool that the page advertises ({asked.says()})", *rules)
+        bench.cannot(f"the model did not call the page's tool ({asked.says()})", *rules)
         return
     bench.tried.update(rules[:3])
     if not asked.finished:
-        bench.broke("TOOL-5", f"the run doesn't end in order at a frontend tool's call: {asked.says()}", asked)
+        bench.broke("TOOL-5", f"the run doesn't end with RUN_FINISHED at a frontend tool's call: {asked.says()}", asked)
         return
     answers = [_answer(bench, call_id) for call_id in called]
     after = await bench.run(bench.asking(*asked.history(), *answers, thread=asked.input["threadId"], tools=[COLOUR]))
     if not after.finished:  # the rule says only who may not answer
-        bench.broke("TOOL-4", f"the page's answer to its call is not taken: {after.says()}", after, "note")
+        bench.broke("TOOL-4", f"the page's result of its call is not accepted: {after.says()}", after, "note")
 
 
 def _answer(bench: Bench, call_id: str) -> Json:
@@ -66,7 +66,7 @@ async def parts_in_results(bench: Bench) -> None:
     asked = await bench.run(bench.asking(bench.user("frontend"), tools=[COLOUR]))
     called = [i for i, name in asked.calls().items() if name == COLOUR["name"]]
     if not called or not asked.finished:
-        bench.cannot("the model did not call the tool that the page advertises", "TOOL-3")
+        bench.cannot("the model did not call the page's tool", "TOOL-3")
         return
     parts = [
         {"type": "text", "text": "shown"},
@@ -74,15 +74,15 @@ async def parts_in_results(bench: Bench) -> None:
     ]
     answers = [{**_answer(bench, call_id), "content": parts} for call_id in called]
     after = await bench.run(bench.asking(*asked.history(), *answers, thread=asked.input["threadId"], tools=[COLOUR]))
-    bench.holds("TOOL-3", after.finished, f"an answer with parts is not taken: {after.says()}", after)
+    bench.holds("TOOL-3", after.finished, f"a result with parts is not accepted: {after.says()}", after)
 
 
 async def leaving(bench: Bench) -> None:
     """The page hangs up in the middle; the thread has to go on afterwards."""
     left = await bench.run(bench.asking(bench.user("long")), leave_at=("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"))
-    bench.cannot("a page can't tell over HTTP how a run ended that it left", "LIFE-4")
+    bench.cannot("a client can't see over HTTP how a run ended after it disconnected", "LIFE-4")
     if left.answer.end != "left":
-        bench.cannot(f"the run was over before it could be left ({left.says()})", "LIFE-5")
+        bench.cannot(f"the run ended before the client could disconnect ({left.says()})", "LIFE-5")
         return
     history = [*left.history(), bench.user("text")]
     after = await _again(bench, left, history)
@@ -109,7 +109,7 @@ async def coming_back(bench: Bench) -> None:
     for history in (first.history(), []):
         back = await bench.run(bench.asking(*history, thread=thread), replays=True, below="/connect")
         if not back.answer.streams:
-            bench.cannot("nothing streams at the address with /connect", "PROC-6")
+            bench.cannot("there is no event stream at the address with /connect", "PROC-6")
             return
         bench.tried.add("PROC-6")
 
@@ -119,9 +119,9 @@ async def the_binary_binding(bench: Bench) -> None:
     talk = await bench.run(bench.asking(bench.user("text")), accept=f"{BINARY}, text/event-stream")
     answer = talk.answer
     if answer.streams and not answer.is_binary:
-        bench.cannot("the server answers SSE to who can read both bindings, as it may", "PB-1")
+        bench.cannot("the server answers with SSE, which is allowed", "PB-1")
     elif not answer.is_binary:
-        bench.broke("PB-1", f"a client that can read both bindings gets neither: {talk.says()}", talk)
+        bench.broke("PB-1", f"a client that accepts both bindings receives neither: {talk.says()}", talk)
     else:
         exact = answer.content_type == BINARY
         bench.holds("PB-1", exact, f"the content type is {answer.content_type!r}, not exactly {BINARY}", talk)
@@ -131,7 +131,7 @@ async def capabilities(bench: Bench) -> None:
     """What the server says it can do, where it says so beside its address."""
     told = await bench.peer.get("/capabilities")
     if not isinstance(told, dict) or not told:
-        bench.cannot("nothing is declared at the address with /capabilities", "CAP-1", "CAP-2")
+        bench.cannot("there is no declaration at the address with /capabilities", "CAP-1", "CAP-2")
         return
     bench.tried.add("CAP-1")
     for fault in misfits(told, "Capabilities"):
