@@ -102,7 +102,7 @@ _FORM = re.compile(
 )
 _NEVER_CONTENT = frozenset({408, 409, 502, 503, 504, 529})
 _TOOL_PLACE = re.compile(r"\b(?:tools|functions)[.\[](\d{1,4})\b")
-_PATH = re.compile(r"\S*/\S*")
+_PATH = re.compile(r"(?<!\S)\S*/\S*")
 _QUOTES = "'\"`"
 _SAFE_TOKEN = re.compile(r"[A-Za-z0-9_.\[\]]{1,64}")
 

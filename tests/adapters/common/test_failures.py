@@ -2,7 +2,11 @@
 
 import pytest
 
+from agui_gate_adapters.anthropic_messages.failures import API as messages
 from agui_gate_adapters.common.failures import Api, ErrorReply, classify_status
+from agui_gate_adapters.openai_chat.failures import api_of
+from agui_gate_adapters.openai_responses.failures import API as responses
+from tests.timing import growth
 
 API = Api("API", "KEY")
 TOOLS = ["search", "refund"]
@@ -35,3 +39,16 @@ def test_the_tool_is_named(told: ErrorReply) -> None:
 )
 def test_where_no_tool_is_meant_none_is_named(told: ErrorReply, hint: str) -> None:
     assert classify_status(400, told, API, tools=TOOLS).error.message.endswith(hint)
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422, 429, 500])
+@pytest.mark.parametrize("like", ["a", "'a", "tools[1", "messages.0.content.", "context ", "/a", "\n", "a "])
+def test_what_a_provider_says_is_looked_through_once_however_long_it_is(status: int, like: str) -> None:
+    """100,000 characters without a space kept the server waiting for half a minute."""
+    apis = [API, api_of("model"), responses, messages]
+
+    def look(length: int) -> None:
+        for api in apis:
+            classify_status(status, ErrorReply("", like * length, like * length), api, tools=TOOLS)
+
+    assert growth(lambda: look(500), lambda: look(4_000), rounds=3) < 24
