@@ -289,3 +289,9 @@ async def test_what_is_not_http_harms_nobody(sent: bytes) -> None:
 def test_applications_that_can_not_be(agents: int, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         create_app(*[Agent(name="a", model=Parrot())] * agents, store="memory://", settings=Settings())
+
+
+def test_a_list_of_agents_is_named_as_the_mistake_that_it_is() -> None:
+    agents: Any = [Agent(name="a", model=Parrot())]
+    with pytest.raises(ConfigurationError, match=r"create_app takes agents.*; a list is none"):
+        create_app(agents, store="memory://", settings=Settings())

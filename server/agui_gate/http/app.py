@@ -49,7 +49,8 @@ def create_app(
     and those from the environment. Serve it, or mount it in another application (then it starts with its first
     request).
 
-    Raises `ConfigurationError` if there are no agents, two of one name, or the settings are wrong.
+    Raises `ConfigurationError` if there are no agents, something else is passed as one, two have the same name, or the
+    settings are wrong.
     """
     if settings is None:
         from agui_gate.settings import load_settings
@@ -75,6 +76,11 @@ def create_app(
 def _check(agents: Sequence[Agent]) -> None:
     if not agents:
         raise ConfigurationError("create_app needs at least one agent")
+    other = next((agent for agent in agents if not isinstance(agent, Agent)), None)
+    if other is not None:
+        raise ConfigurationError(
+            f"create_app takes agents, as in create_app(support, billing); a {type(other).__name__} is none"
+        )
     twice = next((name for name, number in Counter(agent.name for agent in agents).items() if number > 1), None)
     if twice is not None:
         raise ConfigurationError(f"two agents have the same name, {twice!r}; it is in their URLs, so give each its own")
