@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { launch, shot } from "./browser.mjs";
+import * as answers from "./scenarios/answers.mjs";
 import * as builtin from "./scenarios/builtin.mjs";
 import * as cards from "./scenarios/cards.mjs";
 import * as conversation from "./scenarios/conversation.mjs";
@@ -25,7 +26,7 @@ import * as teams from "./scenarios/teams.mjs";
 import * as told from "./scenarios/told.mjs";
 import { Stage } from "./stage.mjs";
 
-const SCENARIOS = { ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...person, ...cards };
+const SCENARIOS = { ...answers, ...approvals, ...elsewhere, ...told, ...sidebar, ...conversation, ...problems, ...looks, ...builtin, ...ledger, ...handling, ...inbox, ...waiting, ...hindered, ...goingon, ...teams, ...members, ...network, ...person, ...cards };
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const next = async () => {

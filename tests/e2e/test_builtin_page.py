@@ -40,7 +40,7 @@ def test_cards_say_what_people_need(stack: Stack, scenario: str, style: str) -> 
     stack.run(f"builtin{scenario}", {"style": style})
 
 
-@pytest.mark.parametrize("scenario", ["SameTitles", "Kept", "Phone"])
+@pytest.mark.parametrize("scenario", ["SameTitles", "Kept", "Phone", "CutOff", "Left"])
 def test_what_else_people_meet(stack: Stack, scenario: str) -> None:
     stack.run(f"builtin{scenario}", {"style": "interrupt"})
 
