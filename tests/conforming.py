@@ -23,18 +23,18 @@ def conforms(*ids: str) -> pytest.MarkDecorator:
 
 
 DEPARTURES = {
-    "IN-2": "The server keeps the thread itself and is the authority for what it said, called and ran. From a client's "
-    "history it takes what only the client can know. So no client can change what was approved or done.",
-    "TOOL-6": "`pendingToolCallIds` is sent where the deployment says that all clients are of 1.0, and is right there. "
-    "Clients of 0.x refuse it, also those behind a runtime that declares 1.0. All others make the list themselves.",
+    "IN-2": "The server stores the thread, and its journal is authoritative for what was said, called and run. From a client's "
+    "history it takes only what the client alone can know. So no client can change what was approved or executed.",
+    "TOOL-6": "`pendingToolCallIds` is sent only with `AGUI_GATE_DIALECT=1.0`, where all clients support it. Clients of 0.x fail "
+    "on it, also behind a runtime that declares 1.0. Other clients derive the list from the stream.",
 }
 """Rules that we knowingly don't keep, or not everywhere, with the reason."""
 
 NOT_BUILT = {
-    "STR-2": "No event is sent in its chunk form.",
+    "STR-2": "The chunk form is not used.",
     "LIFE-9": "No steps are sent.",
-    "PB-1": "Events are sent as SSE alone.",
-    "TR-2": "There is no other channel than HTTP.",
-    "REAS-5": "A sealed value is sent without its type, which 1.0 does not know.",
+    "PB-1": "Events are sent only as SSE.",
+    "TR-2": "HTTP is the only channel.",
+    "REAS-5": "Encrypted values are sent without a type, which 1.0 does not know.",
 }
 """Rules about what this server does not do, so that they can't be broken."""
